@@ -205,6 +205,39 @@ func TestAMessageThatIsRefusedStopsNothing(t *testing.T) {
 	}
 }
 
+// Who read before somebody else moved the index on, or began it anew, adds nothing to it.
+func TestNobodyAddsToAnIndexThatHasMovedOn(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		ids := say(t, s, newThread(t, s, "one"), numbered(2)...)
+		if err := s.ResetIndex(ctx, search.Rules); err != nil {
+			t.Fatal(err)
+		}
+		entry := []ledger.IndexEntry{{MessageID: ids[0], Tokens: []string{"said"}}}
+		begun := must[ledger.IndexMark](t)(s.IndexMark(ctx))
+		if err := s.AddToIndex(ctx, begun, ids[0], entry); err != nil {
+			t.Fatal(err)
+		}
+		refused := func(what string, from ledger.IndexMark) {
+			t.Helper()
+			if err := s.AddToIndex(ctx, from, ids[1], []ledger.IndexEntry{{MessageID: ids[1], Tokens: []string{"said"}}}); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		refused("from where it was", begun)
+		if err := s.ResetIndex(ctx, search.Rules); err != nil {
+			t.Fatal(err)
+		}
+		refused("before it was begun anew", begun)
+		other := must[ledger.IndexMark](t)(s.IndexMark(ctx))
+		other.Rules++
+		refused("by other rules", other)
+		if got := indexed(t, s, "said"); len(got) != 0 {
+			t.Errorf("the index has %d", got)
+		}
+	})
+}
+
 // blocked waits until somebody in the database waits for a lock of another.
 func blocked(t *testing.T, db *sql.DB) {
 	late := time.After(10 * time.Second)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/files"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/search"
 	"github.com/seed-706843ae/harness/core/store"
@@ -70,9 +69,10 @@ func TestARestoreHasTheFilesAndMakesTheIndexAnew(t *testing.T) {
 					t.Errorf("problems %q", report.Problems)
 				}
 				again := storetest.OpenConfig(t, config)
-				found := must[files.Inspection](t)(files.Inspect(ctx, filepath.Join(config.Dir, store.FilesName), again))
-				if found.Count != 1 || len(found.Problems) > 0 {
-					t.Errorf("%+v", found)
+				named := must[[]ledger.FileBytes](t)(again.FileBytes(ctx, "", 9))
+				content, err := os.ReadFile(filepath.Join(config.Dir, store.FilesName, file.SHA256[:2], file.SHA256))
+				if err != nil || string(content) != "the bytes" || len(named) != 1 || named[0].SHA256 != file.SHA256 {
+					t.Errorf("%q, %v; rows %+v", content, err, named)
 				}
 				room := search.New(search.Config{}, again)
 				slices.Reverse(ids)

@@ -60,9 +60,9 @@ type Store interface {
 const (
 	defaultRanked    = 10_000
 	defaultUnindexed = 10_000
-	// readMost bounds the bytes of messages that one search reads, and beside them the words
+	// defaultRead bounds the bytes of messages that one search reads, and beside them the words
 	// of phrases that it compares: of a phrase that repeats itself, many with each word.
-	readMost = 64 << 20
+	defaultRead = 64 << 20
 	// atATime is how many searches are made at a time: they read a lot, and turns read too.
 	atATime = 2
 	// defaultLimit and maxLimit are of a page; maxThreads of a query.
@@ -76,6 +76,8 @@ type Config struct {
 	// Ranked is how many of the newest messages that fit are ranked, and Unindexed how many
 	// are read that the index does not have yet.
 	Ranked, Unindexed int
+	// Read is how many bytes one search reads, and how many words it compares beside them.
+	Read int
 	// Delay is how long the indexer waits for more to be said; Sweep how often it looks
 	// although nobody has said that there is something.
 	Delay, Sweep time.Duration
@@ -96,6 +98,7 @@ type Room struct {
 func New(config Config, store Store) *Room {
 	config.Ranked = cmp.Or(config.Ranked, defaultRanked)
 	config.Unindexed = cmp.Or(config.Unindexed, defaultUnindexed)
+	config.Read = cmp.Or(config.Read, defaultRead)
 	config.Delay = cmp.Or(config.Delay, 2*time.Second)
 	config.Sweep = cmp.Or(config.Sweep, 30*time.Second)
 	if config.Fault == nil {
@@ -277,7 +280,7 @@ func (s *searching) walk(ctx context.Context, before int64, limit int) (all []fo
 			}
 			s.read += s.matcher.work
 		}
-		return len(all) < limit && s.read < readMost && ctx.Err() == nil
+		return len(all) < limit && s.read < s.config.Read && ctx.Err() == nil
 	}
 	if before > s.mark.MessageID+1 { // what is not indexed yet
 		seen, oldest := 0, before
@@ -288,7 +291,7 @@ func (s *searching) walk(ctx context.Context, before int64, limit int) (all []fo
 			return nil, false, err
 		}
 		if s.done(len(all), limit) {
-			return all, s.read >= readMost, ctx.Err()
+			return all, s.read >= s.config.Read, ctx.Err()
 		}
 		cut = seen == s.config.Unindexed && oldest > s.mark.MessageID+1
 		before = s.mark.MessageID + 1
@@ -307,14 +310,14 @@ func (s *searching) walk(ctx context.Context, before int64, limit int) (all []fo
 			return nil, false, err
 		}
 		if s.done(len(all), limit) || len(ids) < ask.Limit {
-			return all, cut || s.read >= readMost, ctx.Err()
+			return all, cut || s.read >= s.config.Read, ctx.Err()
 		}
 		ask.Before = ids[len(ids)-1]
 		ask.Limit = min(4*ask.Limit, s.config.Ranked)
 	}
 }
 
-func (s *searching) done(found, limit int) bool { return found >= limit || s.read >= readMost }
+func (s *searching) done(found, limit int) bool { return found >= limit || s.read >= s.config.Read }
 
 // selects reports whether a message is one of those that the query looks at.
 func (s *searching) selects(said ledger.Said) bool {
