@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +112,48 @@ func TestManyRangesAreAnsweredWithTheWholeFile(t *testing.T) {
 	}
 	if status != http.StatusOK || body != string(data) || reads > 3 {
 		t.Errorf("%d %v, %d bytes, %d reads", status, header, len(body), reads)
+	}
+}
+
+// A name is a name in the header too, whatever is in it.
+func TestNamesInHeaders(t *testing.T) {
+	host, server := files(t)
+	for _, name := range []string{`x"; filename="evil.exe`, `back\slash.txt`, "100%41.txt", "плюс 試.txt", "semi;colon, comma.txt"} {
+		status, _, body := answerOf(t, newRequest(t, http.MethodPost, server.URL+"/api/files?name="+url.QueryEscape(name), strings.NewReader("x")))
+		if status != http.StatusCreated {
+			t.Fatalf("%d %s", status, body)
+		}
+		kept := host.Files()[len(host.Files())-1]
+		_, header, _ := answerOf(t, newRequest(t, http.MethodGet, server.URL+"/api/files/"+kept.ID+"/content", nil))
+		said := header.Get("Content-Disposition")
+		kind, values, err := mime.ParseMediaType(said)
+		if err != nil || kind != "attachment" || len(values) != 1 || values["filename"] != kept.Name {
+			t.Errorf("%q: %q is read as %s %q, %v", kept.Name, said, kind, values, err)
+		}
+		plain, _, _ := strings.Cut(strings.TrimPrefix(said, `attachment; filename="`), `"; filename*=`)
+		if strings.ContainsAny(plain, "\"\\%\r\n") {
+			t.Errorf("%q: for clients that know no other: %q", kept.Name, plain)
+		}
+	}
+}
+
+// A body of no known length is refused, and so is the rest of one that is: the connection
+// ends.
+func TestARefusedUploadEndsItsConnection(t *testing.T) {
+	host, server := files(t)
+	request := newRequest(t, http.MethodPost, server.URL+"/api/files?name=x", strings.NewReader("x"))
+	request.ContentLength = -1
+	if status, _, body := answerOf(t, request); status != http.StatusLengthRequired {
+		t.Errorf("%d %s", status, body)
+	}
+	host.Fail("Files.Begin", pluginsdk.Errorf(pluginsdk.CodeExhausted, "too large (HARNESS_MAX_FILE)"))
+	response, err := http.DefaultClient.Do(newRequest(t, http.MethodPost, server.URL+"/api/files?name=x", strings.NewReader("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusRequestEntityTooLarge || !response.Close {
+		t.Errorf("%d, closed %v", response.StatusCode, response.Close)
 	}
 }
 
