@@ -189,6 +189,32 @@ func TestBranchIsWholeOrNotThere(t *testing.T) {
 	})
 }
 
+// What somebody deletes while it is branched is not kept by that.
+func TestNothingIsBranchedOfWhatIsDeleted(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		ctx := context.Background()
+		s, other := storetest.OpenConfig(t, config), storetest.OpenConfig(t, config)
+		for writes := range 3 { // before the first, before the copies, before the end
+			from := newThread(t, s, fmt.Sprint("old ", writes))
+			add(t, s, from.ID, text(pluginsdk.RoleUser, "the password"))
+			branch := branchOf(from.ID, 0, fmt.Sprint("branch ", writes))
+			end := s.Meanwhile(writes, func() {
+				check(t, second(other.DeleteThread(ctx, from.ID, "ann")))
+				check(t, other.RemoveThread(ctx, from.ID))
+			})
+			_, _, err := s.BranchThread(ctx, branch)
+			end()
+			wantCode(t, err, pluginsdk.CodeNotFound)
+			wantCode(t, second(s.Thread(ctx, branch.ID)), pluginsdk.CodeNotFound)
+			check(t, s.RemoveThread(ctx, branch.ID))
+			if left := rowsOf(t, s, branch.ID) + rowsOf(t, s, from.ID); left != "" {
+				t.Errorf("deleted before write %d: left are %s", writes, left)
+			}
+		}
+		sound(t, s)
+	})
+}
+
 // What answers a message stands behind it in a branch, however much was said in between.
 func TestBranchKeepsTheOrderOverBatches(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
