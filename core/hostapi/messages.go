@@ -75,8 +75,8 @@ func (s messages) mayCommand(ctx context.Context, submission pluginsdk.Submissio
 		return nil
 	}
 	thread, err := s.threadOr(ctx, submission.ThreadID)
-	if submission.ThreadID != "" && pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-		return nil // there is nothing to change; who has deleted it, and asks again, is told of that
+	if submission.Key != "" && pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return nil // there is nothing to change; the inbox tells whoever deleted it, and asks again, of that
 	}
 	if err != nil {
 		return err

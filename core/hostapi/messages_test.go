@@ -129,6 +129,11 @@ func TestTypedCommandsNeedWhatTheyDo(t *testing.T) {
 		refused(t, "/new in another's thread "+thread, say(writer, thread, "/new"), pluginsdk.CodeDenied, "threads.admin")
 	}
 	refused(t, "/new nowhere", say(writer, "nowhere", "/new"), pluginsdk.CodeNotFound)
+	repeated := newFixture(pluginsdk.CapThreadsWrite)
+	deletion := &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "gone", Content: "/thread delete", Key: "once"}}
+	if err := second(repeated.Messages.Submit(t.Context(), deletion)); err != nil || len(repeated.inbox.submissions) != 1 {
+		t.Errorf("what may be a repeated deletion does not reach the inbox: %v", err)
+	}
 	if n := len(writer.inbox.submissions) + len(none.inbox.submissions); n != 2 {
 		t.Errorf("%d were submitted", n)
 	}
