@@ -278,7 +278,7 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 	in.deadly(point, 1)
 	accepted := in.chat(thread, "append: "+file)
 	var known []string
-	allowed, deaths := 0, 0
+	deaths := 0
 	in.until("the end of the run", func() bool {
 		if in.died() {
 			deaths++
@@ -290,24 +290,15 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 			return false
 		}
 		for _, one := range page.Approvals {
-			if slices.Contains(known, one.ID) {
-				continue
-			}
 			if step == "told" && len(known) == 0 {
 				in.deadly("invoking", 1)
 			}
-			known = append(known, one.ID)
-			if step == "answered" || step == "spent" || step == "told" {
-				if in.tryToAllow(one) {
-					allowed++
-				}
-				continue
+			if !slices.Contains(known, one.ID) {
+				known = append(known, one.ID)
 			}
-			if deaths > 0 && in.tryToAllow(one) {
-				allowed++
-			} else if deaths == 0 {
-				known = nil // it is answered once the daemon has died
-			}
+			if deaths > 0 || step == "answered" || step == "spent" || step == "told" {
+				in.tryToAllow(one)
+			} // else once the daemon has died
 		}
 		return in.over(accepted.RunID)
 	})
@@ -318,6 +309,7 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 	}
 	run := in.run(accepted.RunID)
 	lines := lineCount(t, file)
+	allowed := in.count("SELECT COUNT(*) FROM approvals WHERE state = 'allowed' AND run_id = '" + run.ID + "'")
 	if deaths != 1 || run.State != pluginsdk.RunSucceeded {
 		t.Errorf("after %d deaths it is %s: %s", deaths, run.State, run.Error)
 	}
@@ -341,15 +333,12 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 
 // tryToAllow allows, if the daemon is there to hear it. What was said to one that died is
 // said again.
-func (in *installation) tryToAllow(approval pluginsdk.Approval) bool {
+func (in *installation) tryToAllow(approval pluginsdk.Approval) {
 	in.t.Helper()
 	body := strings.NewReader(`{"choice":"allow","author":"Ann"}`)
-	response, err := http.Post(in.base+"/api/approvals/"+approval.ID+"/decide", "application/json", body)
-	if err != nil {
-		return true // it may have heard: nobody knows
+	if response, err := http.Post(in.base+"/api/approvals/"+approval.ID+"/decide", "application/json", body); err == nil {
+		_ = response.Body.Close()
 	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
 }
 
 // over reports whether a run is over, of a daemon that may be away.

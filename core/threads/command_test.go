@@ -49,7 +49,7 @@ func TestThreadIsChangedByWhatIsTyped(t *testing.T) {
 	if text := say("dir"); !strings.Contains(text, "/srv/a b") {
 		t.Errorf("/thread dir says %q", text)
 	}
-	if noted := strings.Join(store.audits, "\n"); strings.Count(noted, "ann (plugin:web) permits") != 2 || !strings.Contains(noted, `directory from "" to "/srv/a b"`) {
+	if noted := strings.Join(store.audits, "\n"); strings.Count(noted, "plugin:web (ann) permits") != 2 || !strings.Contains(noted, `directory from "" to "/srv/a b"`) {
 		t.Errorf("what the thread may do is noted as %q", noted)
 	}
 	for _, of := range settings {

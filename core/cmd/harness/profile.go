@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"regexp"
 	"slices"
 	"text/tabwriter"
@@ -85,22 +83,8 @@ func saveProfile(cmd *cobra.Command, name string) error {
 	if kept.Token == "" {
 		word = "without a token"
 	}
-	if kept.Token != "" && !guarded(kept.Server) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "harness: %s has no TLS: the token, and all that is said, can be read by whoever is between; https:// is better\n", kept.Server)
-	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Saved %s: %s, %s%s.\n", name, kept.Server, word, defaultWord(all, name))
 	return err
-}
-
-// guarded reports whether nobody can read what goes to an address: it is TLS, or does not
-// leave this machine.
-func guarded(address string) bool {
-	at, err := url.Parse(address)
-	if err != nil || at.Scheme == "https" || at.Hostname() == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(at.Hostname())
-	return ip != nil && ip.IsLoopback()
 }
 
 func defaultWord(all profiles, name string) string {

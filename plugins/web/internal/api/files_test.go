@@ -110,7 +110,7 @@ func TestManyRangesAreAnsweredWithTheWholeFile(t *testing.T) {
 			reads++
 		}
 	}
-	if status != http.StatusOK || body != string(data) || reads > 3 {
+	if least := len(data) / (256 << 10); status != http.StatusOK || body != string(data) || reads > least+1 { // each part once
 		t.Errorf("%d %v, %d bytes, %d reads", status, header, len(body), reads)
 	}
 }
