@@ -47,9 +47,10 @@ test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
 test-race: ## the same, with the race detector
 	$(MAKE) test RACE=1
 
-generate: ## write the generated code of ent/ and proto/ anew
+generate: ## write the generated code of ent/, proto/ and the pages anew
 	go generate ./ent/...
 	$(TOOL) buf generate
+	$(TOOL) templ generate -path plugins -include-version=false -log-level error
 
 check: lint generated proto tidy ## lint; generated code current; proto compatible; go.mod tidy
 

@@ -61,6 +61,7 @@ type Gate struct {
 	wrong   *Limiter
 	asking  chan struct{} // a place for each question about a secret
 	inside  standing
+	show    func(w http.ResponseWriter, r *http.Request, status int, view LoginView)
 }
 
 // maxChecks is how many secrets the core is asked about at a time: what strangers send is
@@ -96,14 +97,12 @@ func (g *Gate) Cookie() string {
 
 // Wrap hands requests on with their caller. A token that is sent must be good, wherever
 // the API listens: one that is not is answered with 401, and with 429 when they are many.
-// Pages that everybody may see are not asked who looks at them. What takes long ends with the right to it: Until.
-func (g *Gate) Wrap(next http.Handler, public ...string) http.Handler {
+// public says which paths everybody may see: nobody is asked there who looks. What takes long ends with the right to it: Until.
+func (g *Gate) Wrap(next http.Handler, public func(path string) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, path := range public {
-			if r.URL.Path == path {
-				next.ServeHTTP(w, r)
-				return
-			}
+		if public(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
 		}
 		secret, sent := g.secret(r)
 		if !sent {

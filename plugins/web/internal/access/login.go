@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"html/template"
 	"mime"
 	"net/http"
 	"strconv"
@@ -22,35 +21,17 @@ const (
 // maxForm is how many bytes a form may have.
 const maxForm = 16 << 10
 
-// loginPage works without script. To open a link changes nothing: programs that look at
-// links before people do would use it up.
-var loginPage = template.Must(template.New("login").Parse(`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Harness: log in</title>
-<h1>Log in</h1>
-{{with .Wrong}}<p role="alert">{{.}}</p>
-{{end}}<form method="post" action="/login">
-<input type="hidden" name="next" value="{{.Next}}">
-<p><label>Token <input type="password" name="token" value="{{.Token}}" autocomplete="current-password" required{{if not .Token}} autofocus{{end}}></label>
-<button{{if .Token}} autofocus{{end}}>Log in</button></p>
-</form>
-<p>A link to log in with: <code>harness token login</code>. A token: <code>harness token create NAME --scope chat</code>.</p>
-</html>
-`))
-
-type loginView struct{ Token, Next, Wrong string }
-
-func showLogin(w http.ResponseWriter, status int, view loginView) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
-	w.WriteHeader(status)
-	_ = loginPage.Execute(w, view) // the client may be gone
+// LoginView is what the page to log in shows. It works without script. To open a link
+// changes nothing: programs that look at links before people do would use it up.
+type LoginView struct {
+	Token string // what was typed, or is in the link
+	Next  string // the path to go on to
+	Wrong string // what is wrong with the token; empty: nothing yet
 }
 
-// Register adds the pages to log in and out.
-func (g *Gate) Register(mux *http.ServeMux) {
+// Register adds the pages to log in and out. show makes the page to log in at.
+func (g *Gate) Register(mux *http.ServeMux, show func(w http.ResponseWriter, r *http.Request, status int, view LoginView)) {
+	g.show = show
 	mux.HandleFunc("GET "+LoginPath, g.form)
 	mux.HandleFunc("POST "+LoginPath, g.login)
 	mux.HandleFunc("POST "+LogoutPath, g.logout)
@@ -58,11 +39,11 @@ func (g *Gate) Register(mux *http.ServeMux) {
 
 func (g *Gate) form(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	showLogin(w, http.StatusOK, loginView{Token: query.Get("token"), Next: local(query.Get("next"))})
+	g.show(w, r, http.StatusOK, LoginView{Token: query.Get("token"), Next: Local(query.Get("next"))})
 }
 
-// local is a path of this very site to go on to, or the front page.
-func local(next string) string {
+// Local is a path of this very site to go on to, or the front page.
+func Local(next string) string {
 	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") {
 		return "/"
 	}
@@ -74,7 +55,7 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 	if !parse(w, r) {
 		return
 	}
-	secret, next := strings.TrimSpace(r.PostForm.Get("token")), local(r.PostForm.Get("next"))
+	secret, next := strings.TrimSpace(r.PostForm.Get("token")), Local(r.PostForm.Get("next"))
 	answer, err := g.exchange(r.Context(), secret)
 	switch {
 	case Denied(err):
@@ -85,12 +66,12 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 		} else {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
 		}
-		showLogin(w, status, loginView{Next: next, Wrong: wrong})
+		g.show(w, r, status, LoginView{Next: next, Wrong: wrong})
 		return
 	case err != nil:
 		g.log.Warn("a session cannot be made", "err", err)
 		w.Header().Set("Retry-After", "1")
-		showLogin(w, http.StatusServiceUnavailable, loginView{Next: next, Token: secret, Wrong: "Nobody can log in at the moment. Try again."})
+		g.show(w, r, http.StatusServiceUnavailable, LoginView{Next: next, Token: secret, Wrong: "Nobody can log in at the moment. Try again."})
 		return
 	}
 	g.log.Info("somebody has logged in", "name", answer.Token.Name, "scope", answer.Token.Scope, "address", r.RemoteAddr)

@@ -216,3 +216,45 @@ func isOf(wanted string, contentTypes []string) bool {
 	media, _, err := mime.ParseMediaType(contentTypes[0])
 	return err == nil && media == wanted
 }
+
+// Form hands on what a form of a page of this very site sends: of the two types of forms
+// that it uses, and from a browser that says whose page it is. A page of another site can
+// send the same.
+func Form(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !ownPage(r) {
+			problem.Write(w, http.StatusForbidden, "a form must say that a page of this very site sends it (Sec-Fetch-Site: same-origin, or Origin); "+
+				"programs use the API")
+			return
+		}
+		types := r.Header.Values("Content-Type")
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		var err error
+		switch {
+		case isOf("application/x-www-form-urlencoded", types):
+			err = r.ParseForm()
+		case isOf("multipart/form-data", types):
+			r.Body = http.MaxBytesReader(w, r.Body, maxFiles)
+			if err = r.ParseMultipartForm(heldInMemory); err == nil {
+				defer r.MultipartForm.RemoveAll() //nolint:errcheck // files of this request, in the system's directory for such
+			}
+		default:
+			problem.Write(w, http.StatusUnsupportedMediaType, "the Content-Type header must be that of a form")
+			return
+		}
+		if err != nil {
+			w.Header().Set("Connection", "close") // the rest of it may be on its way
+			problem.Write(w, http.StatusBadRequest, "the form cannot be read: "+err.Error())
+			return
+		}
+		next(w, r)
+	}
+}
+
+// What a form may have, in bytes: its fields; with files; and of those what is held in
+// memory, the rest being in files meanwhile.
+const (
+	maxForm      = 2 << 20
+	maxFiles     = 256 << 20
+	heldInMemory = 1 << 20
+)

@@ -15,7 +15,7 @@ import (
 )
 
 // dialRaw opens a connection that says what it is given to say.
-func dialRaw(s *site, words string) net.Conn {
+func dialRaw(s *instance, words string) net.Conn {
 	s.Helper()
 	conn, err := net.Dial("tcp", s.Addr().String())
 	if err != nil {
@@ -32,7 +32,7 @@ func dialRaw(s *site, words string) net.Conn {
 }
 
 // ends waits for the other side to end a connection.
-func (s *site) ends(what string, conn net.Conn) {
+func (s *instance) ends(what string, conn net.Conn) {
 	s.Helper()
 	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
 		s.Errorf("%s: the connection stays", what)

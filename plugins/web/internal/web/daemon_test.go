@@ -24,7 +24,7 @@ const realRounds = 12
 
 // real is a daemon with its plugins web and time, as processes.
 type real struct {
-	*site // its means to ask; there is no server in it
+	*instance // its means to ask; there is no server in it
 
 	program, data, url string
 }
@@ -41,7 +41,7 @@ func environment(more ...string) []string {
 func startReal(t *testing.T) *real {
 	t.Helper()
 	dir := t.TempDir()
-	r := &real{site: &site{T: t}, program: filepath.Join(dir, "harness"), data: filepath.Join(dir, "data")}
+	r := &real{instance: &instance{T: t}, program: filepath.Join(dir, "harness"), data: filepath.Join(dir, "data")}
 	const module = "github.com/seed-706843ae/harness/"
 	for _, build := range [][]string{{r.program, module + "core/cmd/harness"}, {dir + "/plugins/", module + "plugins/web", module + "plugins/time"}} {
 		command := exec.CommandContext(t.Context(), "go", append([]string{"build", "-ldflags", "-s -w", "-o"}, build...)...)

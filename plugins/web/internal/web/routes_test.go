@@ -41,7 +41,7 @@ type description struct {
 }
 
 // described reads the document that is served.
-func (s *site) described() description {
+func (s *instance) described() description {
 	s.Helper()
 	_, admin := s.token("reader", pluginsdk.ScopeAdmin)
 	return describedBy(s.T, s.expect("the description", s.ask("GET", "/api/openapi.json", "", "Authorization", admin), 200).body)

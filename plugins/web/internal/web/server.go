@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/metrics"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -40,7 +41,7 @@ type server struct {
 
 // ready makes what answers on the listener, and lets nobody in yet.
 func (p *Plugin) ready(listener net.Listener, certificate *certificate) (*server, error) {
-	handler, err := p.handler(certificate != nil)
+	handler, err := p.handler()
 	if err != nil {
 		return nil, err
 	}
@@ -87,20 +88,25 @@ func (s *server) serve(log *slog.Logger) {
 }
 
 // handler puts in front of everything: the guard, which keeps other sites away, and the
-// gate, which knows who calls.
-func (p *Plugin) handler(tls bool) (http.Handler, error) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", frontPage{p.gate, tls}.ServeHTTP)
-	p.gate.Register(mux)
+// gate, which knows who calls. Pages ask the API behind them, as their reader.
+func (p *Plugin) handler() (http.Handler, error) {
+	mux, version := http.NewServeMux(), cmp.Or(os.Getenv(versionVariable), "unknown")
 	mux.Handle("GET "+socketPath, access.Need(pluginsdk.ScopeRead, p.hub))
 	mux.Handle("GET /metrics", access.Need(pluginsdk.ScopeRead, metrics.Handler(p.host, p.log)))
-	err := api.Register(mux, api.Config{Host: p.host, Version: cmp.Or(os.Getenv(versionVariable), "unknown"), Started: time.Now(), Log: p.log})
+	err := api.Register(mux, api.Config{Host: p.host, Version: version, Started: time.Now(), Log: p.log})
 	if err != nil {
 		return nil, err
 	}
-	routed := problem.Routes(mux, mux)
-	known := p.gate.Wrap(routed, "/", access.LoginPath, access.LogoutPath)
-	return problem.Recover(p.guard.Wrap(known, socketPath), p.log), nil
+	frame, err := site.New(mux, site.Config{
+		API: problem.Routes(mux, mux), Position: p.hub.Position, Version: version, Log: p.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.gate.Register(mux, frame.Login)
+	register(frame)
+	known := p.gate.Wrap(problem.Routes(mux, mux), site.Public)
+	return frame.Errors(problem.Recover(p.guard.Wrap(known, socketPath), p.log)), nil
 }
 
 // stop takes no more connections, sends the sockets away, which would go on for

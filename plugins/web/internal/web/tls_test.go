@@ -59,7 +59,7 @@ func writeCertificate(t *testing.T, cert, key string, serial int64, names ...str
 }
 
 // overTLS is a client that trusts a pool and takes the server for that name.
-func overTLS(s *site, pool *x509.CertPool, name string) *http.Client {
+func overTLS(s *instance, pool *x509.CertPool, name string) *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: name}, DisableKeepAlives: true} //nolint:gosec // the default version
 	s.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: stay}

@@ -17,20 +17,20 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
-// site is the API as it is really served, with a host in memory behind it.
-type site struct {
+// instance is the API as it is really served, with a host in memory behind it.
+type instance struct {
 	*testing.T
 	*Plugin
 	host *plugintest.Host
 }
 
-// demanding is a site where a token is demanded.
-func demanding(t *testing.T) *site { return openSite(t, `{"auth":"always"}`, times{}) }
+// demanding is an instance where a token is demanded.
+func demanding(t *testing.T) *instance { return openSite(t, `{"auth":"always"}`, times{}) }
 
-func openSite(t *testing.T, settings string, limits times) *site {
+func openSite(t *testing.T, settings string, limits times) *instance {
 	t.Helper()
 	t.Setenv(addressVariable, "127.0.0.1:0")
-	s := &site{T: t, Plugin: &Plugin{times: limits}, host: plugintest.NewHost()}
+	s := &instance{T: t, Plugin: &Plugin{times: limits}, host: plugintest.NewHost()}
 	s.host.SetSettings(json.RawMessage(settings))
 	s.host.AddThread(pluginsdk.Thread{ID: "T", Source: "web", SourceID: "1", Kind: pluginsdk.ThreadPrimary})
 	t.Cleanup(func() { _ = s.Deactivate(context.Background()) })
@@ -44,7 +44,7 @@ func openSite(t *testing.T, settings string, limits times) *site {
 }
 
 // token makes a token and returns the header that carries it.
-func (s *site) token(name string, scope pluginsdk.TokenScope) (pluginsdk.Token, string) {
+func (s *instance) token(name string, scope pluginsdk.TokenScope) (pluginsdk.Token, string) {
 	token, secret := s.host.MakeToken(pluginsdk.CreateTokenRequest{Name: name, Scope: scope})
 	return token, "Bearer " + secret
 }
@@ -57,7 +57,7 @@ type got struct {
 }
 
 // ask makes a request. headers come in pairs of name and value.
-func (s *site) ask(method, path, body string, headers ...string) got {
+func (s *instance) ask(method, path, body string, headers ...string) got {
 	s.Helper()
 	request, err := http.NewRequest(method, s.server.url()+path, strings.NewReader(body))
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *site) ask(method, path, body string, headers ...string) got {
 
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-func (s *site) do(client *http.Client, request *http.Request) got {
+func (s *instance) do(client *http.Client, request *http.Request) got {
 	s.Helper()
 	answer, err := client.Do(request)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *site) do(client *http.Client, request *http.Request) got {
 }
 
 // expect fails unless the answer has the status and the words.
-func (s *site) expect(what string, answer got, status int, words ...string) got {
+func (s *instance) expect(what string, answer got, status int, words ...string) got {
 	s.Helper()
 	for _, word := range words {
 		if !strings.Contains(answer.body, word) {
@@ -107,11 +107,11 @@ func (s *site) expect(what string, answer got, status int, words ...string) got 
 
 // browser keeps cookies, and says of what it sends what browsers say.
 type browser struct {
-	*site
+	*instance
 	client *http.Client
 }
 
-func (s *site) browser() *browser {
+func (s *instance) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		s.Fatal(err)
@@ -165,7 +165,7 @@ func (b *browser) cookie() string {
 }
 
 // logIn logs a new browser in with a token of this scope.
-func (s *site) logIn(name string, scope pluginsdk.TokenScope) *browser {
+func (s *instance) logIn(name string, scope pluginsdk.TokenScope) *browser {
 	s.Helper()
 	_, secret := s.host.MakeToken(pluginsdk.CreateTokenRequest{Name: name, Scope: scope, Kind: pluginsdk.TokenLogin})
 	b := s.browser()
@@ -174,7 +174,7 @@ func (s *site) logIn(name string, scope pluginsdk.TokenScope) *browser {
 }
 
 // listen opens an event socket.
-func (s *site) listen(headers ...string) (*websocket.Conn, int) {
+func (s *instance) listen(headers ...string) (*websocket.Conn, int) {
 	s.Helper()
 	header := http.Header{}
 	for n := 0; n < len(headers); n += 2 {
