@@ -28,7 +28,9 @@ func TestWithoutATokenNothingIsTold(t *testing.T) {
 	if n := len(s.host.Submissions()); n != 0 {
 		t.Errorf("%d messages got through", n)
 	}
-	s.expect("the front", s.ask("GET", "/", ""), 200, `href="/login"`)
+	for _, path := range []string{"/", "/runs", "/search"} {
+		s.expect(path, s.ask("GET", path, ""), 401)
+	}
 	s.expect("the form", s.ask("GET", "/login", ""), 200, "<form")
 	if health := s.expect("health", s.ask("GET", "/api/health", ""), 200); strings.TrimSpace(health.body) != `{"status":"ok"}` {
 		t.Errorf("health tells strangers %s", health.body)

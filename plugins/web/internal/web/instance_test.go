@@ -100,7 +100,7 @@ func (s *instance) expect(what string, answer got, status int, words ...string) 
 		}
 	}
 	if answer.status != status {
-		s.Errorf("%s: %d %s; want %d", what, answer.status, answer.body, status)
+		s.Errorf("%s: %d %.400s; want %d", what, answer.status, answer.body, status)
 	}
 	return answer
 }

@@ -2,6 +2,10 @@ package web
 
 import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/overview"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/palette"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/search"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 
@@ -9,4 +13,8 @@ import (
 // here, and, if all pages lead to it, its entry in the site's navigation.
 func register(frame *site.Site) {
 	keys.Register(frame)
+	overview.Register(frame)
+	palette.Register(frame)
+	runs.Register(frame)
+	search.Register(frame)
 }

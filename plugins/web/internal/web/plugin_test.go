@@ -402,30 +402,3 @@ func TestAddressIsLogged(t *testing.T) {
 		t.Errorf("log = %s", log)
 	}
 }
-
-// Who opens the address in a browser must see that it is the right one, and where to go.
-func TestTheFrontSaysWhatThisIs(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
-	get := func(path string) (int, string, string) {
-		answer, err := http.Get("http://" + plugin.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer.StatusCode, answer.Header.Get("Content-Type"), string(body)
-	}
-	status, kind, body := get("/")
-	if status != http.StatusOK || kind != "text/html; charset=utf-8" || !strings.Contains(body, "harness chat --url http://"+plugin.Addr().String()) ||
-		!strings.Contains(body, `href="/api/openapi.json"`) {
-		t.Errorf("%d %s %s", status, kind, body)
-	}
-	for _, path := range []string{"/index.html", "/api", "/favicon.ico"} {
-		if status, kind, _ := get(path); status != http.StatusNotFound || kind != "application/problem+json" {
-			t.Errorf("%s: %d %s", path, status, kind)
-		}
-	}
-}

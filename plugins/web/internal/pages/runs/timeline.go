@@ -1,0 +1,155 @@
+package runs
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/api"
+	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// entry is one thing that happened in a run.
+type entry struct {
+	at    time.Time
+	took  time.Duration // 0: it was an instant, or nobody knows
+	icon  string
+	name  string
+	by    string // the plugin, where it was one's
+	words string // a line more
+	more  []text // what can be folded open
+	tone  ui.Tone
+
+	// Where it lies in the run, of 100: for its bar.
+	from, width float64
+}
+
+// text is a long text with its name.
+type text struct{ name, words string }
+
+// maxShown is how much of a long text a page has, in bytes.
+const maxShown = 4 << 10
+
+// timeline puts what a run tells of itself in the order of time.
+func timeline(run api.Run) []entry {
+	all := []entry{{at: run.QueuedAt, icon: "inbox", name: "Accepted"}}
+	if !run.StartedAt.IsZero() {
+		all = append(all, entry{at: run.StartedAt, icon: "play", name: "Started", words: waited(run)})
+	}
+	for _, step := range run.Steps {
+		all = append(all, entry{at: step.Timestamp, icon: "flag", name: step.Step, words: step.Detail})
+	}
+	all = append(all, events(run.Events)...)
+	for _, failed := range run.Failures {
+		all = append(all, entry{at: failed.At, icon: "circle-alert", name: "Attempt " + strconv.Itoa(failed.Attempt) + " failed", words: ui.Cut(failed.Error, 300), tone: ui.Bad})
+	}
+	if !run.FinishedAt.IsZero() {
+		last := entry{at: run.FinishedAt, icon: "circle-check", name: "Over", words: string(run.State), tone: ui.ToneOf(string(run.State))}
+		if run.Error != "" {
+			last.icon, last.words = "circle-alert", ui.Cut(run.Error, 500)
+		}
+		all = append(all, last)
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
+	place(all)
+	return all
+}
+
+func waited(run api.Run) string {
+	if wait := run.StartedAt.Sub(run.QueuedAt); wait > 100*time.Millisecond {
+		return "after " + ui.Long(wait) + " in the queue"
+	}
+	return ""
+}
+
+// events are the entries of what the agent did. A call of a tool and its result are one.
+func events(of []pluginsdk.StreamEvent) (all []entry) {
+	calls := make(map[string]int)
+	for _, event := range of {
+		switch event.Type {
+		case pluginsdk.StreamText:
+			all = append(all, entry{at: event.Timestamp, icon: "bot", name: "Said", words: ui.Cut(event.Text, 200), more: long("All of it", event.Text, 200)})
+		case pluginsdk.StreamThinking:
+			if event.Text != "" {
+				all = append(all, entry{at: event.Timestamp, icon: "brain", name: "Thought", words: ui.Cut(event.Text, 120), more: long("All of it", event.Text, 120)})
+			}
+		case pluginsdk.StreamToolCall:
+			calls[event.ToolUseID] = len(all)
+			all = append(all, entry{at: event.Timestamp, icon: "wrench", name: cmp.Or(event.ToolName, "A tool"), more: long("Input", pretty(event.Input), 0)})
+		case pluginsdk.StreamToolResult:
+			n, known := calls[event.ToolUseID]
+			if !known {
+				n = len(all)
+				all = append(all, entry{at: event.Timestamp, icon: "wrench", name: "The result of a tool"})
+			} else {
+				all[n].took = event.Timestamp.Sub(all[n].at)
+			}
+			if event.IsError {
+				all[n].tone, all[n].words = ui.Bad, ui.Cut(event.Text, 200)
+			}
+			all[n].more = append(all[n].more, long("Result", event.Text, 0)...)
+		case pluginsdk.StreamRetry:
+			all = append(all, entry{at: event.Timestamp, icon: "rotate-ccw", name: "The agent asks the model again", words: ui.Cut(event.Text, 200), tone: ui.Wait})
+		case pluginsdk.StreamDenied:
+			all = append(all, entry{at: event.Timestamp, icon: "shield", name: "Denied: " + event.ToolName, words: ui.Cut(event.Text, 200), tone: ui.Bad})
+		case pluginsdk.StreamTextDelta, pluginsdk.StreamThinkingDelta:
+		}
+	}
+	return all
+}
+
+// long is a text that is to be folded, when a line of so many characters has not all of it.
+func long(name, words string, line int) []text {
+	if words == "" || line > 0 && len(words) <= line {
+		return nil
+	}
+	if len(words) > maxShown {
+		words = words[:maxShown] + "\n… and " + ui.Size(int64(len(words)-maxShown)) + " more"
+	}
+	return []text{{name, words}}
+}
+
+func pretty(input json.RawMessage) string {
+	var value any
+	if json.Unmarshal(input, &value) != nil {
+		return string(input)
+	}
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return string(input)
+	}
+	return string(text)
+}
+
+// place says of each entry where it lies between the first and the last.
+func place(all []entry) {
+	begin, end := all[0].at, all[0].at
+	for _, e := range all {
+		if done := e.at.Add(e.took); done.After(end) {
+			end = done
+		}
+	}
+	whole := end.Sub(begin).Seconds()
+	for n := range all {
+		if whole > 0 {
+			all[n].from = 100 * all[n].at.Sub(begin).Seconds() / whole
+			all[n].width = 100 * all[n].took.Seconds() / whole
+		}
+		all[n].width = max(all[n].width, 0.6)
+		all[n].from = min(all[n].from, 100-all[n].width)
+	}
+}
+
+// since is how long after the beginning of the run an entry was.
+func since(run api.Run, e entry) string {
+	after := e.at.Sub(run.QueuedAt)
+	if after < time.Millisecond {
+		return "0"
+	}
+	return "+" + ui.Long(after)
+}
+
+func percent(n float64) string { return strconv.FormatFloat(n, 'f', 2, 64) }

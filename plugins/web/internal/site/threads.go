@@ -1,0 +1,49 @@
+package site
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
+	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// May reports whether who looks at the page has a scope: what they may not do is not offered.
+func May(r *http.Request, scope pluginsdk.TokenScope) bool {
+	return access.From(r.Context()).May(scope)
+}
+
+// ThreadName is what a thread is called on pages, also one without a name.
+func ThreadName(thread pluginsdk.Thread) string {
+	switch {
+	case thread.Name != "":
+		return thread.Name
+	case thread.Kind == pluginsdk.ThreadPrimary:
+		return "Main conversation"
+	case thread.Kind == pluginsdk.ThreadTask:
+		return "Task " + ui.Short(thread.ID)
+	}
+	return "Conversation " + ui.Short(thread.ID)
+}
+
+// maxNames is how many threads' names a page may ask for: each is a request.
+const maxNames = 40
+
+// ThreadNames returns what threads are called, by their ids. One that is gone is called by
+// the end of its id.
+func (s *Site) ThreadNames(ctx context.Context, ids ...string) map[string]string {
+	names := make(map[string]string, len(ids))
+	for _, id := range ids {
+		if _, known := names[id]; known || id == "" {
+			continue
+		}
+		names[id] = "Conversation " + ui.Short(id)
+		var thread pluginsdk.Thread
+		if len(names) <= maxNames && s.Get(ctx, "/api/threads/"+url.PathEscape(id), nil, &thread) == nil {
+			names[id] = ThreadName(thread)
+		}
+	}
+	return names
+}
