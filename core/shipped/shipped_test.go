@@ -74,21 +74,21 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 			t.Errorf("%s: %s", name, first)
 		}
 	}
-	const sixth = "commands.read, approvals.read, approvals.decide, files.read, files.write, workspace.read, workspace.write, " +
-		"tokens.check, tokens.admin, installation.read, installation.control, installation.backup"
-	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide, "+sixth || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	const since6 = "commands.read, approvals.read, approvals.decide, files.read, files.write, workspace.read, workspace.write, " +
+		"tokens.check, tokens.admin, installation.read, installation.control, installation.backup, crons.read"
+	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
 		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+sixth || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
 		t.Errorf("what web has since the second version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+sixth || !slices.Equal(env, []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
 		t.Errorf("what web has since the third version: %v %v", added, env)
 	}
-	if added, _ := shipped.Plugins.After("web", 4); list(added) != "tasks.read, tasks.write, tasks.decide, "+sixth {
+	if added, _ := shipped.Plugins.After("web", 4); list(added) != "tasks.read, tasks.write, tasks.decide, "+since6 {
 		t.Errorf("what web has since the fourth version: %v", added)
 	}
-	if shipped.Plugins.Version() != 6 {
+	if shipped.Plugins.Version() != 7 {
 		t.Errorf("version %d", shipped.Plugins.Version())
 	}
 }

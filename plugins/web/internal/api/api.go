@@ -58,6 +58,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerFiles(described)
 	h.registerRuns(described)
 	h.registerTasks(described)
+	h.registerCrons(described)
 	h.registerApprovals(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)

@@ -382,6 +382,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/context":                 {"get"},
 		"/api/context/file":            {"get", "put", "delete"},
 		"/api/context/history":         {"get"},
+		"/api/crons":                   {"get"},
 		"/api/me":                      {"get"},
 		"/api/tokens":                  {"get", "post"},
 		"/api/tokens/{id}/revoke":      {"post"},

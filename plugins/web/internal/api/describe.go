@@ -21,6 +21,7 @@ var chapters = []chapter{
 	{"Conversations", "Threads, and what was said in them.", []string{"threads", "search"}},
 	{"Approvals", "What the agent asks before it does something.", []string{"approvals", "rules"}},
 	{"Tasks", "Work that was handed on.", []string{"tasks"}},
+	{"Schedules", "Jobs that begin by themselves.", []string{"crons"}},
 	{"Files", "What people and the agent send each other beside words.", []string{"files"}},
 	{"Workspace", "What the agent is told in each of its turns.", []string{"context", "workspace"}},
 	{"Tools and commands", "What plugins give the agent, and what people can type.", []string{"tools", "commands"}},

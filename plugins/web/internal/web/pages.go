@@ -1,7 +1,9 @@
 package web
 
 import (
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/crons"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/memory"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/overview"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/palette"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
@@ -12,7 +14,9 @@ import (
 // register adds the pages to the site. A new one is its folder in internal/pages, its line
 // here, and, if all pages lead to it, its entry in the site's navigation.
 func register(frame *site.Site) {
+	crons.Register(frame)
 	keys.Register(frame)
+	memory.Register(frame)
 	overview.Register(frame)
 	palette.Register(frame)
 	runs.Register(frame)

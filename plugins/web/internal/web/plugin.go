@@ -57,6 +57,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapThreadsAdmin, Reason: "change threads that came in elsewhere, and where and how a thread's agent works"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "show how runs stand"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "cancel and retry runs, stop threads"},
+			{Capability: pluginsdk.CapCronsRead, Reason: "show scheduled jobs"},
 			{Capability: pluginsdk.CapTasksRead, Reason: "show tasks and what was said of them"},
 			{Capability: pluginsdk.CapTasksWrite, Reason: "cancel tasks"},
 			{Capability: pluginsdk.CapTasksDecide, Reason: "hand in a person's word on a task, and cancel those of other plugins"},
