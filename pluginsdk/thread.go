@@ -115,13 +115,18 @@ const (
 // ThreadQuery selects threads, oldest first unless Order says otherwise. Zero
 // fields do not restrict.
 type ThreadQuery struct {
-	Source         string       `json:"source,omitempty"`
-	SourceID       string       `json:"sourceId,omitempty"`
-	Kind           ThreadKind   `json:"kind,omitempty"`
-	Status         ThreadStatus `json:"status,omitempty"`
-	ParentThreadID string       `json:"parentThreadId,omitempty"`
-	Order          ThreadOrder  `json:"order,omitempty"`
-	Unread         bool         `json:"unread,omitempty"` // fill in Thread.Unread
-	After          string       `json:"after,omitempty"`  // id of the last thread of the page before
-	Limit          int          `json:"limit,omitempty"`  // default 100, at most 1000
+	Source         string         `json:"source,omitempty"`
+	SourceID       string         `json:"sourceId,omitempty"`
+	Kind           ThreadKind     `json:"kind,omitempty"`
+	Kinds          []ThreadKind   `json:"kinds,omitempty"` // any of these
+	Status         ThreadStatus   `json:"status,omitempty"`
+	Statuses       []ThreadStatus `json:"statuses,omitempty"` // any of these
+	ParentThreadID string         `json:"parentThreadId,omitempty"`
+	// Text selects the threads whose name has each of its words (what stands between
+	// spaces) somewhere in it, whatever the case of the letters.
+	Text   string      `json:"text,omitempty"`
+	Order  ThreadOrder `json:"order,omitempty"`
+	Unread bool        `json:"unread,omitempty"` // fill in Thread.Unread
+	After  string      `json:"after,omitempty"`  // id of the last thread of the page before
+	Limit  int         `json:"limit,omitempty"`  // default 100, at most 1000
 }

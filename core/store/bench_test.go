@@ -48,6 +48,24 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
+// BenchmarkThreadsByName is what a person waits for who looks for one of 10,000 threads.
+func BenchmarkThreadsByName(b *testing.B) {
+	eachBench(b, func(b *testing.B, config store.Config) {
+		s := storetest.OpenConfig(b, config)
+		manyThreads(b, s)
+		for _, text := range []string{"", "absent", "number"} {
+			b.Run(fmt.Sprintf("text=%s", text), func(b *testing.B) {
+				for b.Loop() {
+					_, err := s.Threads(context.Background(), pluginsdk.ThreadQuery{Text: text, Order: pluginsdk.ActivityFirst, Limit: 40})
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	})
+}
+
 func benchThreads(b *testing.B, s *store.Store, n int) []string {
 	b.Helper()
 	ids := make([]string, n)

@@ -311,3 +311,51 @@ func (s *Store) KeepApproval(ctx context.Context, a ledger.Approval) error {
 func (s *Store) KeepApprovalRule(ctx context.Context, r pluginsdk.ApprovalRule) error {
 	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertApprovalRule(tx.ApprovalRule, r).Exec(ctx) })
 }
+
+// Plans returns how the database carries out the queries that f makes, one a query.
+func (s *Store) Plans(f func()) (plans []string) {
+	query, read := s.query, s.read
+	defer func() { s.query, s.read = query, read }()
+	s.query = explained{query, s.Dialect(), &plans}
+	s.read = ent.NewClient(ent.Driver(entsql.NewDriver(s.Dialect(), entsql.Conn{ExecQuerier: s.query})))
+	f()
+	return plans
+}
+
+type explained struct {
+	entsql.ExecQuerier
+
+	dialect string
+	plans   *[]string
+}
+
+// QueryContext asks for the plan of a query first.
+func (e explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	plan, err := e.plan(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	*e.plans = append(*e.plans, plan)
+	return e.ExecQuerier.QueryContext(ctx, query, args...)
+}
+
+func (e explained) plan(ctx context.Context, query string, args []any) (plan string, err error) {
+	var id, parent, unused int
+	var line string
+	explain, columns := "EXPLAIN QUERY PLAN ", []any{&id, &parent, &unused, &line}
+	if e.dialect == dialect.Postgres {
+		explain, columns = "EXPLAIN ", []any{&line}
+	}
+	rows, err := e.ExecQuerier.QueryContext(ctx, explain+query, args...)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := rows.Scan(columns...); err != nil {
+			return "", err
+		}
+		plan += line + "\n"
+	}
+	return plan, rows.Err()
+}

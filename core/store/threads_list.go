@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -26,34 +28,19 @@ func (s *Store) Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 
 // Threads returns the selected threads in the order that is asked for.
 func (s *Store) Threads(ctx context.Context, q pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error) {
-	query := s.read.Thread.Query().Limit(page(q.Limit))
-	switch q.Order {
-	case "", pluginsdk.OldestFirst:
-		query.Order(thread.ByID()).Where(thread.IDGT(q.After))
-	case pluginsdk.NewestFirst:
-		query.Order(thread.ByID(entsql.OrderDesc()))
-		if q.After != "" {
-			query.Where(thread.IDLT(q.After))
+	order, where, err := listed(q)
+	if err != nil {
+		return nil, err
+	}
+	query := s.read.Thread.Query().Order(order...).Limit(page(q.Limit))
+	if words := strings.Fields(strings.ToLower(q.Text)); len(words) > 0 {
+		ids, err := s.named(ctx, words, order, where, page(q.Limit))
+		if err != nil || len(ids) == 0 {
+			return nil, wrap("find threads by their names", err)
 		}
-	case pluginsdk.ActivityFirst:
-		query.Order(thread.ByLastActivity(entsql.OrderDesc()), thread.ByID(entsql.OrderDesc())).Where(lessActiveThan(q.After))
-	default:
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "order: %q is not one of oldest, newest, activity", q.Order)
-	}
-	if q.Source != "" {
-		query.Where(thread.Source(q.Source))
-	}
-	if q.SourceID != "" {
-		query.Where(thread.SourceID(q.SourceID))
-	}
-	if q.Kind != "" {
-		query.Where(thread.KindEQ(q.Kind))
-	}
-	if q.Status != "" {
-		query.Where(thread.StatusEQ(q.Status))
-	}
-	if q.ParentThreadID != "" {
-		query.Where(thread.ParentThreadID(q.ParentThreadID))
+		query.Where(thread.IDIn(ids...))
+	} else {
+		query.Where(where...)
 	}
 	rows, err := query.All(ctx)
 	if err != nil {
@@ -64,6 +51,76 @@ func (s *Store) Threads(ctx context.Context, q pluginsdk.ThreadQuery) ([]plugins
 		err = s.countUnread(ctx, threads)
 	}
 	return threads, wrap("count what is unread", err)
+}
+
+// listed is the order of a query, and what it selects but for the words of the name.
+func listed(q pluginsdk.ThreadQuery) (order []thread.OrderOption, where []predicate.Thread, err error) {
+	switch q.Order {
+	case "", pluginsdk.OldestFirst:
+		order, where = append(order, thread.ByID()), append(where, thread.IDGT(q.After))
+	case pluginsdk.NewestFirst:
+		order = append(order, thread.ByID(entsql.OrderDesc()))
+		if q.After != "" {
+			where = append(where, thread.IDLT(q.After))
+		}
+	case pluginsdk.ActivityFirst:
+		order = append(order, thread.ByLastActivity(entsql.OrderDesc()), thread.ByID(entsql.OrderDesc()))
+		where = append(where, lessActiveThan(q.After))
+	default:
+		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "order: %q is not one of oldest, newest, activity", q.Order)
+	}
+	if q.Source != "" {
+		where = append(where, thread.Source(q.Source))
+	}
+	if q.SourceID != "" {
+		where = append(where, thread.SourceID(q.SourceID))
+	}
+	if q.Kind != "" {
+		where = append(where, thread.KindEQ(q.Kind))
+	}
+	if len(q.Kinds) > 0 {
+		where = append(where, thread.KindIn(q.Kinds...))
+	}
+	if q.Status != "" {
+		where = append(where, thread.StatusEQ(q.Status))
+	}
+	if len(q.Statuses) > 0 {
+		where = append(where, thread.StatusIn(q.Statuses...))
+	}
+	if q.ParentThreadID != "" {
+		where = append(where, thread.ParentThreadID(q.ParentThreadID))
+	}
+	return order, where, checkLengths(length{"text", q.Text, nameMax})
+}
+
+// named returns the first of the threads whose names have each of the words, which are in
+// lower case. The names are read, and folded here, because the databases do not agree on
+// what lower case is: SQLite knows that of ASCII only, Postgres that of its locale.
+func (s *Store) named(ctx context.Context, words []string, order []thread.OrderOption, where []predicate.Thread, limit int) (ids []string, err error) {
+	names := entsql.Dialect(s.back.dialect()).Select(thread.FieldID, thread.FieldName).From(entsql.Table(thread.Table))
+	for _, only := range where {
+		only(names)
+	}
+	for _, by := range order {
+		by(names)
+	}
+	text, args := names.Query()
+	rows, err := s.query.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for len(ids) < limit && rows.Next() {
+		var id, name string
+		if err := rows.Scan(&id, &name); err != nil {
+			return nil, err
+		}
+		name = strings.ToLower(name)
+		if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(name, word) }) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, rows.Err()
 }
 
 // lessActiveThan selects the threads that come after one in the order of their

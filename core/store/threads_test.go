@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,104 @@ func TestThreadsAreListedInOrderPageByPage(t *testing.T) {
 			t.Errorf("child %+v", got)
 		}
 	})
+}
+
+// Who looks for a conversation finds it by what it is called, in the same way on both
+// databases: umlauts have a case too, and % and _ are characters like others.
+func TestThreadsAreFoundByTheirNames(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		for i, name := range []string{"Übung im GARTEN", "garten, 100%", "Gar_ten", "", "ΟΔΟΣ"} {
+			thread, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "web", SourceID: fmt.Sprint(i), Name: name})
+			check(t, err)
+			byHand(t, s, fmt.Sprintf("UPDATE threads SET last_activity = '2026-01-02 03:%02d:00' WHERE id = '%s'", i, thread.ID))
+		}
+		for _, row := range []struct {
+			query pluginsdk.ThreadQuery
+			want  string
+		}{
+			{pluginsdk.ThreadQuery{Text: "garten"}, "[0 1]"},
+			{pluginsdk.ThreadQuery{Text: " Gart  üBung "}, "[0]"},
+			{pluginsdk.ThreadQuery{Text: "%"}, "[1]"},
+			{pluginsdk.ThreadQuery{Text: "r_t"}, "[2]"},
+			{pluginsdk.ThreadQuery{Text: "garten garage"}, "[]"},
+			{pluginsdk.ThreadQuery{Text: "οδ"}, "[4]"},
+			{pluginsdk.ThreadQuery{Text: "  "}, "[0 1 2 3 4]"},
+			{pluginsdk.ThreadQuery{Text: "gar", Source: "discord"}, "[]"},
+			{pluginsdk.ThreadQuery{Text: "gar", Order: pluginsdk.ActivityFirst, Limit: 2}, "[2 1]"},
+			{pluginsdk.ThreadQuery{Text: "gar", Order: pluginsdk.ActivityFirst, Limit: 2, After: "1"}, "[0]"},
+		} {
+			if row.query.After != "" {
+				row.query.After = only[pluginsdk.Thread](t)(s.Threads(ctx, pluginsdk.ThreadQuery{SourceID: row.query.After})).ID
+			}
+			got := []string{}
+			for _, thread := range must[[]pluginsdk.Thread](t)(s.Threads(ctx, row.query)) {
+				got = append(got, thread.SourceID)
+			}
+			if fmt.Sprint(got) != row.want {
+				t.Errorf("%+v: %v, want %s", row.query, got, row.want)
+			}
+		}
+		wantCode(t, second(s.Threads(ctx, pluginsdk.ThreadQuery{Text: strings.Repeat("x", 1025)})), pluginsdk.CodeInvalid)
+	})
+}
+
+// A page shows conversations without what is put away, and without what works in the
+// background, in one list.
+func TestThreadsOfSeveralStatusesAndKindsAreOneList(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		for _, status := range []pluginsdk.ThreadStatus{pluginsdk.ThreadActive, pluginsdk.ThreadIdle, pluginsdk.ThreadArchived} {
+			for _, kind := range []pluginsdk.ThreadKind{pluginsdk.ThreadGeneral, pluginsdk.ThreadTask} {
+				name := fmt.Sprint(status, " ", kind)
+				thread, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "web", SourceID: name, Name: name, Kind: kind})
+				check(t, err)
+				check(t, second(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{Status: &status})))
+			}
+		}
+		shown := pluginsdk.ThreadQuery{
+			Kinds:    []pluginsdk.ThreadKind{pluginsdk.ThreadPrimary, pluginsdk.ThreadGeneral},
+			Statuses: []pluginsdk.ThreadStatus{pluginsdk.ThreadActive, pluginsdk.ThreadIdle},
+		}
+		for text, want := range map[string]string{"": "[active general idle general]", "IDLE": "[idle general]"} {
+			shown.Text = text
+			got := []string{}
+			for _, thread := range must[[]pluginsdk.Thread](t)(s.Threads(ctx, shown)) {
+				got = append(got, thread.Name)
+			}
+			if fmt.Sprint(got) != want {
+				t.Errorf("%q: %v, want %s", text, got, want)
+			}
+		}
+	})
+}
+
+// What everybody's page asks for first does not sort all the threads that there are.
+func TestThreadsByActivityAreReadFromAnIndex(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		manyThreads(t, s)
+		query := pluginsdk.ThreadQuery{Order: pluginsdk.ActivityFirst, Statuses: []pluginsdk.ThreadStatus{pluginsdk.ThreadActive, pluginsdk.ThreadIdle}, Limit: 40}
+		for _, query.After = range []string{"", "thread-5000"} {
+			plans := s.Plans(func() { must[[]pluginsdk.Thread](t)(s.Threads(ctx, query)) })
+			if len(plans) != 1 || !strings.Contains(plans[0], "thread_last_activity_id") || strings.Contains(strings.ToLower(plans[0]), "sort") || strings.Contains(plans[0], "TEMP B-TREE") {
+				t.Errorf("after %q:\n%s", query.After, strings.Join(plans, "\n\n"))
+			}
+		}
+	})
+}
+
+// manyThreads makes 10,000 threads: one in nine is archived.
+func manyThreads(t testing.TB, s *store.Store) {
+	t.Helper()
+	newThread(t, s, "model")
+	check(t, s.Write(context.Background(), true, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.Run1(ctx, `INSERT INTO threads (id, source, source_id, name, status, last_activity, created_at)
+			WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+			SELECT 'thread-' || i, 'web', 'web-' || i, 'thread number ' || i, CASE i % 9 WHEN 0 THEN 'archived' ELSE 'idle' END,
+				last_activity, created_at FROM n CROSS JOIN (SELECT last_activity, created_at FROM threads) AS model`),
+			tx.Run1(ctx, "ANALYZE threads"))
+	}))
 }
 
 // The number beside a conversation is of what a person has to read: not of their

@@ -736,6 +736,11 @@ var (
 				Unique:  true,
 				Columns: []*schema.Column{ThreadsColumns[1], ThreadsColumns[2]},
 			},
+			{
+				Name:    "thread_last_activity_id",
+				Unique:  false,
+				Columns: []*schema.Column{ThreadsColumns[18], ThreadsColumns[0]},
+			},
 		},
 	}
 	// ThreadRemovalsColumns holds the columns for the "thread_removals" table.

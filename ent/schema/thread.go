@@ -42,9 +42,11 @@ func (Thread) Fields() []ent.Field {
 	}
 }
 
-// Indexes of threads. The primary thread is unique by its source and source id.
+// Indexes of threads. The primary thread is unique by its source and source id. The
+// second one has them by their activity, as they are shown to people.
 func (Thread) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("source", "source_id").Unique(),
+		index.Fields("last_activity", "id"),
 	}
 }

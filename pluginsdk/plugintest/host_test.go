@@ -58,7 +58,7 @@ func TestThreads(t *testing.T) {
 		}
 		return names
 	}
-	create("2", "")
+	create("2", "New name")
 	for _, role := range []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant} {
 		host.AddMessage(pluginsdk.Message{ID: 8, ThreadID: id, Role: role, Kind: pluginsdk.MessageText})
 	}
@@ -70,6 +70,10 @@ func TestThreads(t *testing.T) {
 		{pluginsdk.ThreadQuery{Source: "web", Unread: true}, "[1:1 2:0]"},
 		{pluginsdk.ThreadQuery{Order: pluginsdk.ActivityFirst}, "[2:0 1:0]"},
 		{pluginsdk.ThreadQuery{Order: pluginsdk.NewestFirst, Limit: 1}, "[2:0]"},
+		{pluginsdk.ThreadQuery{Text: "NEW  ame"}, "[2:0]"},
+		{pluginsdk.ThreadQuery{Text: "new old"}, "[]"},
+		{pluginsdk.ThreadQuery{Kinds: []pluginsdk.ThreadKind{pluginsdk.ThreadTask, pluginsdk.ThreadGeneral}}, "[1:0 2:0]"},
+		{pluginsdk.ThreadQuery{Statuses: []pluginsdk.ThreadStatus{pluginsdk.ThreadIdle, pluginsdk.ThreadArchived}}, "[]"},
 	} {
 		if got := fmt.Sprint(list(row.query)); got != row.want {
 			t.Errorf("%+v: listed %s, want %s", row.query, got, row.want)

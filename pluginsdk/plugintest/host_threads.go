@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -48,7 +49,10 @@ func (s threads) List(ctx context.Context, request *pluginsdk.ListThreadsRequest
 		return (query.Source == "" || t.Source == query.Source) &&
 			(query.SourceID == "" || t.SourceID == query.SourceID) &&
 			(query.Kind == "" || t.Kind == query.Kind) &&
+			(len(query.Kinds) == 0 || slices.Contains(query.Kinds, t.Kind)) &&
 			(query.Status == "" || t.Status == query.Status) &&
+			(len(query.Statuses) == 0 || slices.Contains(query.Statuses, t.Status)) &&
+			hasWords(t.Name, query.Text) &&
 			(query.ParentThreadID == "" || t.ParentThreadID == query.ParentThreadID)
 	}), query.Limit)
 	for i := range found {
@@ -57,6 +61,13 @@ func (s threads) List(ctx context.Context, request *pluginsdk.ListThreadsRequest
 		}
 	}
 	return &pluginsdk.ListThreadsResponse{Threads: found}, nil
+}
+
+// hasWords selects as ThreadQuery.Text says.
+func hasWords(name, text string) bool {
+	name = strings.ToLower(name)
+	missing := func(word string) bool { return !strings.Contains(name, word) }
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), missing)
 }
 
 // unread counts as Thread.Unread says.

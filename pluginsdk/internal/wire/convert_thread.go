@@ -153,6 +153,9 @@ func threadQueryTo(v pluginsdk.ThreadQuery) *typesv1.ThreadQuery {
 		Unread:         v.Unread,
 		After:          v.After,
 		Limit:          int64(v.Limit),
+		Kinds:          namesTo(v.Kinds),
+		Statuses:       namesTo(v.Statuses),
+		Text:           v.Text,
 	}
 }
 
@@ -167,6 +170,9 @@ func threadQueryFrom(m *typesv1.ThreadQuery) pluginsdk.ThreadQuery {
 		Unread:         m.GetUnread(),
 		After:          m.GetAfter(),
 		Limit:          int(m.GetLimit()),
+		Kinds:          namesFrom[pluginsdk.ThreadKind](m.GetKinds()),
+		Statuses:       namesFrom[pluginsdk.ThreadStatus](m.GetStatuses()),
+		Text:           m.GetText(),
 	}
 }
 

@@ -160,7 +160,7 @@ func TestThreads(t *testing.T) {
 		t.Errorf("no threads: %s", got.raw)
 	}
 	f.host.threads = []pluginsdk.Thread{{ID: "T1", Source: "web", Kind: pluginsdk.ThreadPrimary, Unread: 3}, {ID: "T2", ReportTo: pluginsdk.Target{ThreadID: "T1"}}}
-	got := f.send("GET", "/api/threads?limit=2&after=T0&source=web&sourceId=s&kind=general&status=active&order=activity&unread=true", "")
+	got := f.send("GET", "/api/threads?limit=2&after=T0&source=web&sourceId=s&kind=general&kind=task&status=active&text=two+words&order=activity&unread=true", "")
 	rows := got.body["threads"].([]any)
 	if got.status != 200 || len(rows) != 2 || rows[0].(map[string]any)["id"] != "T1" || rows[0].(map[string]any)["kind"] != "primary" ||
 		rows[0].(map[string]any)["unread"] != 3.0 || rows[1].(map[string]any)["reportTo"] != "thread:T1" {
@@ -169,7 +169,8 @@ func TestThreads(t *testing.T) {
 	want := []any{
 		pluginsdk.ThreadQuery{Limit: 100, Order: "oldest"},
 		pluginsdk.ThreadQuery{
-			Limit: 2, After: "T0", Source: "web", SourceID: "s", Kind: "general", Status: "active", Order: "activity", Unread: true,
+			Limit: 2, After: "T0", Source: "web", SourceID: "s", Kinds: []pluginsdk.ThreadKind{"general", "task"},
+			Statuses: []pluginsdk.ThreadStatus{"active"}, Text: "two words", Order: "activity", Unread: true,
 		},
 	}
 	if !reflect.DeepEqual(f.host.asked, want) {

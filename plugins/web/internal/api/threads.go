@@ -39,14 +39,15 @@ type idInput struct {
 }
 
 type threadsInput struct {
-	After    string                 `query:"after" maxLength:"100" doc:"Id of the last thread of the page before"`
-	Limit    int                    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
-	Source   string                 `query:"source" maxLength:"100"`
-	SourceID string                 `query:"sourceId" maxLength:"200"`
-	Kind     pluginsdk.ThreadKind   `query:"kind" enum:"primary,task,cron,general"`
-	Status   pluginsdk.ThreadStatus `query:"status" enum:"active,idle,archived"`
-	Order    pluginsdk.ThreadOrder  `query:"order" enum:"oldest,newest,activity" default:"oldest" doc:"activity: the latest activity first"`
-	Unread   bool                   `query:"unread" doc:"Count what a person has not read in each"`
+	After    string                   `query:"after" maxLength:"100" doc:"Id of the last thread of the page before"`
+	Limit    int                      `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
+	Source   string                   `query:"source" maxLength:"100"`
+	SourceID string                   `query:"sourceId" maxLength:"200"`
+	Kinds    []pluginsdk.ThreadKind   `query:"kind,explode" enum:"primary,task,cron,general" doc:"Only these kinds"`
+	Statuses []pluginsdk.ThreadStatus `query:"status,explode" enum:"active,idle,archived" doc:"Only these statuses"`
+	Text     string                   `query:"text" maxLength:"200" doc:"Only threads whose name has each of these words somewhere in it, whatever the case of the letters"`
+	Order    pluginsdk.ThreadOrder    `query:"order" enum:"oldest,newest,activity" default:"oldest" doc:"activity: the latest activity first"`
+	Unread   bool                     `query:"unread" doc:"Count what a person has not read in each"`
 }
 
 type threadsOutput struct {
@@ -102,8 +103,8 @@ func reportTo(text string) (pluginsdk.Target, error) {
 
 func (h *handlers) listThreads(ctx context.Context, input *threadsInput) (*threadsOutput, error) {
 	answer, err := h.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{
-		Source: input.Source, SourceID: input.SourceID, Kind: input.Kind, Status: input.Status,
-		Order: input.Order, Unread: input.Unread, After: input.After, Limit: input.Limit,
+		Source: input.Source, SourceID: input.SourceID, Kinds: input.Kinds, Statuses: input.Statuses,
+		Text: input.Text, Order: input.Order, Unread: input.Unread, After: input.After, Limit: input.Limit,
 	}})
 	if err != nil {
 		return nil, h.fail("list-threads", err)

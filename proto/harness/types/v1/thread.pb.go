@@ -512,7 +512,14 @@ type ThreadQuery struct {
 	// Id of the last thread of the page before.
 	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int64 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Any of these.
+	Kinds []string `protobuf:"bytes,10,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// Any of these.
+	Statuses []string `protobuf:"bytes,11,rep,name=statuses,proto3" json:"statuses,omitempty"`
+	// Only threads whose name has each of these words (what stands between spaces) somewhere
+	// in it, whatever the case of the letters.
+	Text          string `protobuf:"bytes,12,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -610,6 +617,27 @@ func (x *ThreadQuery) GetLimit() int64 {
 	return 0
 }
 
+func (x *ThreadQuery) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *ThreadQuery) GetStatuses() []string {
+	if x != nil {
+		return x.Statuses
+	}
+	return nil
+}
+
+func (x *ThreadQuery) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 var File_harness_types_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_thread_proto_rawDesc = "" +
@@ -678,7 +706,7 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"_busy_modeB\x17\n" +
 	"\x15_last_read_message_idB\f\n" +
 	"\n" +
-	"_ask_tools\"\xf2\x01\n" +
+	"_ask_tools\"\xb8\x02\n" +
 	"\vThreadQuery\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x12\x12\n" +
@@ -688,7 +716,11 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\x05order\x18\x06 \x01(\tR\x05order\x12\x16\n" +
 	"\x06unread\x18\a \x01(\bR\x06unread\x12\x14\n" +
 	"\x05after\x18\b \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\t \x01(\x03R\x05limitBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x05limit\x18\t \x01(\x03R\x05limit\x12\x14\n" +
+	"\x05kinds\x18\n" +
+	" \x03(\tR\x05kinds\x12\x1a\n" +
+	"\bstatuses\x18\v \x03(\tR\bstatuses\x12\x12\n" +
+	"\x04text\x18\f \x01(\tR\x04textBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_thread_proto_rawDescOnce sync.Once
