@@ -145,6 +145,9 @@ type MessageQuery struct {
 	Before   int64         `json:"before,omitempty"` // only what comes before the message of this id
 	Roles    []Role        `json:"roles,omitempty"`
 	Kinds    []MessageKind `json:"kinds,omitempty"`
+	// RunID restricts to the messages of one run: what it answers, what was stored on the
+	// way, and its reply. A message that was merged into it is of the run that it came with.
+	RunID string `json:"runId,omitempty"`
 	// BeforeRunID restricts to messages of runs accepted before this one and
 	// orders by run: what a conversation was when the run's message was its
 	// newest. After and Before are of that order then, and CodeNotFound when they name

@@ -94,6 +94,9 @@ func (s *Store) selected(q pluginsdk.MessageQuery) *ent.MessageQuery {
 	if len(q.Kinds) > 0 {
 		query.Where(message.KindIn(q.Kinds...))
 	}
+	if q.RunID != "" {
+		query.Where(message.RunID(q.RunID))
+	}
 	return query
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -118,6 +119,35 @@ func TestMessagesSelects(t *testing.T) {
 		}
 		_, err := s.Messages(ctx, pluginsdk.MessageQuery{})
 		wantCode(t, err, pluginsdk.CodeInvalid)
+	})
+}
+
+// Who opens one answer in a thread that is years old gets its rows, and nobody reads the
+// thread for that.
+func TestMessagesOfARunAreReadFromAnIndex(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Run1(ctx, `INSERT INTO messages (thread_id, role, kind, source, content, run_id, created_at)
+				WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+				SELECT '`+thread+`', 'assistant', 'status', 'x', '' || i, CASE i % 3 WHEN 0 THEN '' ELSE 'run-' || (i % 4000) END, created_at
+				FROM n CROSS JOIN (SELECT created_at FROM threads) AS model`)
+		}))
+		query := pluginsdk.MessageQuery{ThreadID: thread, RunID: "run-7", Limit: 3}
+		look := func(analyzed bool) {
+			for last, want := range map[bool]string{false: "[7 4007 12007]", true: "[4007 12007 16007]"} {
+				query.Last = last
+				var got []string
+				plans := s.Plans(func() { got = contents(must[[]pluginsdk.Message](t)(s.Messages(ctx, query))) })
+				if fmt.Sprint(got) != want || len(plans) != 1 || !strings.Contains(plans[0], "message_run_id") {
+					t.Errorf("analyzed %t, last %t: %v, want %s\n%s", analyzed, last, got, want, strings.Join(plans, "\n"))
+				}
+			}
+		}
+		look(false)
+		byHand(t, s, "ANALYZE messages")
+		look(true)
 	})
 }
 

@@ -148,6 +148,7 @@ func (s messages) List(ctx context.Context, request *pluginsdk.ListMessagesReque
 		return m.ThreadID == query.ThreadID &&
 			(query.After == 0 || m.ID > query.After) &&
 			(query.Before == 0 || m.ID < query.Before) &&
+			(query.RunID == "" || m.RunID == query.RunID) &&
 			(len(query.Roles) == 0 || slices.Contains(query.Roles, m.Role)) &&
 			(len(query.Kinds) == 0 || slices.Contains(query.Kinds, m.Kind))
 	})

@@ -182,6 +182,10 @@ func TestMessages(t *testing.T) {
 	}
 	submit := &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "thread-1", Source: "web", Key: "k", Content: "hello"}}
 	accepted, repeated := must(sdk.Messages.Submit(ctx, submit)).Accepted, must(sdk.Messages.Submit(ctx, submit)).Accepted
+	query = pluginsdk.MessageQuery{ThreadID: "thread-1", RunID: accepted.RunID}
+	if of := must(sdk.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: query})).Messages; len(of) != 1 || of[0].Content != "hello" {
+		t.Errorf("of the run %+v", of)
+	}
 	if accepted.Existed || !repeated.Existed || accepted.RunID != repeated.RunID || len(host.Submissions()) != 1 {
 		t.Errorf("accepted %+v, repeated %+v", accepted, repeated)
 	}

@@ -211,7 +211,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("no messages: %s", got.raw)
 	}
 	f.host.messages = []pluginsdk.Message{{ID: 5, Role: "user", Metadata: json.RawMessage(`{"a":[1]}`)}, {ID: 6}}
-	got := f.send("GET", "/api/threads/T/messages?limit=2&after=4&before=9&last=true&role=user&role=assistant&kind=text", "")
+	got := f.send("GET", "/api/threads/T/messages?limit=2&after=4&before=9&last=true&run=R&role=user&role=assistant&kind=text", "")
 	rows := got.body["messages"].([]any)
 	if got.status != 200 || len(rows) != 2 || rows[0].(map[string]any)["id"] != 5.0 || !strings.Contains(got.raw, `"metadata":{"a":[1]}`) {
 		t.Errorf("%d %s", got.status, got.raw)
@@ -219,7 +219,7 @@ func TestMessages(t *testing.T) {
 	want := []any{
 		pluginsdk.MessageQuery{ThreadID: "T", Limit: 100},
 		pluginsdk.MessageQuery{
-			ThreadID: "T", Limit: 2, After: 4, Before: 9, Last: true,
+			ThreadID: "T", Limit: 2, After: 4, Before: 9, Last: true, RunID: "R",
 			Roles: []pluginsdk.Role{"user", "assistant"}, Kinds: []pluginsdk.MessageKind{"text"},
 		},
 	}

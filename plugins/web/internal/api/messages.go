@@ -13,6 +13,7 @@ type messagesInput struct {
 	After  int64                   `query:"after" minimum:"0" doc:"Only messages with a greater id"`
 	Before int64                   `query:"before" minimum:"0" doc:"Only messages with a smaller id"`
 	Last   bool                    `query:"last" doc:"The newest of them instead of the oldest; oldest first all the same"`
+	Run    string                  `query:"run" maxLength:"100" doc:"Only those of this run"`
 	Limit  int                     `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
 	Roles  []pluginsdk.Role        `query:"role,explode" enum:"user,assistant,system" doc:"Only these roles"`
 	Kinds  []pluginsdk.MessageKind `query:"kind,explode" enum:"text,status,pipeline_step,thinking,tool_call,tool_result,notification,summary" doc:"Only these kinds"`
@@ -30,7 +31,7 @@ func (h *handlers) registerMessages(api huma.API) {
 
 func (h *handlers) listMessages(ctx context.Context, input *messagesInput) (*messagesOutput, error) {
 	answer, err := h.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
-		ThreadID: input.ID, After: input.After, Before: input.Before, Last: input.Last, Limit: input.Limit,
+		ThreadID: input.ID, After: input.After, Before: input.Before, Last: input.Last, RunID: input.Run, Limit: input.Limit,
 		Roles: input.Roles, Kinds: input.Kinds,
 	}})
 	if err != nil {

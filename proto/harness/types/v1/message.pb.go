@@ -364,7 +364,10 @@ type MessageQuery struct {
 	// the same.
 	Last bool `protobuf:"varint,7,opt,name=last,proto3" json:"last,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int64 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Restricts to the messages of one run: what it answers, what was stored on the way, and
+	// its reply. A message that was merged into it is of the run that it came with.
+	RunId         string `protobuf:"bytes,9,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -453,6 +456,13 @@ func (x *MessageQuery) GetLimit() int64 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *MessageQuery) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
 }
 
 // A message that asks for an answer. (source, key) makes it idempotent: repeated, the
@@ -681,7 +691,7 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\acontent\x18\x04 \x01(\tR\acontent\x12\x14\n" +
 	"\x05model\x18\x05 \x01(\tR\x05model\x12\x1a\n" +
 	"\bmetadata\x18\x06 \x01(\fR\bmetadata\x12>\n" +
-	"\vattachments\x18\a \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\"\xd3\x01\n" +
+	"\vattachments\x18\a \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\"\xea\x01\n" +
 	"\fMessageQuery\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x03R\x05after\x12\x16\n" +
@@ -690,7 +700,8 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\x05kinds\x18\x05 \x03(\tR\x05kinds\x12\"\n" +
 	"\rbefore_run_id\x18\x06 \x01(\tR\vbeforeRunId\x12\x12\n" +
 	"\x04last\x18\a \x01(\bR\x04last\x12\x14\n" +
-	"\x05limit\x18\b \x01(\x03R\x05limit\"\xa3\x02\n" +
+	"\x05limit\x18\b \x01(\x03R\x05limit\x12\x15\n" +
+	"\x06run_id\x18\t \x01(\tR\x05runId\"\xa3\x02\n" +
 	"\n" +
 	"Submission\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
