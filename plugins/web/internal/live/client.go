@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -19,10 +18,10 @@ const readLimit = 4 << 10
 
 // client is one connection. One goroutine writes, another reads.
 type client struct {
-	threads map[string]struct{} // nil: all events
-	limits  Limits
-	queue   *queue
-	last    pluginsdk.Position // of the newest frame sent or skipped; the writer's
+	wants  filter
+	limits Limits
+	queue  *queue
+	last   pluginsdk.Position // of the newest frame sent or skipped; the writer's
 
 	ctx    context.Context // done when the client is to be sent away
 	cancel context.CancelFunc
@@ -35,22 +34,12 @@ type client struct {
 	closeText string
 }
 
-func newClient(threads map[string]struct{}, limits Limits) *client {
+func newClient(wants filter, limits Limits) *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &client{
-		threads: threads, limits: limits, ctx: ctx, cancel: cancel,
+		wants: wants, limits: limits, ctx: ctx, cancel: cancel,
 		queue: newQueue(limits.QueueFrames, limits.QueueBytes),
 	}
-}
-
-// wants reports whether the client's filter lets the frame through. A resync
-// concerns everybody.
-func (c *client) wants(f frame) bool {
-	if c.threads == nil || f.kind == pluginsdk.EventResync {
-		return true
-	}
-	follows := func(id string) bool { _, ok := c.threads[id]; return ok }
-	return follows(f.threadID) || slices.ContainsFunc(f.above, follows)
 }
 
 // end has the client sent away, with a close frame unless code is 0. The first

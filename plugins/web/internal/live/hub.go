@@ -137,7 +137,7 @@ func (h *Hub) fanOut(event pluginsdk.Event) {
 		return
 	}
 	for c := range h.clients {
-		if c.wants(f) && !c.queue.push(f) {
+		if c.wants.passes(f) && !c.queue.push(f) {
 			c.end(websocket.CloseTryAgainLater, "too slow, reconnect with boot & seq")
 		}
 	}

@@ -102,6 +102,25 @@ func TestThreadFilterLetsThroughWhatIsAskedBelow(t *testing.T) {
 	resumed.expect("approval:requested@1", "approval:resolved@4", "last@6")
 }
 
+// A page that shows one conversation, and hears how the others stand, is not told each word
+// that is written in those.
+func TestStreamFilter(t *testing.T) {
+	f := open(t, Limits{})
+	shown, _ := f.join("?stream=T1&stream=T2")
+	both, _ := f.join("?thread=T1&thread=T3&stream=T1")
+	none, _ := f.join("?stream=none")
+	for _, id := range []string{"T1", "T2", "T3"} {
+		f.happen(pluginsdk.EventPipelineStart, id)
+		f.happen(pluginsdk.EventPipelineStream, id)
+	}
+	f.happen(pluginsdk.EventPluginState, "")
+	resumed, _ := f.join("?stream=T3&boot=" + boot + "&seq=2")
+	shown.expect("pipeline:start@1", "pipeline:stream@2", "pipeline:start@3", "pipeline:stream@4", "pipeline:start@5", "plugin:state@7")
+	both.expect("pipeline:start@1", "pipeline:stream@2", "pipeline:start@5")
+	none.expect("pipeline:start@1", "pipeline:start@3", "pipeline:start@5", "plugin:state@7")
+	resumed.expect("pipeline:start@3", "pipeline:start@5", "pipeline:stream@6", "plugin:state@7")
+}
+
 func TestResumeReplaysWhatWasMissed(t *testing.T) {
 	f := open(t, Limits{})
 	for range 8 { // more than two pages
@@ -349,7 +368,10 @@ func TestWrongQueriesAreNamed(t *testing.T) {
 		"?boot=x&seq=first":                    "boot and seq",
 		"?boot=x&seq=-1":                       "boot and seq",
 		"?thread=":                             "thread is empty",
-		"?" + strings.Repeat("thread=x&", 101): "more than 100",
+		"?" + strings.Repeat("thread=x&", 101): "thread is given more than 100",
+		"?stream=":                             "stream is empty",
+		"?stream=T&stream=none":                "give none alone",
+		"?" + strings.Repeat("stream=x&", 101): "stream is given more than 100",
 	} {
 		answer, detail := f.refused(query)
 		if answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(detail, wrong) {

@@ -41,7 +41,7 @@ func (h *Hub) replay(c *client, joined pluginsdk.Position, page *pluginsdk.ListE
 				h.log.Error("event cannot be encoded", "event", event.Type, "seq", event.Seq, "err", err)
 				continue
 			}
-			if !c.wants(f) {
+			if !c.wants.passes(f) {
 				continue
 			}
 			if err := c.send(f); err != nil {

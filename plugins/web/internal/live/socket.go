@@ -13,9 +13,6 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// maxThreads bounds the filter of one connection.
-const maxThreads = 100
-
 // upgrader leaves the origin to the guard in front of it.
 var upgrader = websocket.Upgrader{
 	CheckOrigin: func(*http.Request) bool { return true },
@@ -25,8 +22,8 @@ var upgrader = websocket.Upgrader{
 }
 
 // ServeHTTP upgrades the request to a WebSocket and streams events to it until
-// either side ends it, or the caller's right ends. The query may have thread (repeated: events of these
-// threads only) and a position, boot and seq, to go on from.
+// either side ends it, or the caller's right ends. The query may say which events (filter) and
+// after which position, boot and seq.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	resume, wrong := position(query)
@@ -34,12 +31,12 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, http.StatusUnprocessableEntity, wrong)
 		return
 	}
-	threads, wrong := filter(query["thread"])
+	wants, wrong := filterOf(query)
 	if wrong != "" {
 		problem.Write(w, http.StatusUnprocessableEntity, wrong)
 		return
 	}
-	c := newClient(threads, h.limits)
+	c := newClient(wants, h.limits)
 	defer c.cancel()
 	joined, err := h.add(c)
 	if err != nil {
@@ -73,20 +70,4 @@ func position(query url.Values) (resume *pluginsdk.Position, wrong string) {
 		return nil, "boot and seq must be given together, as the frames have them; seq is a number"
 	}
 	return &pluginsdk.Position{Boot: boot, Seq: n}, ""
-}
-
-func filter(ids []string) (threads map[string]struct{}, wrong string) {
-	if len(ids) > maxThreads {
-		return nil, "thread is given more than " + strconv.Itoa(maxThreads) + " times; leave it out to get the events of all threads"
-	}
-	for _, id := range ids {
-		if id == "" {
-			return nil, "thread is empty; give the id of a thread, or leave it out"
-		}
-		if threads == nil {
-			threads = make(map[string]struct{}, len(ids))
-		}
-		threads[id] = struct{}{}
-	}
-	return threads, ""
 }
