@@ -1,4 +1,5 @@
-// Package live streams events to WebSocket clients.
+// Package live streams events to WebSocket clients, and knows what the turns that are at work
+// have done so far.
 package live
 
 import (
@@ -54,6 +55,7 @@ type Hub struct {
 	open     bool
 	clients  map[*client]struct{}
 	position pluginsdk.Position // of the newest event known
+	turns    turns              // as they stand at position
 	serving  sync.WaitGroup
 }
 
@@ -102,13 +104,17 @@ func (h *Hub) cutOff() {
 	}
 }
 
-// Broadcast queues events for the clients that want them. An event that is
-// known already is dropped.
+// Broadcast queues events for the clients that want them, and follows the turns that they
+// tell of. An event that is known already is dropped.
 func (h *Hub) Broadcast(events []pluginsdk.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, event := range events {
-		if h.advance(event) && len(h.clients) > 0 {
+		if !h.advance(event) {
+			continue
+		}
+		h.turns.take(event)
+		if len(h.clients) > 0 {
 			h.fanOut(event)
 		}
 	}
