@@ -3,6 +3,7 @@ package activity
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,11 +74,11 @@ func TestCompleteRowsAreExact(t *testing.T) {
 		Events: []pluginsdk.StreamEvent{
 			{Type: pluginsdk.StreamThinking, Text: "hm"},
 			{Type: pluginsdk.StreamThinking},
-			{Type: pluginsdk.StreamToolCall, ToolName: "mcp__harness__delegation__delegate", ToolUseID: "u1", Input: meta(`{"a":1}`)},
-			{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: "done"},
-			{Type: pluginsdk.StreamToolCall, ToolName: "Read", ToolUseID: "u2"},
+			{Type: pluginsdk.StreamToolCall, ToolName: "mcp__harness__delegation__delegate", ToolUseID: "u1", Input: meta(`{"a":1}`), Timestamp: at(0)},
+			{Type: pluginsdk.StreamToolCall, ToolName: "Read", ToolUseID: "u2", Timestamp: at(20)},
+			{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: "done", Timestamp: at(1250)},
 			{Type: pluginsdk.StreamToolCall, ToolUseID: "u3"},
-			{Type: pluginsdk.StreamToolResult, ToolUseID: "u2", IsError: true},
+			{Type: pluginsdk.StreamToolResult, ToolUseID: "u2", IsError: true, Timestamp: at(20)},
 			{Type: pluginsdk.StreamText, Text: "the reply itself"},
 			{Type: pluginsdk.StreamRetry, Text: "again"},
 			{Type: "from the future", Text: "?"},
@@ -90,10 +91,10 @@ func TestCompleteRowsAreExact(t *testing.T) {
 		{Role: "system", Kind: "pipeline_step", Source: "pipeline", Content: "invoking", Metadata: meta(`{"step":"invoking","detail":"claude-sonnet-4-6"}`)},
 		{Role: "assistant", Kind: "thinking", Source: "builtin", Content: "hm"},
 		{Role: "assistant", Kind: "tool_call", Source: "delegation", Content: "mcp__harness__delegation__delegate", Metadata: meta(`{"toolName":"mcp__harness__delegation__delegate","toolUseId":"u1","input":{"a":1}}`)},
-		{Role: "assistant", Kind: "tool_result", Source: "builtin", Content: "done", Metadata: meta(`{"toolUseId":"u1","success":true}`)},
 		{Role: "assistant", Kind: "tool_call", Source: "builtin", Content: "Read", Metadata: meta(`{"toolName":"Read","toolUseId":"u2","input":null}`)},
-		{Role: "assistant", Kind: "tool_result", Source: "builtin", Metadata: meta(`{"toolUseId":"u2","success":false}`)},
-		{Role: "system", Kind: "status", Source: "pipeline", Content: "Pipeline completed", Metadata: meta(`{"event":"pipeline_complete","outcome":"succeeded","durationMs":1500,"inputTokens":12,"outputTokens":0}`)},
+		{Role: "assistant", Kind: "tool_result", Source: "builtin", Content: "done", Metadata: meta(`{"toolUseId":"u1","success":true,"durationMs":1250}`)},
+		{Role: "assistant", Kind: "tool_result", Source: "builtin", Metadata: meta(`{"toolUseId":"u2","success":false,"durationMs":0}`)},
+		{Role: "system", Kind: "status", Source: "pipeline", Content: "Pipeline completed", Metadata: meta(`{"event":"pipeline_complete","outcome":"succeeded","durationMs":1500,"inputTokens":12,"outputTokens":0,"toolCalls":2}`)},
 	}
 	if got.Key != "complete" {
 		t.Errorf("key %q", got.Key)
@@ -108,12 +109,35 @@ func TestCompleteRowsAreExact(t *testing.T) {
 	}
 }
 
+// at is so many milliseconds after the beginning.
+func at(ms int) time.Time { return time.UnixMilli(1_700_000_000_000 + int64(ms)) }
+
+// A duration that nobody measured must not be shown as one.
+func TestDurationsThatAreNotKnownAreAbsent(t *testing.T) {
+	call := pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Read", ToolUseID: "u", Timestamp: at(10)}
+	result := pluginsdk.StreamEvent{Type: pluginsdk.StreamToolResult, ToolUseID: "u", Timestamp: at(20)}
+	for name, change := range map[string]func(call, result *pluginsdk.StreamEvent){
+		"a call without a time":      func(call, _ *pluginsdk.StreamEvent) { call.Timestamp = time.Time{} },
+		"a result without a time":    func(_, result *pluginsdk.StreamEvent) { result.Timestamp = time.Time{} },
+		"a clock that was put back":  func(_, result *pluginsdk.StreamEvent) { result.Timestamp = at(9) },
+		"another call's result":      func(_, result *pluginsdk.StreamEvent) { result.ToolUseID = "v" },
+		"calls that are not told of": func(call, result *pluginsdk.StreamEvent) { call.ToolUseID, result.ToolUseID = "", "" },
+	} {
+		events := []pluginsdk.StreamEvent{call, result}
+		change(&events[0], &events[1])
+		rows := completeRows(&pluginsdk.OnPipelineCompleteRequest{Events: events})
+		if strings.Contains(string(rows[1].Metadata), "durationMs") {
+			t.Errorf("%s: %s", name, rows[1].Metadata)
+		}
+	}
+}
+
 func TestUnknownFiguresAreNull(t *testing.T) {
 	got := completed(t, &pluginsdk.OnPipelineCompleteRequest{Call: call(3), Thread: thread, Outcome: pluginsdk.OutcomeDenied})
 	if got.Key != "complete:3" {
 		t.Errorf("key of the third attempt = %q", got.Key)
 	}
-	want := `{"event":"pipeline_complete","outcome":"denied","durationMs":null,"inputTokens":null,"outputTokens":null}`
+	want := `{"event":"pipeline_complete","outcome":"denied","durationMs":null,"inputTokens":null,"outputTokens":null,"toolCalls":0}`
 	if len(got.Rows) != 1 || string(got.Rows[0].Metadata) != want {
 		t.Errorf("rows = %+v; want %s", got.Rows, want)
 	}

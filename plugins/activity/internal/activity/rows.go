@@ -2,6 +2,7 @@ package activity
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -26,9 +27,11 @@ type toolCallMetadata struct {
 	Input     json.RawMessage `json:"input"`
 }
 
+// toolResultMetadata has no durationMs when that is not known.
 type toolResultMetadata struct {
-	ToolUseID string `json:"toolUseId"`
-	Success   bool   `json:"success"`
+	ToolUseID  string `json:"toolUseId"`
+	Success    bool   `json:"success"`
+	DurationMS *int64 `json:"durationMs,omitempty"`
 }
 
 type completeMetadata struct {
@@ -37,6 +40,7 @@ type completeMetadata struct {
 	DurationMS   *int64  `json:"durationMs"`
 	InputTokens  *int64  `json:"inputTokens"`
 	OutputTokens *int64  `json:"outputTokens"`
+	ToolCalls    int     `json:"toolCalls"`
 }
 
 func startRow() pluginsdk.NewMessage {
@@ -50,12 +54,21 @@ func completeRows(complete *pluginsdk.OnPipelineCompleteRequest) []pluginsdk.New
 	for _, step := range complete.Steps {
 		rows = append(rows, stepRow(step))
 	}
+	calls, called := 0, make(map[string]time.Time) // when, by the call's id
 	for _, event := range complete.Events {
-		if row, ok := eventRow(event, limit); ok {
-			rows = append(rows, row)
+		row, ok := eventRow(event, called[event.ToolUseID], limit)
+		if !ok {
+			continue
 		}
+		if event.Type == pluginsdk.StreamToolCall {
+			calls++
+			if event.ToolUseID != "" {
+				called[event.ToolUseID] = event.Timestamp
+			}
+		}
+		rows = append(rows, row)
 	}
-	return append(rows, outcomeRow(complete))
+	return append(rows, outcomeRow(complete, calls))
 }
 
 func stepRow(step pluginsdk.PipelineStep) pluginsdk.NewMessage {
@@ -71,8 +84,9 @@ func stepRow(step pluginsdk.PipelineStep) pluginsdk.NewMessage {
 }
 
 // eventRow returns the row of a stream event, and whether it has one: text is
-// the reply's own, thinking may be empty, and other types are not recorded.
-func eventRow(event pluginsdk.StreamEvent, limit int) (pluginsdk.NewMessage, bool) {
+// the reply's own, thinking may be empty, and other types are not recorded. Called is
+// when a result's tool was called, zero if that is not known.
+func eventRow(event pluginsdk.StreamEvent, called time.Time, limit int) (pluginsdk.NewMessage, bool) {
 	switch event.Type { //nolint:exhaustive // the others have no row
 	case pluginsdk.StreamThinking:
 		return pluginsdk.NewMessage{
@@ -91,15 +105,27 @@ func eventRow(event pluginsdk.StreamEvent, limit int) (pluginsdk.NewMessage, boo
 	case pluginsdk.StreamToolResult:
 		return pluginsdk.NewMessage{
 			Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageToolResult, Source: sourceBuiltin,
-			Content:  cut(event.Text, limit),
-			Metadata: encode(toolResultMetadata{ToolUseID: valid(event.ToolUseID), Success: !event.IsError}),
+			Content: cut(event.Text, limit),
+			Metadata: encode(toolResultMetadata{
+				ToolUseID: valid(event.ToolUseID), Success: !event.IsError, DurationMS: took(called, event.Timestamp),
+			}),
 		}, true
 	}
 	return pluginsdk.NewMessage{}, false
 }
 
-func outcomeRow(complete *pluginsdk.OnPipelineCompleteRequest) pluginsdk.NewMessage {
-	metadata := completeMetadata{Event: "pipeline_complete"}
+// took is how long a call lasted, from when the agent asked for it: what people took to
+// allow it is in it. It is nil when that is not known.
+func took(called, answered time.Time) *int64 {
+	if called.IsZero() || answered.Before(called) {
+		return nil
+	}
+	return new(answered.Sub(called).Milliseconds())
+}
+
+// outcomeRow is the last row of an attempt, in which so many calls of tools were recorded.
+func outcomeRow(complete *pluginsdk.OnPipelineCompleteRequest, calls int) pluginsdk.NewMessage {
+	metadata := completeMetadata{Event: "pipeline_complete", ToolCalls: calls}
 	if complete.Outcome != "" {
 		outcome := string(complete.Outcome)
 		metadata.Outcome = &outcome
