@@ -176,11 +176,3 @@ func (h *Hub) remove(c *client) {
 	h.mu.Unlock()
 	h.serving.Done()
 }
-
-// Position is where the event stream stands. What happens after it comes to a client that
-// goes on from it.
-func (h *Hub) Position() pluginsdk.Position {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.position
-}
