@@ -14208,6 +14208,8 @@ type RunMutation struct {
 	appendevents          []pluginsdk.StreamEvent
 	steps                 *[]pluginsdk.PipelineStep
 	appendsteps           []pluginsdk.PipelineStep
+	_hooks                *[]pluginsdk.HookCall
+	append_hooks          []pluginsdk.HookCall
 	commands              *json.RawMessage
 	appendcommands        json.RawMessage
 	outcomes              *[]pluginsdk.Outcome
@@ -15216,6 +15218,71 @@ func (m *RunMutation) ResetSteps() {
 	m.steps = nil
 	m.appendsteps = nil
 	delete(m.clearedFields, run.FieldSteps)
+}
+
+// SetHooks sets the "hooks" field.
+func (m *RunMutation) SetHooks(pc []pluginsdk.HookCall) {
+	m._hooks = &pc
+	m.append_hooks = nil
+}
+
+// Hooks returns the value of the "hooks" field in the mutation.
+func (m *RunMutation) Hooks() (r []pluginsdk.HookCall, exists bool) {
+	v := m._hooks
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHooks returns the old "hooks" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldHooks(ctx context.Context) (v []pluginsdk.HookCall, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHooks is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHooks requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHooks: %w", err)
+	}
+	return oldValue.Hooks, nil
+}
+
+// AppendHooks adds pc to the "hooks" field.
+func (m *RunMutation) AppendHooks(pc []pluginsdk.HookCall) {
+	m.append_hooks = append(m.append_hooks, pc...)
+}
+
+// AppendedHooks returns the list of values that were appended to the "hooks" field in this mutation.
+func (m *RunMutation) AppendedHooks() ([]pluginsdk.HookCall, bool) {
+	if len(m.append_hooks) == 0 {
+		return nil, false
+	}
+	return m.append_hooks, true
+}
+
+// ClearHooks clears the value of the "hooks" field.
+func (m *RunMutation) ClearHooks() {
+	m._hooks = nil
+	m.append_hooks = nil
+	m.clearedFields[run.FieldHooks] = struct{}{}
+}
+
+// HooksCleared returns if the "hooks" field was cleared in this mutation.
+func (m *RunMutation) HooksCleared() bool {
+	_, ok := m.clearedFields[run.FieldHooks]
+	return ok
+}
+
+// ResetHooks resets all changes to the "hooks" field.
+func (m *RunMutation) ResetHooks() {
+	m._hooks = nil
+	m.append_hooks = nil
+	delete(m.clearedFields, run.FieldHooks)
 }
 
 // SetCommands sets the "commands" field.
@@ -16263,7 +16330,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 40)
+	fields := make([]string, 0, 41)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -16320,6 +16387,9 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.steps != nil {
 		fields = append(fields, run.FieldSteps)
+	}
+	if m._hooks != nil {
+		fields = append(fields, run.FieldHooks)
 	}
 	if m.commands != nil {
 		fields = append(fields, run.FieldCommands)
@@ -16430,6 +16500,8 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.Events()
 	case run.FieldSteps:
 		return m.Steps()
+	case run.FieldHooks:
+		return m.Hooks()
 	case run.FieldCommands:
 		return m.Commands()
 	case run.FieldOutcomes:
@@ -16519,6 +16591,8 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldEvents(ctx)
 	case run.FieldSteps:
 		return m.OldSteps(ctx)
+	case run.FieldHooks:
+		return m.OldHooks(ctx)
 	case run.FieldCommands:
 		return m.OldCommands(ctx)
 	case run.FieldOutcomes:
@@ -16702,6 +16776,13 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSteps(v)
+		return nil
+	case run.FieldHooks:
+		v, ok := value.([]pluginsdk.HookCall)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHooks(v)
 		return nil
 	case run.FieldCommands:
 		v, ok := value.(json.RawMessage)
@@ -16997,6 +17078,9 @@ func (m *RunMutation) ClearedFields() []string {
 	if m.FieldCleared(run.FieldSteps) {
 		fields = append(fields, run.FieldSteps)
 	}
+	if m.FieldCleared(run.FieldHooks) {
+		fields = append(fields, run.FieldHooks)
+	}
 	if m.FieldCleared(run.FieldCommands) {
 		fields = append(fields, run.FieldCommands)
 	}
@@ -17049,6 +17133,9 @@ func (m *RunMutation) ClearField(name string) error {
 		return nil
 	case run.FieldSteps:
 		m.ClearSteps()
+		return nil
+	case run.FieldHooks:
+		m.ClearHooks()
 		return nil
 	case run.FieldCommands:
 		m.ClearCommands()
@@ -17135,6 +17222,9 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldSteps:
 		m.ResetSteps()
+		return nil
+	case run.FieldHooks:
+		m.ResetHooks()
 		return nil
 	case run.FieldCommands:
 		m.ResetCommands()

@@ -57,6 +57,8 @@ type Run struct {
 	Events []pluginsdk.StreamEvent `json:"events,omitempty"`
 	// Steps holds the value of the "steps" field.
 	Steps []pluginsdk.PipelineStep `json:"steps,omitempty"`
+	// Hooks holds the value of the "hooks" field.
+	Hooks []pluginsdk.HookCall `json:"hooks,omitempty"`
 	// Commands holds the value of the "commands" field.
 	Commands json.RawMessage `json:"commands,omitempty"`
 	// Outcomes holds the value of the "outcomes" field.
@@ -107,7 +109,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
+		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldHooks, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
 			values[i] = new([]byte)
 		case run.FieldUnattended, run.FieldBeside:
 			values[i] = new(sql.NullBool)
@@ -262,6 +264,14 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Steps); err != nil {
 					return fmt.Errorf("unmarshal field steps: %w", err)
+				}
+			}
+		case run.FieldHooks:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field hooks", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Hooks); err != nil {
+					return fmt.Errorf("unmarshal field hooks: %w", err)
 				}
 			}
 		case run.FieldCommands:
@@ -497,6 +507,9 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("steps=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Steps))
+	builder.WriteString(", ")
+	builder.WriteString("hooks=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Hooks))
 	builder.WriteString(", ")
 	builder.WriteString("commands=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Commands))

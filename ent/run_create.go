@@ -227,6 +227,12 @@ func (_c *RunCreate) SetSteps(v []pluginsdk.PipelineStep) *RunCreate {
 	return _c
 }
 
+// SetHooks sets the "hooks" field.
+func (_c *RunCreate) SetHooks(v []pluginsdk.HookCall) *RunCreate {
+	_c.mutation.SetHooks(v)
+	return _c
+}
+
 // SetCommands sets the "commands" field.
 func (_c *RunCreate) SetCommands(v json.RawMessage) *RunCreate {
 	_c.mutation.SetCommands(v)
@@ -807,6 +813,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 		_spec.SetField(run.FieldSteps, field.TypeJSON, value)
 		_node.Steps = value
 	}
+	if value, ok := _c.mutation.Hooks(); ok {
+		_spec.SetField(run.FieldHooks, field.TypeJSON, value)
+		_node.Hooks = value
+	}
 	if value, ok := _c.mutation.Commands(); ok {
 		_spec.SetField(run.FieldCommands, field.TypeJSON, value)
 		_node.Commands = value
@@ -1180,6 +1190,24 @@ func (u *RunUpsert) UpdateSteps() *RunUpsert {
 // ClearSteps clears the value of the "steps" field.
 func (u *RunUpsert) ClearSteps() *RunUpsert {
 	u.SetNull(run.FieldSteps)
+	return u
+}
+
+// SetHooks sets the "hooks" field.
+func (u *RunUpsert) SetHooks(v []pluginsdk.HookCall) *RunUpsert {
+	u.Set(run.FieldHooks, v)
+	return u
+}
+
+// UpdateHooks sets the "hooks" field to the value that was provided on create.
+func (u *RunUpsert) UpdateHooks() *RunUpsert {
+	u.SetExcluded(run.FieldHooks)
+	return u
+}
+
+// ClearHooks clears the value of the "hooks" field.
+func (u *RunUpsert) ClearHooks() *RunUpsert {
+	u.SetNull(run.FieldHooks)
 	return u
 }
 
@@ -1754,6 +1782,27 @@ func (u *RunUpsertOne) UpdateSteps() *RunUpsertOne {
 func (u *RunUpsertOne) ClearSteps() *RunUpsertOne {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearSteps()
+	})
+}
+
+// SetHooks sets the "hooks" field.
+func (u *RunUpsertOne) SetHooks(v []pluginsdk.HookCall) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetHooks(v)
+	})
+}
+
+// UpdateHooks sets the "hooks" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateHooks() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateHooks()
+	})
+}
+
+// ClearHooks clears the value of the "hooks" field.
+func (u *RunUpsertOne) ClearHooks() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearHooks()
 	})
 }
 
@@ -2530,6 +2579,27 @@ func (u *RunUpsertBulk) UpdateSteps() *RunUpsertBulk {
 func (u *RunUpsertBulk) ClearSteps() *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearSteps()
+	})
+}
+
+// SetHooks sets the "hooks" field.
+func (u *RunUpsertBulk) SetHooks(v []pluginsdk.HookCall) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetHooks(v)
+	})
+}
+
+// UpdateHooks sets the "hooks" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateHooks() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateHooks()
+	})
+}
+
+// ClearHooks clears the value of the "hooks" field.
+func (u *RunUpsertBulk) ClearHooks() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearHooks()
 	})
 }
 

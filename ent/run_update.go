@@ -292,6 +292,24 @@ func (_u *RunUpdate) ClearSteps() *RunUpdate {
 	return _u
 }
 
+// SetHooks sets the "hooks" field.
+func (_u *RunUpdate) SetHooks(v []pluginsdk.HookCall) *RunUpdate {
+	_u.mutation.SetHooks(v)
+	return _u
+}
+
+// AppendHooks appends value to the "hooks" field.
+func (_u *RunUpdate) AppendHooks(v []pluginsdk.HookCall) *RunUpdate {
+	_u.mutation.AppendHooks(v)
+	return _u
+}
+
+// ClearHooks clears the value of the "hooks" field.
+func (_u *RunUpdate) ClearHooks() *RunUpdate {
+	_u.mutation.ClearHooks()
+	return _u
+}
+
 // SetCommands sets the "commands" field.
 func (_u *RunUpdate) SetCommands(v json.RawMessage) *RunUpdate {
 	_u.mutation.SetCommands(v)
@@ -656,6 +674,17 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.StepsCleared() {
 		_spec.ClearField(run.FieldSteps, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Hooks(); ok {
+		_spec.SetField(run.FieldHooks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedHooks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldHooks, value)
+		})
+	}
+	if _u.mutation.HooksCleared() {
+		_spec.ClearField(run.FieldHooks, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Commands(); ok {
 		_spec.SetField(run.FieldCommands, field.TypeJSON, value)
@@ -1028,6 +1057,24 @@ func (_u *RunUpdateOne) AppendSteps(v []pluginsdk.PipelineStep) *RunUpdateOne {
 // ClearSteps clears the value of the "steps" field.
 func (_u *RunUpdateOne) ClearSteps() *RunUpdateOne {
 	_u.mutation.ClearSteps()
+	return _u
+}
+
+// SetHooks sets the "hooks" field.
+func (_u *RunUpdateOne) SetHooks(v []pluginsdk.HookCall) *RunUpdateOne {
+	_u.mutation.SetHooks(v)
+	return _u
+}
+
+// AppendHooks appends value to the "hooks" field.
+func (_u *RunUpdateOne) AppendHooks(v []pluginsdk.HookCall) *RunUpdateOne {
+	_u.mutation.AppendHooks(v)
+	return _u
+}
+
+// ClearHooks clears the value of the "hooks" field.
+func (_u *RunUpdateOne) ClearHooks() *RunUpdateOne {
+	_u.mutation.ClearHooks()
 	return _u
 }
 
@@ -1425,6 +1472,17 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	}
 	if _u.mutation.StepsCleared() {
 		_spec.ClearField(run.FieldSteps, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Hooks(); ok {
+		_spec.SetField(run.FieldHooks, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedHooks(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, run.FieldHooks, value)
+		})
+	}
+	if _u.mutation.HooksCleared() {
+		_spec.ClearField(run.FieldHooks, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Commands(); ok {
 		_spec.SetField(run.FieldCommands, field.TypeJSON, value)

@@ -400,55 +400,55 @@ func init() {
 	// run.DefaultPromptHash holds the default value on creation for the prompt_hash field.
 	run.DefaultPromptHash = runDescPromptHash.Default.(string)
 	// runDescError is the schema descriptor for error field.
-	runDescError := runFields[23].Descriptor()
+	runDescError := runFields[24].Descriptor()
 	// run.DefaultError holds the default value on creation for the error field.
 	run.DefaultError = runDescError.Default.(string)
 	// runDescInputTokens is the schema descriptor for input_tokens field.
-	runDescInputTokens := runFields[24].Descriptor()
+	runDescInputTokens := runFields[25].Descriptor()
 	// run.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	run.DefaultInputTokens = runDescInputTokens.Default.(int64)
 	// runDescOutputTokens is the schema descriptor for output_tokens field.
-	runDescOutputTokens := runFields[25].Descriptor()
+	runDescOutputTokens := runFields[26].Descriptor()
 	// run.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	run.DefaultOutputTokens = runDescOutputTokens.Default.(int64)
 	// runDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	runDescCacheReadTokens := runFields[26].Descriptor()
+	runDescCacheReadTokens := runFields[27].Descriptor()
 	// run.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	run.DefaultCacheReadTokens = runDescCacheReadTokens.Default.(int64)
 	// runDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	runDescCacheWriteTokens := runFields[27].Descriptor()
+	runDescCacheWriteTokens := runFields[28].Descriptor()
 	// run.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	run.DefaultCacheWriteTokens = runDescCacheWriteTokens.Default.(int64)
 	// runDescCostUsd is the schema descriptor for cost_usd field.
-	runDescCostUsd := runFields[28].Descriptor()
+	runDescCostUsd := runFields[29].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
 	// runDescUnattended is the schema descriptor for unattended field.
-	runDescUnattended := runFields[32].Descriptor()
+	runDescUnattended := runFields[33].Descriptor()
 	// run.DefaultUnattended holds the default value on creation for the unattended field.
 	run.DefaultUnattended = runDescUnattended.Default.(bool)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[33].Descriptor()
+	runDescSource := runFields[34].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[35].Descriptor()
+	runDescContentHash := runFields[36].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	// runDescBeside is the schema descriptor for beside field.
-	runDescBeside := runFields[36].Descriptor()
+	runDescBeside := runFields[37].Descriptor()
 	// run.DefaultBeside holds the default value on creation for the beside field.
 	run.DefaultBeside = runDescBeside.Default.(bool)
 	// runDescPlugin is the schema descriptor for plugin field.
-	runDescPlugin := runFields[37].Descriptor()
+	runDescPlugin := runFields[38].Descriptor()
 	// run.DefaultPlugin holds the default value on creation for the plugin field.
 	run.DefaultPlugin = runDescPlugin.Default.(string)
 	// runDescPurpose is the schema descriptor for purpose field.
-	runDescPurpose := runFields[38].Descriptor()
+	runDescPurpose := runFields[39].Descriptor()
 	// run.DefaultPurpose holds the default value on creation for the purpose field.
 	run.DefaultPurpose = runDescPurpose.Default.(string)
 	// runDescTaskID is the schema descriptor for task_id field.
-	runDescTaskID := runFields[39].Descriptor()
+	runDescTaskID := runFields[40].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
 	stateentryFields := schema.StateEntry{}.Fields()

@@ -14,7 +14,7 @@ type OnBeforeRunRequest struct {
 	Call    Call
 	Thread  Thread
 	Message Message
-	Run     Run // without what it has come to so far: result, events, steps
+	Run     Run // without what it has come to so far: result, events, steps, hooks
 }
 
 // OnBeforeRunResponse is a gate's verdict. The zero value allows the run. A run has

@@ -167,7 +167,7 @@ type ListMessagesResponse struct {
 type Runs interface {
 	// Get returns a run, or CodeNotFound. Needs runs.read.
 	Get(ctx context.Context, request *GetRunRequest) (*GetRunResponse, error)
-	// List returns the selected runs. Needs runs.read.
+	// List returns the selected runs, without Events and Hooks. Needs runs.read.
 	List(ctx context.Context, request *ListRunsRequest) (*ListRunsResponse, error)
 	// Wait returns a run once it is over, at once if it is. One that was merged is over:
 	// MergedInto names the run that answers it. Who waits costs the run nothing. Needs

@@ -75,6 +75,7 @@ type Run struct {
 	Result        *InvokeResult  `json:"result,omitempty"`
 	Events        []StreamEvent  `json:"events,omitempty"`
 	Steps         []PipelineStep `json:"steps,omitempty"`
+	Hooks         []HookCall     `json:"hooks,omitempty"`    // what plugins were asked, in the order in which it began; only of a single run
 	Outcomes      []Outcome      `json:"outcomes,omitempty"` // of the commands in the result, by index
 	Failures      []Failed       `json:"failures,omitempty"` // the attempts that failed, the last few
 	Error         string         `json:"error,omitempty"`
@@ -96,6 +97,32 @@ type PipelineStep struct {
 	Step      string    `json:"step"` // onMessage, onBeforeInvoke, invoking, onAfterInvoke
 	Detail    string    `json:"detail,omitempty"`
 	Timestamp time.Time `json:"timestamp"`
+}
+
+// CallState says how a hook call ended.
+type CallState string
+
+// The states of a hook call.
+const (
+	CallAnswered   CallState = "answered"
+	CallDenied     CallState = "denied"      // by a gate, in its own words
+	CallFailed     CallState = "failed"      // an error, a deadline, a death; or it was not asked although it must not be passed over
+	CallPassedOver CallState = "passed_over" // it was not asked: it does not serve, or the run's time for hooks was used up
+)
+
+// HookCall is a call of a plugin in a run. A run keeps the first 200 calls of all its
+// attempts, or fewer when they have long errors; the last element then says, in Omitted
+// alone, how many calls came after them. The calls are stored with the run's commits: of an
+// attempt that ended with the daemon, those since the last one are missing.
+type HookCall struct {
+	Hook      Hook          `json:"hook"`
+	Plugin    string        `json:"plugin"`
+	Attempt   int           `json:"attempt"` // of the run
+	StartedAt time.Time     `json:"startedAt"`
+	Duration  time.Duration `json:"duration"` // nanoseconds, with the wait for a plugin that was about to serve
+	State     CallState     `json:"state"`
+	Error     string        `json:"error,omitempty"`   // why it was denied, failed or passed over: the first 200 bytes
+	Omitted   int           `json:"omitted,omitempty"` // 0 but for the last element
 }
 
 // Outcome is what became of one command of a run.

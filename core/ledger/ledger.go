@@ -99,6 +99,7 @@ type Intent struct {
 	SessionID  string
 	PromptHash string // SHA-256, hex
 	Steps      []pluginsdk.PipelineStep
+	Hooks      []pluginsdk.HookCall // as in Finish
 	Effects    []Effect
 	// Reservations are at most one in an account.
 	Reservations []Reservation
@@ -135,6 +136,7 @@ type ResultCommit struct {
 	Result   pluginsdk.InvokeResult
 	Events   []pluginsdk.StreamEvent // whole blocks only
 	Steps    []pluginsdk.PipelineStep
+	Hooks    []pluginsdk.HookCall // as in Finish
 	AgentRun AgentRun
 	// Commands are what the agent wrote; see Run.Commands.
 	Commands []Command
@@ -159,6 +161,7 @@ type ResultCommit struct {
 type OutcomeCommit struct {
 	RunID   string
 	Outcome pluginsdk.Outcome
+	Hooks   []pluginsdk.HookCall // as in Finish
 	Effects []Effect
 }
 
@@ -168,7 +171,8 @@ type Finish struct {
 	State   pluginsdk.RunState
 	Error   string
 	Steps   []pluginsdk.PipelineStep
-	Effects []Effect // stored before the rows, so that they stand earlier in the thread
+	Hooks   []pluginsdk.HookCall // of all attempts; nil: what is stored stays
+	Effects []Effect             // stored before the rows, so that they stand earlier in the thread
 	Rows    []Row
 	// Deliver asks for a Delivery of each row to where the thread's replies go, if
 	// somebody carries them there.
@@ -186,11 +190,14 @@ type AttemptEnd struct {
 	RunID   string
 	At      time.Time // it is not claimed before
 	Reason  string
+	Hooks   []pluginsdk.HookCall // as in Finish
 	Effects []Effect
 }
 
 // Left is what an attempt that failed leaves to who ends it.
 type Left struct {
+	// Hooks are the calls of the run so far, as in Finish.
+	Hooks []pluginsdk.HookCall
 	// Effects are what hooks did to the run and no commit has stored: they go with
 	// the commit of the attempt's end.
 	Effects []Effect

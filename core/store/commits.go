@@ -43,12 +43,16 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	if err != nil {
 		return wrap("commit the intent to call the agent", err)
 	}
+	hooks, err := hooksOrNull(in.Hooks)
+	if err != nil {
+		return wrap("commit the intent to call the agent", err)
+	}
 	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
 		if err := tx.setFenced(ctx, fence, "session_open = true"); err != nil {
 			return err
 		}
-		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4"+atWorkSQL(5),
-			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, in.RunID, fence.ThreadID)
+		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4, hooks = COALESCE($5, hooks)"+atWorkSQL(6),
+			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, hooks, in.RunID, fence.ThreadID)
 		if err = atWork(in.RunID, int(n), err); err != nil {
 			return err
 		}
@@ -61,8 +65,8 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 	return wrap("commit the intent to call the agent", err)
 }
 
-// SaveResult stores how the agent's turn ended (step 5b): the run's result, events, steps
-// and commands, what the thread's session is from now on, the AgentRun, effects of hooks,
+// SaveResult stores how the agent's turn ended (step 5b): the run's result, events, steps,
+// hook calls and commands, what the thread's session is from now on, the AgentRun, effects of hooks,
 // and rows for the thread. It is on disk then, but on SQLite with c.MayWaitForDisk. Runs
 // that were merged into it and whose messages c.Absorbed does not name go back to the
 // queue. Tokens and cost add up over the attempts of a run. Rows whose keys are known are
@@ -152,14 +156,18 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 			return nil, err
 		}
 	}
+	hooks, err := hooksOrNull(c.Hooks)
+	if err != nil {
+		return nil, err
+	}
 	usage := c.Result.Usage
 	var merged sql.NullString
 	err = t.row(ctx, `UPDATE runs SET step = $1, session_id = $2, result = $3, events = $4, steps = $5, commands = $6,
 		input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
 		cache_read_tokens = cache_read_tokens + $9, cache_write_tokens = cache_write_tokens + $10,
-		cost_usd = cost_usd + $11`+atWorkSQL(12)+" RETURNING absorbed", []any{
+		cost_usd = cost_usd + $11, hooks = COALESCE($12, hooks)`+atWorkSQL(13)+" RETURNING absorbed", []any{
 		string(c.Step), clean(c.RunSessionID), columns[0], columns[1], columns[2], known,
-		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD,
+		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD, hooks,
 		c.RunID, fence.ThreadID,
 	}, &merged)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -203,7 +211,11 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 		outcomes := slices.DeleteFunc(row.Outcomes, func(old pluginsdk.Outcome) bool { return old.Index == c.Outcome.Index })
 		outcomes = append(outcomes, c.Outcome)
 		slices.SortFunc(outcomes, func(a, b pluginsdk.Outcome) int { return a.Index - b.Index })
-		n, err := tx.working(fence, c.RunID).SetOutcomes(outcomes).Save(ctx)
+		update := tx.working(fence, c.RunID).SetOutcomes(outcomes)
+		if c.Hooks != nil {
+			update.SetHooks(c.Hooks)
+		}
+		n, err := update.Save(ctx)
 		if err = atWork(c.RunID, n, err); err != nil {
 			return err
 		}
@@ -211,6 +223,15 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 		return err
 	})
 	return wrap("commit a command's outcome", err)
+}
+
+// hooksOrNull are a run's hook calls as their column has them, or NULL: those that are
+// stored stay.
+func hooksOrNull(calls []pluginsdk.HookCall) (any, error) {
+	if calls == nil {
+		return nil, nil //nolint:nilnil // it is NULL
+	}
+	return json.Marshal(calls)
 }
 
 // cleanEvents leaves the deltas out, and makes sure that what an agent gave a
@@ -264,9 +285,13 @@ func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger
 		}
 		steps = encoded
 	}
+	hooks, err := hooksOrNull(f.Hooks)
+	if err != nil {
+		return ledger.Finished{}, err
+	}
 	n, err := tx.run(ctx, `UPDATE runs SET state = $1, error = $2, finished_at = $3, steps = COALESCE($4, steps),
-		next_attempt_at = NULL, lease_until = NULL`+atWorkSQL(5),
-		string(f.State), clean(f.Error), now, steps, f.RunID, fence.ThreadID)
+		hooks = COALESCE($5, hooks), next_attempt_at = NULL, lease_until = NULL`+atWorkSQL(6),
+		string(f.State), clean(f.Error), now, steps, hooks, f.RunID, fence.ThreadID)
 	if err != nil {
 		return ledger.Finished{}, err
 	}

@@ -221,6 +221,64 @@ func TestOutcomesAreKeptByIndex(t *testing.T) {
 	})
 }
 
+// Which plugins a run has asked is stored with whatever it stores next, is there for its
+// next attempt, and is no load for a list.
+func TestHookCallsGoWithEachCommit(t *testing.T) {
+	calls := filled[[]pluginsdk.HookCall](t)
+	for name, write := range map[string]func(*store.Store, ledger.Claim, []pluginsdk.HookCall) error{
+		"intent": func(s *store.Store, c ledger.Claim, calls []pluginsdk.HookCall) error {
+			return s.SaveIntent(context.Background(), c.Fence, ledger.Intent{RunID: c.Run.ID, Hooks: calls})
+		},
+		"result": func(s *store.Store, c ledger.Claim, calls []pluginsdk.HookCall) error {
+			commit := result(c)
+			commit.Hooks = calls
+			return s.SaveResult(context.Background(), c.Fence, commit)
+		},
+		"outcome": func(s *store.Store, c ledger.Claim, calls []pluginsdk.HookCall) error {
+			return s.SaveOutcome(context.Background(), c.Fence, ledger.OutcomeCommit{RunID: c.Run.ID, Hooks: calls})
+		},
+		"end of an attempt": func(s *store.Store, c ledger.Claim, calls []pluginsdk.HookCall) error {
+			return s.EndAttempt(context.Background(), c.Fence, ledger.AttemptEnd{RunID: c.Run.ID, At: c.Run.QueuedAt, Hooks: calls})
+		},
+		"finish": func(s *store.Store, c ledger.Claim, calls []pluginsdk.HookCall) error {
+			return second(s.Finish(context.Background(), c.Fence, ledger.Finish{RunID: c.Run.ID, State: pluginsdk.RunFailed, Hooks: calls}))
+		},
+	} {
+		storetest.Each(t, func(t *testing.T, s *store.Store) {
+			ctx := context.Background()
+			thread := newThread(t, s, "general")
+			accept(t, s, thread.ID, "hello")
+			c := claim(t, s, thread.ID)
+			stored := func() []pluginsdk.HookCall { return must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)).Hooks }
+			check(t, write(s, c, calls))
+			if got := stored(); !slices.Equal(got, calls) {
+				t.Errorf("%s stores %+v, want %+v", name, got, calls)
+			}
+			if listed := only[pluginsdk.Run](t)(s.Runs(ctx, pluginsdk.RunQuery{})); listed.Hooks != nil {
+				t.Errorf("%s: a list has %+v", name, listed.Hooks)
+			}
+			if name == "finish" {
+				return
+			}
+			if name != "end of an attempt" {
+				check(t, second(s.Recover(ctx, "the next daemon")))
+			}
+			c = claim(t, s, thread.ID)
+			if !slices.Equal(c.Run.Hooks, calls) {
+				t.Errorf("%s: the next attempt gets %+v", name, c.Run.Hooks)
+			}
+			check(t, write(s, c, nil))
+			if got := stored(); !slices.Equal(got, calls) {
+				t.Errorf("%s without calls leaves %+v", name, got)
+			}
+			finish(t, s, c, "done")
+			if got := stored(); !slices.Equal(got, calls) {
+				t.Errorf("%s, and the end without calls, leave %+v", name, got)
+			}
+		})
+	}
+}
+
 // The reply, its delivery and the run's end are all there, once, however often
 // the end is written.
 func TestFinish(t *testing.T) {

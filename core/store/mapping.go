@@ -93,7 +93,7 @@ func runOf(row *ent.Run) pluginsdk.Run {
 		ID: row.ID, ThreadID: row.ThreadID, MessageID: row.MessageID, Kind: row.Kind, State: row.State,
 		MergedInto: row.MergedInto, Absorbed: row.Absorbed, Failures: row.Failures, CauseRunID: row.CauseRunID, Depth: row.Depth, Step: row.Step,
 		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), TraceID: row.TraceID, SessionID: row.SessionID,
-		Result: row.Result, Events: row.Events, Steps: row.Steps,
+		Result: row.Result, Events: row.Events, Steps: row.Steps, Hooks: row.Hooks,
 		Outcomes: row.Outcomes, Error: row.Error,
 		Usage: pluginsdk.Usage{
 			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
@@ -154,6 +154,9 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 	}
 	if r.Steps != nil {
 		create.SetSteps(r.Steps)
+	}
+	if r.Hooks != nil {
+		create.SetHooks(r.Hooks)
 	}
 	if r.Outcomes != nil {
 		create.SetOutcomes(r.Outcomes)

@@ -19,7 +19,7 @@ type Pruned struct {
 	Activity   int64 `json:"activity"`   // status, steps, thinking, tool calls and their results
 	Metrics    int64 `json:"metrics"`    //
 	Deliveries int64 `json:"deliveries"` // that had reached their target
-	Runs       int64 `json:"runs"`       // whose stream events and steps were cleared
+	Runs       int64 `json:"runs"`       // whose stream events, steps and hook calls were cleared
 	Context    int64 `json:"context"`    // changes of context files, but for the newest of each
 	Files      int64 `json:"files"`      // that no message refers to
 }
@@ -56,7 +56,7 @@ func prunings(dry bool) []pruning {
 			func(p *Pruned) *int64 { return &p.Activity }},
 		{"metrics", "created_at < $1", "DELETE FROM metrics", false, metricSize,
 			func(p *Pruned) *int64 { return &p.Metrics }},
-		{"runs", "finished_at < $1 AND (events IS NOT NULL OR steps IS NOT NULL)", "UPDATE runs SET events = NULL, steps = NULL", true, "",
+		{"runs", "finished_at < $1 AND (events IS NOT NULL OR steps IS NOT NULL OR hooks IS NOT NULL)", "UPDATE runs SET events = NULL, steps = NULL, hooks = NULL", true, "",
 			func(p *Pruned) *int64 { return &p.Runs }},
 		{"workspace_changes", "created_at < $1 AND NOT " + headOf, "DELETE FROM workspace_changes", false, "",
 			func(p *Pruned) *int64 { return &p.Context }},
@@ -67,7 +67,7 @@ func prunings(dry bool) []pruning {
 
 // Prune deletes what is older than before and not part of any conversation:
 // activity rows of runs that are over, metrics, deliveries that were made, and
-// files that no message refers to; and clears the stream events and steps of runs that
+// files that no message refers to; and clears the stream events, steps and hook calls of runs that
 // are over; and what context files have
 // said, but for what they say now. The daemon removes the bytes of such files (package files). Text,
 // notifications, summaries, failures that a person was told of, and the audit

@@ -28,7 +28,7 @@ func attic(t *testing.T, s *store.Store) (threadID string) {
 	run := func(id string, state pluginsdk.RunState, finished time.Time) {
 		check(t, s.KeepRun(ctx, ledger.Run{Run: pluginsdk.Run{
 			ID: id, ThreadID: th.ID, State: state, QueuedAt: longAgo, FinishedAt: finished,
-			Events: []pluginsdk.StreamEvent{{}}, Steps: []pluginsdk.PipelineStep{{Step: "x"}}, SessionID: "kept",
+			Events: []pluginsdk.StreamEvent{{}}, Steps: []pluginsdk.PipelineStep{{Step: "x"}}, Hooks: []pluginsdk.HookCall{{Plugin: "x"}}, SessionID: "kept",
 		}}))
 	}
 	run("over", pluginsdk.RunSucceeded, longAgo)
@@ -103,7 +103,7 @@ func TestPruneKeepsConversations(t *testing.T) {
 		}
 		for id, kept := range map[string]int{"over": 0, "over lately": 1, "open": 1} {
 			r := must[pluginsdk.Run](t)(s.Run(ctx, id))
-			if len(r.Events) != kept || len(r.Steps) != kept || r.SessionID != "kept" {
+			if len(r.Events) != kept || len(r.Steps) != kept || len(r.Hooks) != kept || r.SessionID != "kept" {
 				t.Errorf("run %s: %+v", id, r)
 			}
 		}

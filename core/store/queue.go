@@ -115,6 +115,9 @@ func (s *Store) EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.A
 		failures := append(slices.Clone(r.Failures), pluginsdk.Failed{Attempt: r.Attempt, Error: clean(end.Reason), At: now})
 		update.SetNextAttemptAt(instant(end.At)).SetError(clean(end.Reason)).
 			SetFailures(failures[max(0, len(failures)-failuresMax):])
+		if end.Hooks != nil {
+			update.SetHooks(end.Hooks)
+		}
 	}))
 }
 

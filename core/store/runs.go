@@ -19,6 +19,9 @@ import (
 // way of nothing else.
 var runColumns = allBut(run.FieldRequest, allBut(run.FieldCommands, run.Columns))
 
+// listedColumns are those of runColumns that are not too long for a list.
+var listedColumns = allBut(run.FieldHooks, allBut(run.FieldEvents, runColumns))
+
 func allBut(name string, columns []string) []string {
 	return slices.DeleteFunc(slices.Clone(columns), func(one string) bool { return one == name })
 }
@@ -37,7 +40,7 @@ func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
 
 // Runs returns the selected runs, oldest first unless q.Newest is set; those of threads that
 // were deleted are not found. Their Events
-// are left out: those of a hundred runs are megabytes. Run has them.
+// and Hooks are left out: those of a hundred runs are megabytes. Run has them.
 func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
 	query := s.read.Run.Query().Where(notGoing).Limit(page(q.Limit))
 	var order []entsql.OrderTermOption
@@ -58,7 +61,7 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	if len(q.States) > 0 {
 		query.Where(run.StateIn(q.States...))
 	}
-	rows, err := query.Select(allBut(run.FieldEvents, runColumns)...).All(ctx)
+	rows, err := query.Select(listedColumns...).All(ctx)
 	if err != nil {
 		return nil, wrap("list runs", err)
 	}

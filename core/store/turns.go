@@ -232,7 +232,7 @@ func (s *Store) UnclaimTurn(ctx context.Context, runID, owner string) error {
 // Run.
 func (s *Store) FirstQueued(ctx context.Context, threadID string, state pluginsdk.RunState) (pluginsdk.Run, error) {
 	row, err := s.read.Run.Query().Where(run.StateEQ(state), run.ThreadID(threadID), run.Beside(false)).
-		Order(run.ByMessageID(), run.ByID()).Select(allBut(run.FieldEvents, runColumns)...).First(ctx)
+		Order(run.ByMessageID(), run.ByID()).Select(listedColumns...).First(ctx)
 	if ent.IsNotFound(err) {
 		return pluginsdk.Run{}, nil
 	}

@@ -50,6 +50,8 @@ const (
 	FieldEvents = "events"
 	// FieldSteps holds the string denoting the steps field in the database.
 	FieldSteps = "steps"
+	// FieldHooks holds the string denoting the hooks field in the database.
+	FieldHooks = "hooks"
 	// FieldCommands holds the string denoting the commands field in the database.
 	FieldCommands = "commands"
 	// FieldOutcomes holds the string denoting the outcomes field in the database.
@@ -118,6 +120,7 @@ var Columns = []string{
 	FieldResult,
 	FieldEvents,
 	FieldSteps,
+	FieldHooks,
 	FieldCommands,
 	FieldOutcomes,
 	FieldFailures,

@@ -1195,6 +1195,16 @@ func StepsNotNil() predicate.Run {
 	return predicate.Run(sql.FieldNotNull(FieldSteps))
 }
 
+// HooksIsNil applies the IsNil predicate on the "hooks" field.
+func HooksIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldHooks))
+}
+
+// HooksNotNil applies the NotNil predicate on the "hooks" field.
+func HooksNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldHooks))
+}
+
 // CommandsIsNil applies the IsNil predicate on the "commands" field.
 func CommandsIsNil() predicate.Run {
 	return predicate.Run(sql.FieldIsNull(FieldCommands))

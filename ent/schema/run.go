@@ -41,6 +41,7 @@ func (Run) Fields() []ent.Field {
 		jsonField("result", &pluginsdk.InvokeResult{}),
 		jsonField("events", []pluginsdk.StreamEvent{}),
 		jsonField("steps", []pluginsdk.PipelineStep{}),
+		jsonField("hooks", []pluginsdk.HookCall{}),
 		jsonField("commands", json.RawMessage{}), // of ledger.Command
 		jsonField("outcomes", []pluginsdk.Outcome{}),
 		jsonField("failures", []pluginsdk.Failed{}),

@@ -96,11 +96,15 @@ func (s runs) List(ctx context.Context, request *pluginsdk.ListRunsRequest) (*pl
 	defer leave()
 	query := request.Query
 	rest := after(ordered(s.h.runs, query.Newest), func(r pluginsdk.Run) bool { return r.ID == query.After })
-	return &pluginsdk.ListRunsResponse{Runs: page(filter(rest, func(r pluginsdk.Run) bool {
+	found := page(filter(rest, func(r pluginsdk.Run) bool {
 		return (query.ThreadID == "" || r.ThreadID == query.ThreadID) &&
 			(query.CauseRunID == "" || r.CauseRunID == query.CauseRunID) &&
 			(len(query.States) == 0 || slices.Contains(query.States, r.State))
-	}), query.Limit)}, nil
+	}), query.Limit)
+	for i := range found {
+		found[i].Events, found[i].Hooks = nil, nil
+	}
+	return &pluginsdk.ListRunsResponse{Runs: found}, nil
 }
 
 func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (*pluginsdk.CancelRunResponse, error) {

@@ -221,10 +221,12 @@ func TestAppendedRowsAreDelivered(t *testing.T) {
 func TestRuns(t *testing.T) {
 	host, sdk := overTheWire(t)
 	ctx := t.Context()
-	host.AddRun(pluginsdk.Run{ID: "run-1", State: pluginsdk.RunRunning, Result: &pluginsdk.InvokeResult{Text: "hi"}})
+	host.AddRun(pluginsdk.Run{
+		ID: "run-1", State: pluginsdk.RunRunning, Result: &pluginsdk.InvokeResult{Text: "hi"}, Hooks: []pluginsdk.HookCall{{Plugin: "time"}},
+	})
 	host.AddRun(pluginsdk.Run{ID: "run-2", State: pluginsdk.RunQueued, CauseRunID: "run-1"})
 	host.AddRun(pluginsdk.Run{ID: "run-3", State: pluginsdk.RunQueued})
-	if got := must(sdk.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: "run-1"})).Run; got.Result == nil || got.Result.Text != "hi" {
+	if got := must(sdk.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: "run-1"})).Run; got.Result == nil || got.Result.Text != "hi" || len(got.Hooks) != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if got := must(sdk.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: "run-1", Author: "Ann"})).Run; got.State != pluginsdk.RunCancelled || got.Error != "cancelled by Ann" {
@@ -242,6 +244,9 @@ func TestRuns(t *testing.T) {
 		var ids []string
 		for _, run := range must(sdk.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: row.query})).Runs {
 			ids = append(ids, run.ID)
+			if run.Hooks != nil {
+				t.Errorf("a list has the calls of %s", run.ID)
+			}
 		}
 		if got := strings.Join(ids, " "); got != row.want {
 			t.Errorf("%+v: listed %s, want %s", row.query, got, row.want)

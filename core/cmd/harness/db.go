@@ -131,7 +131,7 @@ func newDBPrune() *cobra.Command {
 		Short: "Delete old rows that are not part of any conversation",
 		Long: `Delete what is older than so many days and not part of any conversation: thinking, tool
 calls, steps and statuses of turns that are over; metrics; deliveries that have reached
-their target; files that no message refers to; and the stream events and steps kept with turns. What people and the agent
+their target; files that no message refers to; and the stream events, steps and hook calls kept with turns. What people and the agent
 said, notifications, summaries, failures that a person was told of, and the audit log
 stay. It works with the daemon up or down, in small steps.
 
@@ -179,7 +179,7 @@ func prune(ctx context.Context, cmd *cobra.Command, database *store.Store, days 
   %d metrics
   %d deliveries that were made
   %d files that no message refers to
-  stream events and steps of %d runs
+  stream events, steps and hook calls of %d runs
   %d changes of context files, but for the newest of each
 `, before.Local().Format("2006-01-02 15:04"), verb, done.Activity, done.Metrics, done.Deliveries, done.Files, done.Runs, done.Context)
 	if err != nil || dry {

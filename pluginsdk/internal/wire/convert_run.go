@@ -24,6 +24,7 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		Result:        pointerTo(v.Result, invokeResultTo),
 		Events:        listTo(v.Events, streamEventTo),
 		Steps:         listTo(v.Steps, pipelineStepTo),
+		Hooks:         listTo(v.Hooks, hookCallTo),
 		Outcomes:      listTo(v.Outcomes, outcomeTo),
 		Failures:      listTo(v.Failures, failedTo),
 		Error:         v.Error,
@@ -57,6 +58,7 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		Result:        pointerFrom(m.GetResult(), invokeResultFrom),
 		Events:        listFrom(m.GetEvents(), streamEventFrom),
 		Steps:         listFrom(m.GetSteps(), pipelineStepFrom),
+		Hooks:         listFrom(m.GetHooks(), hookCallFrom),
 		Outcomes:      listFrom(m.GetOutcomes(), outcomeFrom),
 		Failures:      listFrom(m.GetFailures(), failedFrom),
 		Error:         m.GetError(),
@@ -84,6 +86,32 @@ func pipelineStepFrom(m *typesv1.PipelineStep) pluginsdk.PipelineStep {
 		Step:      m.GetStep(),
 		Detail:    m.GetDetail(),
 		Timestamp: timeFrom(m.GetTimestamp()),
+	}
+}
+
+func hookCallTo(v pluginsdk.HookCall) *typesv1.HookCall {
+	return &typesv1.HookCall{
+		Hook:      string(v.Hook),
+		Plugin:    v.Plugin,
+		Attempt:   int64(v.Attempt),
+		StartedAt: timeTo(v.StartedAt),
+		Duration:  durationTo(v.Duration),
+		State:     string(v.State),
+		Error:     v.Error,
+		Omitted:   int64(v.Omitted),
+	}
+}
+
+func hookCallFrom(m *typesv1.HookCall) pluginsdk.HookCall {
+	return pluginsdk.HookCall{
+		Hook:      pluginsdk.Hook(m.GetHook()),
+		Plugin:    m.GetPlugin(),
+		Attempt:   int(m.GetAttempt()),
+		StartedAt: timeFrom(m.GetStartedAt()),
+		Duration:  durationFrom(m.GetDuration()),
+		State:     pluginsdk.CallState(m.GetState()),
+		Error:     m.GetError(),
+		Omitted:   int(m.GetOmitted()),
 	}
 }
 

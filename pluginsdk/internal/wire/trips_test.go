@@ -210,6 +210,7 @@ func trips() []trip {
 		roundTrip(logLineTo, logLineFrom),
 		roundTrip(runTo, runFrom),
 		roundTrip(pipelineStepTo, pipelineStepFrom),
+		roundTrip(hookCallTo, hookCallFrom),
 		roundTrip(outcomeTo, outcomeFrom),
 		roundTrip(failedTo, failedFrom),
 		roundTrip(stoppedTo, stoppedFrom),

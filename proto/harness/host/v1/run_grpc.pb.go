@@ -35,7 +35,7 @@ const (
 type RunServiceClient interface {
 	// GetRun returns a run, or NOT_FOUND. Needs runs.read.
 	GetRun(ctx context.Context, in *GetRunRequest, opts ...grpc.CallOption) (*GetRunResponse, error)
-	// ListRuns returns the selected runs. Needs runs.read.
+	// ListRuns returns the selected runs, without events and hooks. Needs runs.read.
 	ListRuns(ctx context.Context, in *ListRunsRequest, opts ...grpc.CallOption) (*ListRunsResponse, error)
 	// WaitRun returns a run once it is over. Needs runs.read.
 	WaitRun(ctx context.Context, in *WaitRunRequest, opts ...grpc.CallOption) (*WaitRunResponse, error)
@@ -125,7 +125,7 @@ func (c *runServiceClient) StopThread(ctx context.Context, in *StopThreadRequest
 type RunServiceServer interface {
 	// GetRun returns a run, or NOT_FOUND. Needs runs.read.
 	GetRun(context.Context, *GetRunRequest) (*GetRunResponse, error)
-	// ListRuns returns the selected runs. Needs runs.read.
+	// ListRuns returns the selected runs, without events and hooks. Needs runs.read.
 	ListRuns(context.Context, *ListRunsRequest) (*ListRunsResponse, error)
 	// WaitRun returns a run once it is over. Needs runs.read.
 	WaitRun(context.Context, *WaitRunRequest) (*WaitRunResponse, error)

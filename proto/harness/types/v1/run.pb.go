@@ -9,6 +9,7 @@ package typesv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -57,9 +58,11 @@ type Run struct {
 	FinishedAt *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
 	// Of a turn: the plugin that has asked for it, what for, and the task. Its message_id is
 	// the newest message of its thread when it was asked for.
-	Plugin        string `protobuf:"bytes,26,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Purpose       string `protobuf:"bytes,27,opt,name=purpose,proto3" json:"purpose,omitempty"`
-	TaskId        string `protobuf:"bytes,28,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	Plugin  string `protobuf:"bytes,26,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Purpose string `protobuf:"bytes,27,opt,name=purpose,proto3" json:"purpose,omitempty"`
+	TaskId  string `protobuf:"bytes,28,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	// What plugins were asked, in the order in which it began; only of a single run.
+	Hooks         []*HookCall `protobuf:"bytes,29,rep,name=hooks,proto3" json:"hooks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -290,6 +293,13 @@ func (x *Run) GetTaskId() string {
 	return ""
 }
 
+func (x *Run) GetHooks() []*HookCall {
+	if x != nil {
+		return x.Hooks
+	}
+	return nil
+}
+
 // Records that a run came past a step.
 type PipelineStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -352,6 +362,112 @@ func (x *PipelineStep) GetTimestamp() *timestamppb.Timestamp {
 	return nil
 }
 
+// A call of a plugin in a run. A run keeps the first 200 calls of all its attempts, or
+// fewer when they have long errors; the last element then says, in omitted alone, how many
+// calls came after them.
+type HookCall struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Hook   string                 `protobuf:"bytes,1,opt,name=hook,proto3" json:"hook,omitempty"`
+	Plugin string                 `protobuf:"bytes,2,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// Of the run.
+	Attempt   int64                  `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	Duration  *durationpb.Duration   `protobuf:"bytes,5,opt,name=duration,proto3" json:"duration,omitempty"`
+	// answered, denied, failed, passed_over.
+	State string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
+	// Why it was denied, failed or passed over: the first 200 bytes.
+	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	Omitted       int64  `protobuf:"varint,8,opt,name=omitted,proto3" json:"omitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HookCall) Reset() {
+	*x = HookCall{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HookCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HookCall) ProtoMessage() {}
+
+func (x *HookCall) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HookCall.ProtoReflect.Descriptor instead.
+func (*HookCall) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *HookCall) GetHook() string {
+	if x != nil {
+		return x.Hook
+	}
+	return ""
+}
+
+func (x *HookCall) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *HookCall) GetAttempt() int64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *HookCall) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *HookCall) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+func (x *HookCall) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *HookCall) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *HookCall) GetOmitted() int64 {
+	if x != nil {
+		return x.Omitted
+	}
+	return 0
+}
+
 // What became of one command of a run.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -368,7 +484,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +496,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +509,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Outcome) GetIndex() int64 {
@@ -450,7 +566,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +578,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +591,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Failed) GetAttempt() int64 {
@@ -513,7 +629,7 @@ type Stopped struct {
 
 func (x *Stopped) Reset() {
 	*x = Stopped{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +641,7 @@ func (x *Stopped) String() string {
 func (*Stopped) ProtoMessage() {}
 
 func (x *Stopped) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +654,7 @@ func (x *Stopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopped.ProtoReflect.Descriptor instead.
 func (*Stopped) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Stopped) GetRunId() string {
@@ -575,7 +691,7 @@ type RunQuery struct {
 
 func (x *RunQuery) Reset() {
 	*x = RunQuery{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[5]
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +703,7 @@ func (x *RunQuery) String() string {
 func (*RunQuery) ProtoMessage() {}
 
 func (x *RunQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[5]
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +716,7 @@ func (x *RunQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunQuery.ProtoReflect.Descriptor instead.
 func (*RunQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RunQuery) GetThreadId() string {
@@ -660,7 +776,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	mi := &file_harness_types_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +788,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	mi := &file_harness_types_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +801,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Reservation) GetAccount() string {
@@ -713,7 +829,7 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\x8a\b\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xbc\b\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1d\n" +
@@ -749,11 +865,22 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"finishedAt\x12\x16\n" +
 	"\x06plugin\x18\x1a \x01(\tR\x06plugin\x12\x18\n" +
 	"\apurpose\x18\x1b \x01(\tR\apurpose\x12\x17\n" +
-	"\atask_id\x18\x1c \x01(\tR\x06taskId\"t\n" +
+	"\atask_id\x18\x1c \x01(\tR\x06taskId\x120\n" +
+	"\x05hooks\x18\x1d \x03(\v2\x1a.harness.types.v1.HookCallR\x05hooks\"t\n" +
 	"\fPipelineStep\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x128\n" +
-	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\"\x91\x01\n" +
+	"\ttimestamp\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\"\x88\x02\n" +
+	"\bHookCall\x12\x12\n" +
+	"\x04hook\x18\x01 \x01(\tR\x04hook\x12\x16\n" +
+	"\x06plugin\x18\x02 \x01(\tR\x06plugin\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\x03R\aattempt\x129\n" +
+	"\n" +
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
+	"\bduration\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x14\n" +
+	"\x05state\x18\x06 \x01(\tR\x05state\x12\x14\n" +
+	"\x05error\x18\a \x01(\tR\x05error\x12\x18\n" +
+	"\aomitted\x18\b \x01(\x03R\aomitted\"\x91\x01\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x03R\x05index\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -794,38 +921,43 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
 	(*PipelineStep)(nil),          // 1: harness.types.v1.PipelineStep
-	(*Outcome)(nil),               // 2: harness.types.v1.Outcome
-	(*Failed)(nil),                // 3: harness.types.v1.Failed
-	(*Stopped)(nil),               // 4: harness.types.v1.Stopped
-	(*RunQuery)(nil),              // 5: harness.types.v1.RunQuery
-	(*Reservation)(nil),           // 6: harness.types.v1.Reservation
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 8: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 9: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 10: harness.types.v1.Usage
+	(*HookCall)(nil),              // 2: harness.types.v1.HookCall
+	(*Outcome)(nil),               // 3: harness.types.v1.Outcome
+	(*Failed)(nil),                // 4: harness.types.v1.Failed
+	(*Stopped)(nil),               // 5: harness.types.v1.Stopped
+	(*RunQuery)(nil),              // 6: harness.types.v1.RunQuery
+	(*Reservation)(nil),           // 7: harness.types.v1.Reservation
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 9: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 10: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 11: harness.types.v1.Usage
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	7,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	8,  // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	9,  // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	8,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	9,  // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	10, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
 	1,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
-	2,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
-	3,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
-	10, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	7,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	7,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	7,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
-	7,  // 10: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	7,  // 11: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	3,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
+	4,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
+	11, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	8,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	8,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	8,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	2,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
+	8,  // 11: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	8,  // 12: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
+	12, // 13: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
+	8,  // 14: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_run_proto_init() }
@@ -840,7 +972,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
