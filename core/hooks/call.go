@@ -25,6 +25,9 @@ type Occasion struct {
 	// Beside says that the run goes on beside the calls: nobody is told that it waits
 	// for them. As any occasion it has a budget of its own.
 	Beside bool
+	// Record, when set, is told of each call when it is over, and of each that was passed
+	// over. Several goroutines may call it at once.
+	Record func(pluginsdk.HookCall)
 
 	spent budget
 }
@@ -104,8 +107,19 @@ func Gate[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question
 ) error {
 	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, q.Hook) {
 		name := plugin.Info().Name
-		answer, err := One(ctx, r, on, plugin, q)
+		call, answer, err := ask(ctx, r, on, plugin, q)
+		var denied bool
+		var reason string
+		if err == nil && answer != nil {
+			if denied, reason = judge(name, answer); denied {
+				reason = shorten(cmp.Or(reason, "denied by "+name))
+				call.State, call.Error = pluginsdk.CallDenied, recorded(reason)
+			}
+		}
+		on.record(call)
 		switch {
+		case denied:
+			return &Denied{Plugin: name, Reason: reason}
 		case err != nil && (ctx.Err() != nil || noVerdict(err) || plugin.Info().FailureMode(q.Hook) == pluginsdk.FailOpen):
 			if err := r.Failed(ctx, plugin, q.Hook, err); err != nil {
 				return err
@@ -113,13 +127,6 @@ func Gate[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question
 		case err != nil:
 			r.logFailure(plugin, q.Hook, err)
 			return &Denied{Plugin: name, Reason: "the plugin " + name + " could not decide: " + err.Error()}
-		case answer != nil:
-			if denied, reason := judge(name, answer); denied {
-				if reason == "" {
-					reason = "denied by " + name
-				}
-				return &Denied{Plugin: name, Reason: shorten(reason)}
-			}
 		}
 	}
 	return nil
@@ -163,21 +170,71 @@ func (r *Runner) logFailure(plugin Plugin, hook pluginsdk.Hook, err error) {
 // own. When the run's budget is used up, what may be passed over has what the plugin
 // has left of Config.Slow, and is not asked any more once that is used up as well:
 // CodeDeadline.
-func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res]) (answer *Res, err error) {
+func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res]) (*Res, error) {
+	call, answer, err := ask(ctx, r, on, plugin, q)
+	on.record(call)
+	return answer, err
+}
+
+// ask is One, but for the record of the call: it returns that. Without a hook in it there
+// is nothing to record.
+func ask[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res],
+) (call pluginsdk.HookCall, answer *Res, err error) {
+	began := time.Now()
+	answer, asked, err := try(ctx, r, on, plugin, q)
+	if on.Record == nil || !asked && err == nil {
+		return call, answer, err
+	}
+	call = pluginsdk.HookCall{
+		Hook: q.Hook, Plugin: plugin.Info().Name, Attempt: on.Behalf.Attempt,
+		StartedAt: began.UTC().Truncate(time.Microsecond), Duration: time.Since(began), State: pluginsdk.CallAnswered,
+	}
+	if err != nil {
+		call.State, call.Error = pluginsdk.CallFailed, recorded(err.Error())
+		if !asked && mayPass(plugin.Info(), q.Hook) {
+			call.State = pluginsdk.CallPassedOver
+		}
+	}
+	return call, answer, err
+}
+
+// record tells of a call.
+func (o *Occasion) record(call pluginsdk.HookCall) {
+	if call.Hook != "" {
+		o.Record(call)
+	}
+}
+
+// recordedWords is how much of why a call was not answered is recorded, in bytes.
+const recordedWords = 200
+
+func recorded(words string) string {
+	return strings.ToValidUTF8(words[:min(len(words), recordedWords)], "")
+}
+
+// mayPass reports whether the hook of this plugin may be passed over.
+func mayPass(info *pluginsdk.PluginInfo, hook pluginsdk.Hook) bool {
+	spec, _ := hook.Spec()
+	return spec.Runner != pluginsdk.RunFirst && info.FailureMode(hook) == pluginsdk.FailOpen
+}
+
+// try is ask, with whether the plugin got the question.
+func try[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res],
+) (answer *Res, asked bool, err error) {
 	info := plugin.Info()
 	spec, known := q.Hook.Spec()
 	if !known {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no hook %s", q.Hook)
+		return nil, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no hook %s", q.Hook)
 	}
 	// What is asked of one plugin alone is waited for by who asked it.
 	counted := on.Behalf.RunID != "" && spec.Runner != pluginsdk.RunOne
-	passable := counted && spec.Runner != pluginsdk.RunFirst && info.FailureMode(q.Hook) == pluginsdk.FailOpen
+	passable := counted && mayPass(info, q.Hook)
 	usedUp, left := false, time.Duration(0)
 	if passable {
 		var own time.Duration
 		usedUp, own = on.spent.usedUp(r.config.Budget, info.Name)
 		if left = r.config.Slow - own; usedUp && left <= 0 {
-			return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline,
+			return nil, false, pluginsdk.Errorf(pluginsdk.CodeDeadline,
 				"passed over: the hooks of this run have taken %s of its time, as much as they may, and this plugin %s of it",
 				r.config.Budget, own.Round(time.Millisecond))
 		}
@@ -199,6 +256,7 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		if request == nil {
 			return nil
 		}
+		asked = true
 		if counted && !on.Beside {
 			defer r.watch(on, info.Name, q.Hook)()
 		}
@@ -215,7 +273,7 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		err = pluginsdk.Errorf(pluginsdk.CodeDeadline, "the hooks of this run have taken %s of its time, as much as they may; this one had %s: %w",
 			r.config.Budget, left.Round(time.Millisecond), err)
 	}
-	return answer, brief(err)
+	return answer, asked, brief(err)
 }
 
 // maxWords is how much of a plugin's words of why is kept, in bytes: they end in

@@ -257,6 +257,12 @@ func TestPluginsThatHangAreBoundedTogether(t *testing.T) {
 			}
 		}
 		r, on, began := New(Config{}, plugins, &tokens{}), aRun(), time.Now()
+		passed := 0
+		on.Record = func(call pluginsdk.HookCall) {
+			if call.State == pluginsdk.CallPassedOver {
+				passed++
+			}
+		}
 		for range 2 {
 			if err := Notify(t.Context(), r, on, onMessage(), nil); err != nil {
 				t.Fatal(err)
@@ -264,6 +270,9 @@ func TestPluginsThatHangAreBoundedTogether(t *testing.T) {
 		}
 		if took := time.Since(began); took != 26*time.Second {
 			t.Errorf("the run waited %s in all", took)
+		}
+		if got := passed; got != 10 {
+			t.Errorf("%d calls are said to be passed over", got)
 		}
 		if got := strings.Join(deadlines, " "); got != "5s 5s 5s 5s 1s 1s 1s 1s 1s 1s" {
 			t.Errorf("they had %s", got)
@@ -273,6 +282,35 @@ func TestPluginsThatHangAreBoundedTogether(t *testing.T) {
 			t.Errorf("the last one: %v", err)
 		}
 	})
+}
+
+// A call is recorded once, in as many words as a row has room for; what was not asked at
+// all is not.
+func TestCallsAreRecorded(t *testing.T) {
+	plugins := named("talks", "skips", "answers")
+	plugins[0].message = func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+		return nil, errors.New(strings.Repeat("x", 199) + "é" + strings.Repeat("y", 100))
+	}
+	var calls []pluginsdk.HookCall
+	on, question := aRun(), onMessage()
+	on.Behalf.Attempt = 3
+	on.Record = func(call pluginsdk.HookCall) { calls = append(calls, call) }
+	question.Request = func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnMessageRequest {
+		if plugin.Name == "skips" {
+			return nil
+		}
+		return &pluginsdk.OnMessageRequest{Call: call}
+	}
+	if err := Notify(t.Context(), New(Config{}, plugins, &tokens{}), on, question, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 2 || calls[0].Error != strings.Repeat("x", 199) || calls[0].State != pluginsdk.CallFailed || calls[0].Attempt != 3 {
+		t.Fatalf("recorded %+v", calls)
+	}
+	if last := calls[1]; last.Plugin != "answers" || last.Hook != pluginsdk.HookMessage || last.State != pluginsdk.CallAnswered ||
+		last.Error != "" || last.StartedAt.Location() != time.UTC {
+		t.Errorf("recorded %+v", last)
+	}
 }
 
 // What takes its time beside a run that goes on is not told as what it waits for.

@@ -235,10 +235,11 @@ func TestARunThatWasTakenOverIsNotToldToBeRetried(t *testing.T) {
 }
 
 // Effects of a hook that cannot be stored cost the run their rows, and not the
-// attempts that it has left.
+// attempts that it has left, nor the record of its calls.
 func TestEffectsThatCannotBeStoredDoNotEndTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
+		f.line.left.Hooks = []pluginsdk.HookCall{{Plugin: "activity"}}
 		f.line.left.Effects = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
 		f.line.handle = func(_ context.Context, claim ledger.Claim) error {
 			if claim.Run.Attempt == 1 {
@@ -251,6 +252,9 @@ func TestEffectsThatCannotBeStoredDoNotEndTheRun(t *testing.T) {
 		f.begin(t)
 		f.submit(t, "T", "1", "flaky")
 		f.wait(t)
+		if ends := f.store.ends; len(ends) == 0 || len(ends[len(ends)-1].Hooks) != 1 {
+			t.Errorf("ends of attempts: %+v", ends)
+		}
 		if f.ends() != "flaky succeeded" || !slices.Contains(f.events.kinds, pluginsdk.EventPipelineRetry) {
 			t.Errorf("%s; published %v", f.ends(), f.events.kinds)
 		}

@@ -68,9 +68,9 @@ type Pipeline interface {
 	// stops.
 	Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error)
 	// Fail ends a run that will not be attempted again, and answers the person: as
-	// cancelled when the cause is CodeCancelled, else as failed. left are the effects
-	// that Handle returned.
-	Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error
+	// cancelled when the cause is CodeCancelled, else as failed. left is what Handle
+	// returned.
+	Fail(ctx context.Context, claim ledger.Claim, cause error, left ledger.Left) error
 	// Steer adds the messages that wait in the thread of an executing run to its turn, if
 	// that is still possible.
 	Steer(ctx context.Context, runID string)

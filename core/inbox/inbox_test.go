@@ -57,7 +57,7 @@ func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) (ledger.Le
 	return ledger.Left{}, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
 }
 
-func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error, _ []ledger.Effect) error {
+func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error, _ ledger.Left) error {
 	if err := s.store.ask("fail"); err != nil {
 		return err
 	}
@@ -244,9 +244,10 @@ func TestSlotsBoundWhatExecutes(t *testing.T) {
 	}
 }
 
-// What hooks did to an attempt that failed is stored with its end.
+// What hooks did to an attempt that failed is stored with its end, and which were called.
 func TestTheEndOfAnAttemptHasItsEffects(t *testing.T) {
 	f := newFixture(t, Config{})
+	f.line.left.Hooks = []pluginsdk.HookCall{{Plugin: "activity"}}
 	f.line.left.Effects = []ledger.Effect{{Plugin: "activity", Key: "complete:1"}}
 	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
 		if claim.Run.Attempt == 1 {
@@ -257,7 +258,7 @@ func TestTheEndOfAnAttemptHasItsEffects(t *testing.T) {
 	f.begin(t)
 	f.submit(t, "T", "1", "x")
 	f.store.until(t, "the end of the run", f.store.allFinal)
-	if ends := f.store.ends; len(ends) != 1 || ends[0].Reason != "529" || len(ends[0].Effects) != 1 || ends[0].Effects[0].Plugin != "activity" {
+	if ends := f.store.ends; len(ends) != 1 || ends[0].Reason != "529" || len(ends[0].Effects) != 1 || ends[0].Effects[0].Plugin != "activity" || len(ends[0].Hooks) != 1 {
 		t.Errorf("ends of attempts: %+v", ends)
 	}
 }

@@ -160,7 +160,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 		ctx = in.work // there is an answer: only the daemon's stop interrupts the run
 	}
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
-	in.requeueOrFail(ctx, log, w, failed{claim, err, left.Effects})
+	in.requeueOrFail(ctx, log, w, failed{claim, err, left})
 	// Up to here a stop finds the run at work, from here on in the queue. A stop that came
 	// when the attempt was over already ends the run there.
 	leave()
@@ -222,9 +222,9 @@ func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left ledger.Le
 type failed struct {
 	claim ledger.Claim
 	cause error
-	// effects are those of the attempt that no commit has stored. If they are why a
-	// commit fails, it is made without them.
-	effects []ledger.Effect
+	// left is what no commit of the attempt has stored. If its effects are why a commit
+	// fails, that is made without them.
+	left ledger.Left
 }
 
 // requeueOrFail decides what happens to a run whose attempt failed, and stores that. ctx
@@ -232,8 +232,10 @@ type failed struct {
 func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker, attempt failed) {
 	claim, cause, runID := attempt.claim, attempt.cause, attempt.claim.Run.ID
 	clean := context.WithoutCancel(ctx)
-	fail := func(why error, effects []ledger.Effect) func() error {
-		return func() error { return in.pipeline.Fail(in.work, claim, why, effects) }
+	left, bare := attempt.left, attempt.left
+	bare.Effects = nil
+	fail := func(why error, left ledger.Left) func() error {
+		return func() error { return in.pipeline.Fail(in.work, claim, why, left) }
 	}
 	var failure *pluginsdk.Failure
 	switch stopped := context.Cause(ctx); {
@@ -252,16 +254,16 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 		log.Info("run goes back to the queue", "err", cause)
 		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })
 	case pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled:
-		in.conclude(log, w, fail(stopped, attempt.effects), fail(stopped, nil))
+		in.conclude(log, w, fail(stopped, left), fail(stopped, bare))
 	case pluginsdk.CodeOf(cause) == pluginsdk.CodeUnavailable && claim.Run.Attempt < in.config.MaxAttempts:
 		backoff := guard.Backoff{Base: in.config.RetryBase, Max: in.config.RetryMax, Jitter: in.config.Jitter}
 		at := in.config.Now().Add(backoff.After(claim.Run.Attempt))
 		log.Warn("attempt failed; the run is tried again", "err", cause, "at", at)
-		requeue := func(effects []ledger.Effect) func() error {
-			end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Effects: effects}
+		requeue := func(left ledger.Left) func() error {
+			end := ledger.AttemptEnd{RunID: runID, At: at, Reason: cause.Error(), Hooks: left.Hooks, Effects: left.Effects}
 			return func() error { return in.store.EndAttempt(clean, claim.Fence, end) }
 		}
-		switch in.conclude(log, w, requeue(attempt.effects), requeue(nil), fail(cause, nil)) {
+		switch in.conclude(log, w, requeue(left), requeue(bare), fail(cause, bare)) {
 		case 0, 1:
 			in.figures.retried.Add(1)
 			in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
@@ -270,7 +272,7 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 		}
 	default:
 		log.Error("run failed", "err", cause)
-		in.conclude(log, w, fail(cause, attempt.effects), fail(cause, nil))
+		in.conclude(log, w, fail(cause, left), fail(cause, bare))
 	}
 }
 

@@ -58,11 +58,11 @@ func TestQuestionsEndWithTheirRun(t *testing.T) {
 	}
 	b := newBench()
 	b.store.fail["Finish"] = pluginsdk.Errorf(pluginsdk.CodeInternal, "it cannot be stored")
-	if err := b.line.Fail(t.Context(), b.claim, errPerson, nil); err == nil || len(b.over) > 0 {
+	if err := b.line.Fail(t.Context(), b.claim, errPerson, ledger.Left{}); err == nil || len(b.over) > 0 {
 		t.Errorf("an end that is not stored: %v, taken back of %q", err, b.over)
 	}
 	delete(b.store.fail, "Finish")
-	if err := b.line.Fail(t.Context(), b.claim, errPerson, nil); err != nil || !slices.Equal(b.over, []string{"R"}) {
+	if err := b.line.Fail(t.Context(), b.claim, errPerson, ledger.Left{}); err != nil || !slices.Equal(b.over, []string{"R"}) {
 		t.Errorf("an end that the inbox stores: %v, taken back of %q", err, b.over)
 	}
 }

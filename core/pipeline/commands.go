@@ -195,7 +195,7 @@ func (p *Pipeline) runCommand(ctx context.Context, t *trip, from pluginsdk.Comma
 	if err != nil {
 		return err
 	}
-	commit := ledger.OutcomeCommit{RunID: t.run.ID, Outcome: outcome, Effects: t.pending.waiting()}
+	commit := ledger.OutcomeCommit{RunID: t.run.ID, Outcome: outcome, Hooks: t.calls.all(), Effects: t.pending.waiting()}
 	err = p.insist(t, "commit the outcome of a command", func(ctx context.Context) error {
 		return p.store.SaveOutcome(ctx, t.fence, commit)
 	})

@@ -76,7 +76,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	hash := sha256.Sum256([]byte(t.prompt))
 	effects := t.pending.waiting()
 	err := p.store.SaveIntent(ctx, t.fence, ledger.Intent{
-		RunID: t.run.ID, SessionID: t.sessionID, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Effects: effects,
+		RunID: t.run.ID, SessionID: t.sessionID, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Hooks: t.calls.all(), Effects: effects,
 		Reservations: t.reserved,
 	})
 	var over *ledger.OverLimit
@@ -168,7 +168,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	}
 	effects := t.pending.waiting()
 	commit := ledger.ResultCommit{
-		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps,
+		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps, Hooks: t.calls.all(),
 		AgentRun: ledger.AgentRun{
 			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Plugin: t.run.Plugin,
 			Purpose: t.purpose(), Model: t.result.Model,

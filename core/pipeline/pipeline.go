@@ -114,8 +114,8 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 //	11  commit reply, thread, run, delivery; what the agent has left for people goes with it
 //	12  broadcast pipeline:complete
 //
-// The effects of hooks are stored with the next of these commits: 5a, 5b, 8, 11, or
-// with the end of the attempt.
+// The effects of hooks, and the record of their calls, are stored with the next of these
+// commits: 5a, 5b, 8, 11, or with the end of the attempt.
 func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	t := newTrip(work, p.config.Now(), claim) // 0
 	defer p.enter(t)()
@@ -139,7 +139,7 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	if err = p.abandon(ctx, t, err); err == nil {
 		p.takeQuestionsBack(t)
 	}
-	return ledger.Left{Effects: t.pending.waiting(), Answered: t.answered}, err
+	return ledger.Left{Hooks: t.calls.all(), Effects: t.pending.waiting(), Answered: t.answered}, err
 }
 
 // walk takes the trip from the step that its run has reached to the end.

@@ -249,7 +249,7 @@ func TestFailedTurnIsRecordedAndNotAnswered(t *testing.T) {
 
 func TestFailTellsThePersonOnce(t *testing.T) {
 	b := newBench()
-	if err := b.line.Fail(context.Background(), b.claim, errors.New("the API said 401"), nil); err != nil {
+	if err := b.line.Fail(context.Background(), b.claim, errors.New("the API said 401"), ledger.Left{}); err != nil {
 		t.Fatal(err)
 	}
 	row := b.store.finishes[0].Rows[0]
@@ -282,7 +282,7 @@ func (l *life) AfterFunc(func()) (stop func() bool) {
 // A daemon that ends runs for months keeps nothing of them.
 func TestEndOfARunLeavesNothingBehind(t *testing.T) {
 	b, work := newBench(), &life{Context: context.Background(), ends: make(chan struct{})}
-	if err := b.line.Fail(work, b.claim, errors.New("the API said 401"), nil); err != nil {
+	if err := b.line.Fail(work, b.claim, errors.New("the API said 401"), ledger.Left{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.line.Handle(work, work, b.claim); err != nil {

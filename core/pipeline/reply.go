@@ -112,7 +112,7 @@ func (p *Pipeline) commitReply(t *trip) (int64, error) {
 // finish ends the run in the database, with the pending effects, and returns the id of
 // the last row stored.
 func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64, err error) {
-	end.Effects = t.pending.waiting()
+	end.Hooks, end.Effects = t.calls.all(), t.pending.waiting()
 	var done ledger.Finished
 	err = p.insist(t, doing, func(ctx context.Context) (err error) {
 		done, err = p.store.Finish(ctx, t.fence, end)
@@ -264,12 +264,15 @@ func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason s
 }
 
 // Fail ends a run that will not be attempted again, and answers the person: as cancelled
-// when the cause is CodeCancelled, else as failed. left are the effects that Handle
+// when the cause is CodeCancelled, else as failed. left is what Handle
 // returned.
-func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left []ledger.Effect) error {
+func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, left ledger.Left) error {
+	if left.Hooks != nil {
+		claim.Run.Hooks = left.Hooks
+	}
 	t := newTrip(ctx, p.config.Now(), claim)
 	defer t.steering.endTurn()
-	t.pending.effects = left
+	t.pending.effects = left.Effects
 	var err error
 	if pluginsdk.CodeOf(cause) == pluginsdk.CodeCancelled {
 		err = p.cancelled(t, cause)

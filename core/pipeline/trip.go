@@ -34,6 +34,7 @@ type trip struct {
 	// step 6 waits until every OnMessage is answered.
 	beside  hooks.Occasion
 	pending pending
+	calls   calls
 
 	began       time.Time
 	start       *start // nil: no OnPipelineStart is under way
@@ -85,6 +86,9 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID)}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Behalf, t.beside.Call, t.beside.Beside = t.on.Behalf, t.on.Call, true
+	t.calls.takeUp(t.run.Hooks)
+	record := t.calls.add
+	t.on.Record, t.beside.Record = record, record
 	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
 		// The attempt that died had begun the session.
 		t.sessionID, t.resume = claim.Run.SessionID, true
@@ -244,7 +248,7 @@ func wanted(plugin *pluginsdk.PluginInfo, hook pluginsdk.Hook, message pluginsdk
 
 // bare returns the run without its results.
 func bare(run pluginsdk.Run) pluginsdk.Run {
-	run.Result, run.Events, run.Steps, run.Outcomes, run.Failures = nil, nil, nil, nil, nil
+	run.Result, run.Events, run.Steps, run.Hooks, run.Outcomes, run.Failures = nil, nil, nil, nil, nil, nil
 	return run
 }
 

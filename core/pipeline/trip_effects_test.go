@@ -77,7 +77,7 @@ func TestEffectsOfAFailedAttempt(t *testing.T) {
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || keys(left.Effects) != "a OnPipelineComplete" {
 		t.Errorf("left %q, %v", keys(left.Effects), err)
 	}
-	if err := b.line.Fail(t.Context(), b.claim, err, left.Effects); err != nil {
+	if err := b.line.Fail(t.Context(), b.claim, err, left); err != nil {
 		t.Fatal(err)
 	}
 	if got := keys(b.store.finishes[0].Effects); got != "a OnPipelineComplete" {

@@ -174,7 +174,7 @@ func TestTheResultOfATurnIsKnownByItsSession(t *testing.T) {
 // The end of a turn that failed is told to who asked, not to people.
 func TestAFailedTurnLeavesNoRow(t *testing.T) {
 	b := turnBench(pluginsdk.StartTurnRequest{Prompt: "review"})
-	if err := b.line.Fail(t.Context(), b.claim, pluginsdk.Errorf(pluginsdk.CodeInternal, "401"), nil); err != nil {
+	if err := b.line.Fail(t.Context(), b.claim, pluginsdk.Errorf(pluginsdk.CodeInternal, "401"), ledger.Left{}); err != nil {
 		t.Fatal(err)
 	}
 	if end := b.store.finishes[0]; end.State != pluginsdk.RunFailed || end.Error != "401" || len(end.Rows) != 0 || end.Deliver {

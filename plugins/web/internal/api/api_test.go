@@ -237,11 +237,12 @@ func TestRuns(t *testing.T) {
 	f.host.runs = []pluginsdk.Run{{
 		ID: "R", State: pluginsdk.RunSucceeded,
 		Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamText, Text: "hello"}},
+		Hooks:  []pluginsdk.HookCall{{Hook: pluginsdk.HookMessage, Plugin: "time", Attempt: 1, Duration: 1500 * time.Microsecond, State: pluginsdk.CallFailed, Error: "late"}, {Omitted: 7}},
 		Result: &pluginsdk.InvokeResult{Text: "hello", Duration: 1500 * time.Millisecond, StructuredOutput: json.RawMessage(`{"a":1}`)},
 	}}
 	listed := f.send("GET", "/api/threads/T/runs?limit=1&after=Q&state=succeeded&state=failed&cause=C&newest=true", "")
 	run := listed.body["runs"].([]any)[0].(map[string]any)
-	if run["final"] != true || run["result"] != nil || run["events"] != nil {
+	if run["final"] != true || run["result"] != nil || run["events"] != nil || run["hooks"] != nil {
 		t.Errorf("listed %s", listed.raw)
 	}
 	want := pluginsdk.RunQuery{ThreadID: "T", Limit: 1, After: "Q", States: []pluginsdk.RunState{"succeeded", "failed"}, CauseRunID: "C", Newest: true}
@@ -256,6 +257,11 @@ func TestRuns(t *testing.T) {
 	result, _ := one.body["result"].(map[string]any)
 	if one.status != 200 || result["durationMs"] != 1500.0 || len(one.body["events"].([]any)) != 1 {
 		t.Errorf("%d %s", one.status, one.raw)
+	}
+	calls := `"hooks":[{"hook":"OnMessage","plugin":"time","attempt":1,"durationMicros":1500,"state":"failed","error":"late"},` +
+		`{"hook":"","plugin":"","attempt":0,"durationMicros":0,"state":"","omitted":7}]`
+	if !strings.Contains(one.raw, calls) {
+		t.Errorf("%s", one.raw)
 	}
 }
 

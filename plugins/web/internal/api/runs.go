@@ -14,7 +14,7 @@ import (
 )
 
 // Run is a run as clients see it: without what only the dispatcher needs, and
-// with durations in milliseconds.
+// with durations in milliseconds, those of hook calls in microseconds.
 type Run struct {
 	ID            string                   `json:"id"`
 	ThreadID      string                   `json:"threadId"`
@@ -41,6 +41,19 @@ type Run struct {
 	Outcomes      []pluginsdk.Outcome      `json:"outcomes,omitempty" nullable:"false"`
 	Result        *Result                  `json:"result,omitempty" doc:"Only of a single run"`
 	Events        []pluginsdk.StreamEvent  `json:"events,omitempty" nullable:"false" doc:"Only of a single run"`
+	Hooks         []HookCall               `json:"hooks,omitempty" nullable:"false" doc:"What plugins were asked, in the order in which it began. Only of a single run"`
+}
+
+// HookCall is a call of a plugin in a run.
+type HookCall struct {
+	Hook           string              `json:"hook"`
+	Plugin         string              `json:"plugin"`
+	Attempt        int                 `json:"attempt"`
+	StartedAt      time.Time           `json:"startedAt,omitzero"`
+	DurationMicros int64               `json:"durationMicros" doc:"In microseconds"`
+	State          pluginsdk.CallState `json:"state" doc:"answered, denied (by a gate), failed, passed_over (it was not asked)"`
+	Error          string              `json:"error,omitempty" doc:"Why it was denied, failed or passed over: the first 200 bytes"`
+	Omitted        int                 `json:"omitted,omitempty" doc:"Of the last one, when it says nothing else: how many calls came after those that are kept"`
 }
 
 // Result is how the agent's turn ended.
@@ -207,6 +220,12 @@ func summary(run pluginsdk.Run) Run {
 func whole(run pluginsdk.Run) Run {
 	view := summary(run)
 	view.Events = run.Events
+	for _, call := range run.Hooks {
+		view.Hooks = append(view.Hooks, HookCall{
+			Hook: string(call.Hook), Plugin: call.Plugin, Attempt: call.Attempt, StartedAt: call.StartedAt,
+			DurationMicros: call.Duration.Microseconds(), State: call.State, Error: call.Error, Omitted: call.Omitted,
+		})
+	}
 	if result := run.Result; result != nil {
 		view.Result = &Result{
 			Text: result.Text, Model: result.Model, DurationMS: result.Duration.Milliseconds(),
