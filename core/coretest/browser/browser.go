@@ -1,0 +1,236 @@
+// Package browser opens pages in a real Chromium for tests, and watches them: what goes
+// wrong on a page fails the test that opened it, whether or not the test looked for it.
+//
+//	b := browser.Start(t)
+//	p := b.Page(t, browser.Options{Width: 375, Height: 667, Mobile: true})
+//	p.Open(url + "/login")
+//	p.Type("#token", secret)
+//	p.Click("button[type=submit]")
+//	p.WaitText("h1", "Threads")
+//
+// Selectors are those of CSS and mean the first element. Whatever is waited for has 30
+// seconds; then the test fails with the page's address, and with a screenshot if
+// HARNESS_TEST_SCREENSHOTS names a directory. The methods of a page end the test where
+// they fail, so that they are called by the test's goroutine alone.
+package browser
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// patience is how long anything on a page may take.
+const patience = 30 * time.Second
+
+// Browser is a process of Chromium with a profile of its own. It reaches loopback, and no
+// other host has an address in it.
+type Browser struct {
+	ctx context.Context
+}
+
+// Start starts a browser that ends with the test. Without HARNESS_TEST_CHROMIUM, which
+// .ci/test-env sets, the test is left out.
+func Start(t *testing.T) *Browser {
+	t.Helper()
+	program := os.Getenv("HARNESS_TEST_CHROMIUM")
+	if program == "" {
+		t.Skip("left out: HARNESS_TEST_CHROMIUM is not set (.ci/test-env sets it)")
+	}
+	// What Chromium keeps besides its profile goes into a home that is the test's.
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.Env("HOME="+t.TempDir()), chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE [::1]"))
+	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(end) // kills the process and those that it has started, and waits for them
+	ctx, leave := chromedp.NewContext(ctx)
+	t.Cleanup(leave)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	return &Browser{ctx: ctx}
+}
+
+// Options say what is opened.
+type Options struct {
+	Width, Height int           // of the viewport, in CSS pixels; 0: 1280 and 800
+	Mobile        bool          // a phone: touch, the viewport that the page asks for, two pixels to each
+	Dark          bool          // the person prefers dark colours
+	NoScript      bool          // the page's scripts do not run
+	Cookies       []http.Cookie // set for the first address that is opened: Name, Value, HttpOnly, SameSite
+}
+
+var sameSite = map[http.SameSite]network.CookieSameSite{
+	http.SameSiteLaxMode: network.CookieSameSiteLax, http.SameSiteStrictMode: network.CookieSameSiteStrict,
+	http.SameSiteNoneMode: network.CookieSameSiteNone,
+}
+
+// Page is a page in a browser context of its own: it shares no cookies, storage or cache with another.
+type Page struct {
+	t       *testing.T
+	ctx     context.Context
+	options Options
+	watch   *watch
+	shots   int
+}
+
+// Page opens an empty page that is closed when t ends. What was wrong on it by then, and
+// was not taken with Faults, fails t.
+func (b *Browser) Page(t *testing.T, options Options) *Page {
+	t.Helper()
+	if options.Width == 0 {
+		options.Width = 1280
+	}
+	if options.Height == 0 {
+		options.Height = 800
+	}
+	w := newWatch()
+	ctx, leave := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(w.see))
+	t.Cleanup(leave)
+	p := &Page{t: t, ctx: ctx, options: options, watch: w}
+	w.answer = p.dismiss
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a page: %v", err)
+	}
+	p.do("watch the page", func(ctx context.Context) error {
+		if _, err := chromedp.Call(ctx, audits.Enable, cdp.Empty{}); err != nil {
+			return err
+		}
+		// Every page believes that it is the one in front.
+		_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return err
+	})
+	p.Resize(options.Width, options.Height)
+	p.do("choose the colours", func(ctx context.Context) error {
+		scheme := "light"
+		if options.Dark {
+			scheme = "dark"
+		}
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
+	p.do("switch scripts", func(ctx context.Context) error { return switchScripts(ctx, !options.NoScript) })
+	t.Cleanup(p.close)
+	return p
+}
+
+func switchScripts(ctx context.Context, on bool) error {
+	_, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+	return err
+}
+
+// close tells what was wrong. The page is closed after it.
+func (p *Page) close() {
+	faults := p.Faults()
+	for _, fault := range faults {
+		p.t.Errorf("on %s: %s", p.watch.address(), fault)
+	}
+	if len(faults) > 0 {
+		p.keepScreenshot()
+	}
+}
+
+// Open goes to an address and returns once the page has loaded, whatever the status. From
+// then on the address' origin is the one that the page may make requests to.
+func (p *Page) Open(address string) {
+	p.t.Helper()
+	if err := p.watch.open(address); err != nil {
+		p.t.Fatal(err)
+	}
+	p.do("set cookies for "+address, func(ctx context.Context) error {
+		for _, c := range p.options.Cookies {
+			param := network.SetCookieParams{Name: c.Name, Value: c.Value, URL: address, HTTPOnly: &c.HttpOnly, SameSite: sameSite[c.SameSite]}
+			if _, err := chromedp.Call(ctx, network.SetCookie, param); err != nil {
+				return err
+			}
+		}
+		p.options.Cookies = nil
+		return nil
+	})
+	p.do("open "+address, func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Navigate(address)) })
+}
+
+// Reload loads the page again. The bytes are counted anew.
+func (p *Page) Reload() {
+	p.t.Helper()
+	p.watch.forgetTransfers()
+	p.do("reload", func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Reload()) })
+}
+
+// Resize changes the viewport.
+func (p *Page) Resize(width, height int) {
+	p.t.Helper()
+	p.options.Width, p.options.Height = width, height
+	p.do("resize", func(ctx context.Context) error {
+		params := emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: int64(height), DeviceScaleFactor: 1}
+		if p.options.Mobile {
+			params.Mobile, params.DeviceScaleFactor = true, 2
+		}
+		if _, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, params); err != nil {
+			return err
+		}
+		_, err := chromedp.Call(ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: p.options.Mobile})
+		return err
+	})
+}
+
+// SetOffline takes the network away, with the connections that are open, and gives it back.
+// Requests that fail without one are no faults.
+func (p *Page) SetOffline(offline bool) {
+	p.t.Helper()
+	p.watch.setOffline(offline)
+	p.do("change the network", func(ctx context.Context) error {
+		// The command that has taken its place is not the same in all versions.
+		params := network.OverrideNetworkStateParams{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}
+		if err := chromedp.FromContext(ctx).Target.Call(ctx, "Network.emulateNetworkConditions", params, nil); err != nil || !offline {
+			return err
+		}
+		return closeSockets(ctx)
+	})
+}
+
+// closeSockets closes the websockets of the page, which outlive the network otherwise.
+func closeSockets(ctx context.Context) error {
+	prototype, err := chromedp.Run(ctx, chromedp.Evaluate[*runtime.RemoteObject]("WebSocket.prototype"))
+	if err != nil {
+		return err
+	}
+	sockets, err := chromedp.Call(ctx, runtime.QueryObjects, runtime.QueryObjectsParams{PrototypeObjectID: prototype.ObjectID})
+	if err != nil {
+		return err
+	}
+	_, err = chromedp.Call(ctx, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+		ObjectID: sockets.Objects.ObjectID, FunctionDeclaration: "function() { for (const socket of this) { socket.close() } }",
+	})
+	return err
+}
+
+// origin is the scheme, host and port of an address. Those of websockets are those of the
+// pages that may open them; an address without a host has none.
+func origin(address string) string {
+	u, err := url.Parse(strings.TrimPrefix(address, "blob:"))
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	switch u.Scheme {
+	case "ws":
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	}
+	return u.Scheme + "://" + u.Host
+}

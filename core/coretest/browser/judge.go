@@ -1,0 +1,116 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// Violation is a rule of accessibility that the page breaks.
+type Violation struct {
+	Rule, Impact, Help string
+	Nodes              []Node
+}
+
+// Node is an element that breaks a rule.
+type Node struct {
+	Selector string
+	Summary  string // what to change
+}
+
+// String is the violation with its elements, a line each.
+func (v Violation) String() string {
+	var words strings.Builder
+	fmt.Fprintf(&words, "%s (%s): %s", v.Rule, v.Impact, v.Help)
+	for _, n := range v.Nodes {
+		fmt.Fprintf(&words, "\n  %s: %s", n.Selector, strings.Join(strings.Fields(n.Summary), " "))
+	}
+	return words.String()
+}
+
+// Axe holds the page, as it is now, against the rules of WCAG 2.0, 2.1 and 2.2, A and AA,
+// that a program can judge. Without HARNESS_TEST_AXE, which .ci/test-env sets, the test is
+// left out from there on.
+func (p *Page) Axe() (found []Violation) {
+	p.t.Helper()
+	path := os.Getenv("HARNESS_TEST_AXE")
+	if path == "" {
+		p.t.Skip("left out: HARNESS_TEST_AXE is not set (.ci/test-env sets it)")
+	}
+	rules, err := os.ReadFile(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.do("axe", func(ctx context.Context) error {
+		// The page's own scripts have had their time; axe's must run.
+		if err := switchScripts(ctx, true); err != nil {
+			return err
+		}
+		world, err := p.world(ctx)
+		if err != nil {
+			return err
+		}
+		within := func(params *runtime.EvaluateParams) { params.ContextID = world }
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[chromedp.Void](string(rules), within)); err != nil {
+			return err
+		}
+		found, err = evaluate[[]Violation](ctx, p, call("axe"))
+		return errors.Join(err, switchScripts(ctx, !p.options.NoScript))
+	})
+	return found
+}
+
+// Overflow returns the elements that reach beyond the viewport's width, if the page has to
+// be scrolled sideways for them.
+func (p *Page) Overflow() []string {
+	p.t.Helper()
+	return p.elements(call("overflow", p.options.Width))
+}
+
+// SmallTargets returns what can be clicked and is less than 24 by 24 CSS pixels (WCAG
+// 2.5.8), with its size: but for links within text, and what has as much room around it. A
+// label belongs to its control.
+func (p *Page) SmallTargets() []string {
+	p.t.Helper()
+	return p.elements(call("smallTargets"))
+}
+
+// FocusInvisible goes through the page with the key Tab, until it comes to where it was,
+// and returns the elements that look with the focus as they do without: outline, shadow,
+// border, background, underline, size and place, of their label and what is around too.
+func (p *Page) FocusInvisible() []string {
+	p.t.Helper()
+	p.waitFor("the page without a focus", call("unfocused"))
+	const most = 5000 // stops; no page has as many
+	for range most {
+		done := false
+		p.do("press Tab", func(ctx context.Context) (err error) {
+			if err := chromedp.Do(ctx, chromedp.KeyEvent(kb.Tab)); err != nil {
+				return err
+			}
+			done, err = evaluate[bool](ctx, p, call("focused"))
+			return err
+		})
+		if done {
+			return p.elements(call("focusInvisible"))
+		}
+	}
+	p.fail("the key Tab has not come around after %d elements", most)
+	return nil
+}
+
+// elements are those that an expression on looks returns.
+func (p *Page) elements(expression string) (found []string) {
+	p.t.Helper()
+	p.do(expression, func(ctx context.Context) (err error) {
+		found, err = evaluate[[]string](ctx, p, expression)
+		return err
+	})
+	return found
+}
