@@ -45,7 +45,7 @@ func newSite(t *testing.T) *site {
 	}
 	mux.HandleFunc("/style.css", file("text/css", &s.style, style))
 	mux.HandleFunc("/script.js", file("text/javascript", &s.script, ""))
-	mux.HandleFunc("/favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("/picture", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("/broken", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	mux.HandleFunc("/missing.css", func(w http.ResponseWriter, _ *http.Request) {
@@ -85,7 +85,7 @@ func TestFaultsAreSeen(t *testing.T) {
 		"an error on the console":      {script: `console.error("lost", 7)`, want: []string{"console error: lost 7"}},
 		"an exception":                 {script: `nothing.there()`, want: []string{"uncaught exception: Uncaught ReferenceError: nothing is not defined"}},
 		"a promise without an end":     {script: `Promise.reject(new Error("forgotten"))`, want: []string{"forgotten"}},
-		"an image from elsewhere":      {body: `<img alt="x" src="` + other.URL + `/favicon.ico">`, want: []string{"request to another origin: " + other.URL}},
+		"an image from elsewhere":      {body: `<img alt="x" src="` + other.URL + `/picture">`, want: []string{"request to another origin: " + other.URL}},
 		"a request to a foreign host":  {script: `fetch("http://192.0.2.1/").catch(() => {})`, want: []string{"request to another origin: http://192.0.2.1/", "request failed: Fetch http://192.0.2.1/"}},
 		"a websocket to elsewhere":     {script: `new WebSocket("` + strings.Replace(other.URL, "http", "ws", 1) + `/ws")`, want: []string{"websocket to another origin: ws://"}},
 		"a failure of the server":      {script: `fetch("/broken")`, want: []string{"response 502: Fetch"}},

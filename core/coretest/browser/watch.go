@@ -148,6 +148,9 @@ func (w *watch) foreign(what, address string) {
 // is not there. What a script asks for may be refused. Called with the lock held.
 func (w *watch) responded(e *network.EventResponseReceived) {
 	status := e.Response.Status
+	if strings.HasSuffix(e.Response.URL, "/favicon.ico") {
+		return // Chromium asks for it by itself, and not always
+	}
 	switch e.Type {
 	case network.ResourceTypeDocument, network.ResourceTypeXHR, network.ResourceTypeFetch, network.ResourceTypeEventSource:
 		if status < 500 {
