@@ -75,7 +75,7 @@ func (b *bench) cancelIn(state string, mood mood, api *endlessAPI, s *sequence) 
 		select {
 		case <-api.caught:
 		case <-time.After(time.Minute):
-			return fmt.Errorf("the turn never reached the API; log:\n%s", s.client.log.String())
+			return fmt.Errorf("the turn never reached the API; log:\n%s", s.client.Log.String())
 		}
 		began := time.Now()
 		ended, err := s.client.cancel(runID)

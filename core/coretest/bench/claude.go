@@ -49,7 +49,7 @@ func (b *bench) claudeTurns() (err error) {
 		return err
 	}
 	seen := api.Requests(fakeapi.Main)
-	bare, err := startBare(b.claude, env, filepath.Join(d.dir, "workspace"), seen[len(seen)-1].Newest())
+	bare, err := startBare(b.claude, env, filepath.Join(d.Dir, "workspace"), seen[len(seen)-1].Newest())
 	if err != nil {
 		return fmt.Errorf("bare CLI: %w", err)
 	}

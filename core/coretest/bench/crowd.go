@@ -92,7 +92,7 @@ func (b *bench) crowd() (err error) {
 }
 
 func (d *installation) connectSocket() (*websocket.Conn, error) {
-	socket, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.base, "http")+"/ws", nil)
+	socket, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.URL, "http")+"/ws", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (c *client) rename(thread, name string) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequest(http.MethodPatch, c.base+"/api/threads/"+thread, bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPatch, c.URL+"/api/threads/"+thread, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

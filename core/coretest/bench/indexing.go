@@ -98,7 +98,7 @@ func (b *bench) indexingOn(database database) (err error) {
 
 // reindex makes the search index, as an operator does.
 func (f *filled) reindex() error {
-	command := exec.Command(f.program, "db", "reindex", "--data", f.dir)
+	command := exec.Command(f.Program, "db", "reindex", "--data", f.Dir)
 	command.Env = append(command.Environ(), f.database.env...)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("db reindex: %w\n%s", err, output)
@@ -117,7 +117,7 @@ func (f *filled) holdIndex() error {
 
 // number is what a statement returns.
 func (f *filled) number(statement string) (n int64, err error) {
-	db, err := f.database.open(f.dir)
+	db, err := f.database.open(f.Dir)
 	if err != nil {
 		return 0, err
 	}

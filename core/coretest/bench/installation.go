@@ -4,55 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/coretest/ports"
+	daemon "github.com/seed-706843ae/harness/core/coretest/installation"
 )
 
-// installation is a daemon in a process of its own, on a directory of its own.
+// installation is what is measured.
 type installation struct {
-	program string // harness, as it stands beside plugins/
-	base    string
-	dir     string
-	began   time.Time // the newest start of the process
-	boot    time.Duration
-	command *exec.Cmd
-	log     logbook
-}
-
-// logbook is what a process says. It may be read while the process goes on.
-type logbook struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write notes what was said.
-func (l *logbook) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// String returns what was said so far.
-func (l *logbook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// Reset forgets it.
-func (l *logbook) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.Reset()
+	daemon.Installation
 }
 
 // start runs the build on a new directory with the demo agent, unless env says
@@ -70,73 +33,29 @@ func startProgram(program string, env []string) (*installation, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &installation{program: program, dir: dir}
+	d := newInstallation(program, dir)
 	if err := d.up(env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return d, nil
 }
 
-// up starts the daemon on the installation's directory, which may have seen one
-// before, and returns once it is healthy.
-func (d *installation) up(env []string) error {
-	port, err := ports.Free()
-	if err != nil {
-		return err
-	}
-	d.base = fmt.Sprintf("http://127.0.0.1:%d", port)
-	d.log.Reset()
-	d.command = exec.Command(d.program, "up", "--data", d.dir, "--port", strconv.Itoa(port))
-	d.command.Env = append(append(os.Environ(), "HARNESS_AGENT=demo", "HARNESS_LOG_LEVEL=warn", "PORT="+strconv.Itoa(port)), env...)
-	d.command.Stderr = &d.log
-	d.began = time.Now()
-	if err := d.command.Start(); err != nil {
-		return err
-	}
-	if err := d.healthy(d.began.Add(30 * time.Second)); err != nil {
-		return errors.Join(err, d.kill())
-	}
-	d.boot = time.Since(d.began)
-	return nil
+// newInstallation is one that is down, of a program beside its plugins.
+func newInstallation(program, dir string) *installation {
+	return &installation{daemon.Installation{Program: program, Dir: dir}}
 }
 
-func (d *installation) healthy(deadline time.Time) error {
-	for time.Now().Before(deadline) {
-		response, err := http.Get(d.base + "/api/health")
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		<-time.After(time.Millisecond)
-	}
-	return fmt.Errorf("not healthy in time; its log:\n%s", d.log.String())
+// up starts the daemon with the demo agent, unless env says otherwise, and returns once
+// it is healthy. Its log begins anew.
+func (d *installation) up(env []string) error {
+	d.Log.Reset()
+	d.Env = append(append(os.Environ(), "HARNESS_AGENT=demo", "HARNESS_LOG_LEVEL=warn"), env...)
+	return d.Up()
 }
 
 // stop ends the daemon and removes its directory.
 func (d *installation) stop() error {
-	return errors.Join(d.down(), os.RemoveAll(d.dir))
-}
-
-// down ends the daemon as an operator does; up may follow.
-func (d *installation) down() error {
-	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	if err := d.command.Wait(); err != nil {
-		return fmt.Errorf("stop: %w; its log:\n%s", err, d.log.String())
-	}
-	return nil
-}
-
-// kill ends the daemon as a power cut does; up may follow.
-func (d *installation) kill() error {
-	if err := d.command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	_ = d.command.Wait() // it says that the process was killed
-	return nil
+	return errors.Join(d.Down(), os.RemoveAll(d.Dir))
 }
 
 // process is the daemon or one of its plugins.
@@ -147,7 +66,7 @@ type process struct {
 
 // processes returns the daemon, then its children.
 func (d *installation) processes() ([]process, error) {
-	pid := d.command.Process.Pid
+	pid := d.PID()
 	found := []process{{"daemon", pid}}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

@@ -129,7 +129,7 @@ func (b *bench) boot() error {
 		if err != nil {
 			return err
 		}
-		times = append(times, d.boot)
+		times = append(times, d.Boot)
 		if err := d.stop(); err != nil {
 			return err
 		}

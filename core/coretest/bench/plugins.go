@@ -32,17 +32,17 @@ func (b *bench) startPlugins() (err error) {
 	if err != nil {
 		return err
 	}
-	d := &installation{program: filepath.Join(b.bin, "harness"), dir: filepath.Join(dir, "data")}
+	d := newInstallation(filepath.Join(b.bin, "harness"), filepath.Join(dir, "data"))
 	env := []string{"HARNESS_PLUGINS=" + plugins, "HARNESS_LOG_LEVEL=debug"}
 	if err := d.up(env); err != nil {
 		return err
 	}
 	for _, name := range names {
 		if err := d.operate("enable", name); err != nil {
-			return errors.Join(err, d.kill())
+			return errors.Join(err, d.Kill())
 		}
 	}
-	if err := d.down(); err != nil {
+	if err := d.Down(); err != nil {
 		return err
 	}
 	var all, first []time.Duration
@@ -108,7 +108,7 @@ func (d *installation) startOnce(env, names []string, split map[string][]time.Du
 	}
 	c, err := d.connect()
 	if err != nil {
-		return nil, errors.Join(err, d.kill())
+		return nil, errors.Join(err, d.Kill())
 	}
 	err = c.serves(names...)
 	_ = c.socket.Close()
@@ -118,17 +118,17 @@ func (d *installation) startOnce(env, names []string, split map[string][]time.Du
 		spent += process.cpu()
 	}
 	err = errors.Join(err, failed)
-	if err := errors.Join(err, d.down()); err != nil {
+	if err := errors.Join(err, d.Down()); err != nil {
 		return nil, err
 	}
 	split["CPU"] = append(split["CPU"], spent)
-	for line := range strings.Lines(d.log.String()) {
+	for line := range strings.Lines(d.Log.String()) {
 		if found := serving.FindStringSubmatch(line); found != nil {
 			at, err := time.Parse(time.RFC3339Nano, found[1])
 			if err != nil {
 				return nil, err
 			}
-			times = append(times, at.Sub(d.began.Round(0)))
+			times = append(times, at.Sub(d.Began.Round(0)))
 		}
 		for _, part := range took.FindAllStringSubmatch(standing.FindString(line), -1) {
 			length, err := time.ParseDuration(part[2])
@@ -139,7 +139,7 @@ func (d *installation) startOnce(env, names []string, split map[string][]time.Du
 		}
 	}
 	if len(times) != startedPlugins {
-		return nil, fmt.Errorf("%d plugins began to serve; want %d; log:\n%s", len(times), startedPlugins, d.log.String())
+		return nil, fmt.Errorf("%d plugins began to serve; want %d; log:\n%s", len(times), startedPlugins, d.Log.String())
 	}
 	slices.Sort(times)
 	return times, nil

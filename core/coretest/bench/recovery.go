@@ -50,7 +50,7 @@ func (b *bench) recoveryOn(database database, threads int) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	script := filepath.Join(dir, "script.json")
-	d := &installation{program: filepath.Join(b.bin, "harness"), dir: dir}
+	d := newInstallation(filepath.Join(b.bin, "harness"), dir)
 	env := append(slices.Clone(database.env), "HARNESS_DEMO_SCRIPT="+script)
 	var healthy, atWork, finished []time.Duration
 	for range b.kills {
@@ -62,7 +62,7 @@ func (b *bench) recoveryOn(database database, threads int) (err error) {
 		if err != nil {
 			return err
 		}
-		healthy, atWork, finished = append(healthy, d.boot), append(atWork, first), append(finished, last)
+		healthy, atWork, finished = append(healthy, d.Boot), append(atWork, first), append(finished, last)
 	}
 	name := fmt.Sprintf("%s, %d runs in %d threads", database.name, queued, threads)
 	if threads == 1 {
@@ -83,7 +83,7 @@ func (d *installation) leaveBehind(env []string, script string, threads int) (ru
 	if err := d.up(env); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.kill()) }()
+	defer func() { err = errors.Join(err, d.Kill()) }()
 	c, err := d.connect()
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (d *installation) pickUp(env []string, script string, runs []string) (first
 	if err := d.up(env); err != nil {
 		return 0, 0, err
 	}
-	defer func() { err = errors.Join(err, d.down()) }()
+	defer func() { err = errors.Join(err, d.Down()) }()
 	c, err := d.connect()
 	if err != nil {
 		return 0, 0, err
@@ -133,9 +133,9 @@ func (d *installation) pickUp(env []string, script string, runs []string) (first
 		if run.State != pluginsdk.RunSucceeded {
 			return 0, 0, fmt.Errorf("run %s is %s after the recovery: %s", run.ID, run.State, run.Error)
 		}
-		last = max(last, run.FinishedAt.Sub(d.began))
+		last = max(last, run.FinishedAt.Sub(d.Began))
 		for _, step := range run.Steps { // those before the kill may still be there
-			if since := step.Timestamp.Sub(d.began); since > 0 {
+			if since := step.Timestamp.Sub(d.Began); since > 0 {
 				first = min(first, since)
 			}
 		}
@@ -154,5 +154,5 @@ func (c *client) poll(id string, wanted func(pluginsdk.Run) bool) (pluginsdk.Run
 		}
 		<-time.After(2 * time.Millisecond)
 	}
-	return pluginsdk.Run{}, fmt.Errorf("run %s did not get there in time; log:\n%s", id, c.log.String())
+	return pluginsdk.Run{}, fmt.Errorf("run %s did not get there in time; log:\n%s", id, c.Log.String())
 }

@@ -38,7 +38,7 @@ func (b *bench) scaleOn(database database) (err error) {
 	}
 	defer func() { err = errors.Join(err, full.close()) }()
 	b.row(database.name, "%v, beside %v; filled in %v", full.volume, small.volume, full.filling.Round(time.Second))
-	b.row(database.name+": start -> healthy", "empty %v, full %v", small.boot.Round(time.Millisecond), full.boot.Round(time.Millisecond))
+	b.row(database.name+": start -> healthy", "empty %v, full %v", small.Boot.Round(time.Millisecond), full.Boot.Round(time.Millisecond))
 	for _, page := range pages {
 		var times [2][]time.Duration
 		for n := range warmUp + b.pages {
@@ -162,18 +162,18 @@ func (b *bench) openFilled(database database, volume volume, prepare func(*fille
 		return nil, errors.Join(err, drop())
 	}
 	if err := f.restart(prepare); err != nil {
-		return nil, errors.Join(err, f.kill(), f.remove())
+		return nil, errors.Join(err, f.Kill(), f.remove())
 	}
 	return f, nil
 }
 
 // restart fills the database while the daemon is down.
 func (f *filled) restart(prepare func(*filled) error) (err error) {
-	if err := f.down(); err != nil {
+	if err := f.Down(); err != nil {
 		return err
 	}
 	began := time.Now()
-	if f.landmarks, err = f.volume.fill(f.database, f.dir); err != nil {
+	if f.landmarks, err = f.volume.fill(f.database, f.Dir); err != nil {
 		return err
 	}
 	f.filling = time.Since(began)
@@ -189,7 +189,7 @@ func (f *filled) restart(prepare func(*filled) error) (err error) {
 
 func (f *filled) close() error {
 	_ = f.client.socket.Close()
-	return errors.Join(f.down(), f.remove())
+	return errors.Join(f.Down(), f.remove())
 }
 
-func (f *filled) remove() error { return errors.Join(os.RemoveAll(f.dir), f.drop()) }
+func (f *filled) remove() error { return errors.Join(os.RemoveAll(f.Dir), f.drop()) }

@@ -196,7 +196,7 @@ func (c *client) set(plugin string, values map[string]int) error {
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequest(http.MethodPatch, c.base+"/api/plugins/"+plugin+"/settings", bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPatch, c.URL+"/api/plugins/"+plugin+"/settings", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

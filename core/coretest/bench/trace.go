@@ -118,10 +118,10 @@ func (b *bench) traceOn(database database, agent string, rest time.Duration) (t 
 	}
 	t = &trace{Agent: agent, Database: database.name, Pause: ms(rest), Turns: b.turns / 2}
 	s, err := t.drive(d, rest)
-	if err = errors.Join(err, d.down()); err == nil {
+	if err = errors.Join(err, d.Down()); err == nil {
 		err = t.read(file, s)
 	}
-	return t, errors.Join(err, os.RemoveAll(d.dir))
+	return t, errors.Join(err, os.RemoveAll(d.Dir))
 }
 
 // drive makes the turns that are traced.

@@ -36,7 +36,7 @@ type client struct {
 }
 
 func (d *installation) connect() (*client, error) {
-	socket, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.base, "http")+"/ws", nil)
+	socket, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.URL, "http")+"/ws", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (c *client) wait(runID string) (time.Time, error) {
 	select {
 	case <-wait:
 	case <-time.After(time.Minute):
-		return time.Time{}, fmt.Errorf("run %s did not end; log:\n%s", runID, c.log.String())
+		return time.Time{}, fmt.Errorf("run %s did not end; log:\n%s", runID, c.Log.String())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +102,7 @@ func (c *client) post(path string, body, out any) error {
 	if err != nil {
 		return err
 	}
-	response, err := c.http.Post(c.base+path, "application/json", bytes.NewReader(encoded))
+	response, err := c.http.Post(c.URL+path, "application/json", bytes.NewReader(encoded))
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *client) post(path string, body, out any) error {
 
 // get reads all of an answer.
 func (c *client) get(path string) ([]byte, error) {
-	response, err := c.http.Get(c.base + path)
+	response, err := c.http.Get(c.URL + path)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func (b *bench) change(c *client, people []string) error {
 }
 
 // began counts the processes of plugins that have begun to serve.
-func (c *client) began() int { return strings.Count(c.log.String(), `msg="plugin serves"`) }
+func (c *client) began() int { return strings.Count(c.Log.String(), `msg="plugin serves"`) }
 
 func (b *bench) report(name string, s *steady) {
 	b.row(name, "%d turns at %d a second, %d changes, %d new processes served; failed %d (aim 0)",
@@ -206,7 +206,7 @@ func (s *steady) count(c *client) error {
 
 // operate runs `harness plugin` on the installation.
 func (d *installation) operate(arguments ...string) error {
-	arguments = append([]string{"plugin"}, append(arguments, "--data", d.dir)...)
+	arguments = append([]string{"plugin"}, append(arguments, "--data", d.Dir)...)
 	output, err := exec.Command(filepath.Join("bin", "harness"), arguments...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("harness %s: %w\n%s", strings.Join(arguments, " "), err, output)
@@ -238,5 +238,5 @@ func (c *client) serves(names ...string) error {
 		}
 		<-time.After(10 * time.Millisecond)
 	}
-	return fmt.Errorf("%v do not serve; log:\n%s", names, c.log.String())
+	return fmt.Errorf("%v do not serve; log:\n%s", names, c.Log.String())
 }
