@@ -16,7 +16,7 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false -trimpath)
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-race generate check lint generated proto tidy conformance bench chaos release release-check clean
+.PHONY: help build run test test-race generate check lint generated proto tidy conformance bench lighthouse chaos release release-check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ conformance: build ## examine every plugin and example from the outside (JUnit f
 
 bench: build ## measure boot, memory, turns (ARGS=-quick)
 	HARNESS_TEST_FSYNC=on .ci/test-env go run ./core/coretest/bench $(ARGS)
+
+lighthouse: ## measure pages of a daemon that is up (URL='http://127.0.0.1:3001/login ...')
+	.ci/lighthouse/run $(URL)
 
 release: ## make the archives of a release in dist/ (VERSION=v1.2.3)
 	.ci/release $(if $(filter command line environment,$(origin VERSION)),'$(VERSION)')
