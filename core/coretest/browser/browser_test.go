@@ -144,6 +144,7 @@ func TestAPageIsJudged(t *testing.T) {
 		"wide":                         {body: `<div><p id="w">x</p></div>`, style: `#w { width: 500px }`, judge: wide, want: []string{"p#w: reaches to 508 of 375"}},
 		"wide, hidden by the body":     {body: `<p id="w">x</p>`, style: `body { overflow-x: hidden } #w { width: 500px }`, judge: wide, want: []string{"p#w"}},
 		"wide, but scrolled by itself": {body: `<div id="s"><p id="w">x</p></div>`, style: `#s { overflow-x: auto } #w { width: 500px }`, judge: wide},
+		"wide, beside what scrolls":    {body: `<div id="s"><p id="v">x</p></div><p id="w">x</p>`, style: `#s { overflow-x: auto } #v, #w { width: 500px }`, judge: wide, want: []string{"p#w"}},
 		"small, side by side": {body: `<div><button id="a">x</button><button id="b">y</button></div>`, style: `#a, #b { all: unset; font-size: 12px; padding: 0 2px }`,
 			judge: small, want: []string{"button#a:", "button#b:"}},
 		"small, with room":     {body: `<div><button id="a">x</button></div>`, style: `div { padding: 40px } #a { all: unset; font-size: 12px }`, judge: small},
@@ -209,6 +210,21 @@ addEventListener("keydown", (e) => { if (e.ctrlKey && e.key === "k") { note("Con
 	p.WaitText("#log", "dropped: d.txt")
 	p.Reload()
 	p.WaitGone("#log li")
+}
+
+// A click waits until a person could make it.
+func TestAClickHitsWhatIsMeant(t *testing.T) {
+	b, s := browser.Start(t), newSite(t)
+	s.body = `<p id="state">nothing</p><div id="cover"></div>`
+	s.style = `#cover { position: fixed; inset: 0 }`
+	s.script = `const button = document.getElementById("save"), cover = document.getElementById("cover");
+button.disabled = true;
+setTimeout(() => { button.disabled = false; setTimeout(() => cover.remove(), 200) }, 200);
+for (const what of [button, cover]) { what.addEventListener("click", () => document.getElementById("state").textContent = what.localName) }`
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL)
+	p.Click("#save")
+	p.WaitText("#state", "button")
 }
 
 // A page without a network keeps no connection, and gets new ones once there is one again.

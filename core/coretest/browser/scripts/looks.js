@@ -140,7 +140,6 @@
     settle();
     const result = await axe.run(document, {
       runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
-      rules: { "target-size": { enabled: true } }, // off by default
       resultTypes: ["violations"],
       iframes: false,
     });
