@@ -163,6 +163,7 @@ type Stopped struct {
 
 // RunQuery selects runs, oldest first unless Newest is set. Zero fields do not restrict.
 type RunQuery struct {
+	IDs        []string   `json:"ids,omitempty"` // these, at most 100; those that are not there are left out
 	ThreadID   string     `json:"threadId,omitempty"`
 	States     []RunState `json:"states,omitempty"`
 	CauseRunID string     `json:"causeRunId,omitempty"` // only those that this run caused

@@ -26,6 +26,9 @@ func allBut(name string, columns []string) []string {
 	return slices.DeleteFunc(slices.Clone(columns), func(one string) bool { return one == name })
 }
 
+// runIDsMax is how many runs can be named in a query.
+const runIDsMax = 100
+
 // Run returns a run, or CodeNotFound.
 func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
 	row, err := s.read.Run.Query().Where(run.ID(id)).Select(runColumns...).Only(ctx)
@@ -42,6 +45,9 @@ func (s *Store) Run(ctx context.Context, id string) (pluginsdk.Run, error) {
 // were deleted are not found. Their Events
 // and Hooks are left out: those of a hundred runs are megabytes. Run has them.
 func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run, error) {
+	if len(q.IDs) > runIDsMax {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ids: at most %d can be asked for at a time, these are %d", runIDsMax, len(q.IDs))
+	}
 	query := s.read.Run.Query().Where(notGoing).Limit(page(q.Limit))
 	var order []entsql.OrderTermOption
 	if q.Newest {
@@ -49,11 +55,14 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	}
 	switch {
 	case q.ThreadID != "":
-		query.Where(run.ThreadID(q.ThreadID), afterRun(q.After, q.Newest)).Order(run.ByMessageID(order...), run.ByID(order...))
+		query.Where(ofThread(q), afterRun(q.After, q.Newest)).Order(run.ByMessageID(order...), run.ByID(order...))
 	case q.Newest && q.After != "":
 		query.Where(run.IDLT(q.After)).Order(run.ByID(order...))
 	default:
 		query.Where(run.IDGT(q.After)).Order(run.ByID(order...))
+	}
+	if len(q.IDs) > 0 {
+		query.Where(run.IDIn(q.IDs...))
 	}
 	if q.CauseRunID != "" {
 		query.Where(run.CauseRunID(q.CauseRunID), caused)
@@ -66,6 +75,17 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 		return nil, wrap("list runs", err)
 	}
 	return all(rows, runOf), nil
+}
+
+// ofThread selects the runs of the query's thread. Where runs are named, it is no reason to
+// read all that the thread has: a database that sees that an index has them in order does.
+func ofThread(q pluginsdk.RunQuery) predicate.Run {
+	if len(q.IDs) == 0 {
+		return run.ThreadID(q.ThreadID)
+	}
+	return func(s *entsql.Selector) {
+		s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("runs.thread_id || '' = ").Arg(q.ThreadID) }))
+	}
 }
 
 // caused selects the runs that one has caused, as their index says it: a database

@@ -97,7 +97,8 @@ func (s runs) List(ctx context.Context, request *pluginsdk.ListRunsRequest) (*pl
 	query := request.Query
 	rest := after(ordered(s.h.runs, query.Newest), func(r pluginsdk.Run) bool { return r.ID == query.After })
 	found := page(filter(rest, func(r pluginsdk.Run) bool {
-		return (query.ThreadID == "" || r.ThreadID == query.ThreadID) &&
+		return (len(query.IDs) == 0 || slices.Contains(query.IDs, r.ID)) &&
+			(query.ThreadID == "" || r.ThreadID == query.ThreadID) &&
 			(query.CauseRunID == "" || r.CauseRunID == query.CauseRunID) &&
 			(len(query.States) == 0 || slices.Contains(query.States, r.State))
 	}), query.Limit)

@@ -169,6 +169,7 @@ func stoppedFrom(m *typesv1.Stopped) pluginsdk.Stopped {
 
 func runQueryTo(v pluginsdk.RunQuery) *typesv1.RunQuery {
 	return &typesv1.RunQuery{
+		Ids:        v.IDs,
 		ThreadId:   v.ThreadID,
 		States:     namesTo(v.States),
 		CauseRunId: v.CauseRunID,
@@ -180,6 +181,7 @@ func runQueryTo(v pluginsdk.RunQuery) *typesv1.RunQuery {
 
 func runQueryFrom(m *typesv1.RunQuery) pluginsdk.RunQuery {
 	return pluginsdk.RunQuery{
+		IDs:        m.GetIds(),
 		ThreadID:   m.GetThreadId(),
 		States:     namesFrom[pluginsdk.RunState](m.GetStates()),
 		CauseRunID: m.GetCauseRunId(),

@@ -240,12 +240,12 @@ func TestRuns(t *testing.T) {
 		Hooks:  []pluginsdk.HookCall{{Hook: pluginsdk.HookMessage, Plugin: "time", Attempt: 1, Duration: 1500 * time.Microsecond, State: pluginsdk.CallFailed, Error: "late"}, {Omitted: 7}},
 		Result: &pluginsdk.InvokeResult{Text: "hello", Duration: 1500 * time.Millisecond, StructuredOutput: json.RawMessage(`{"a":1}`)},
 	}}
-	listed := f.send("GET", "/api/threads/T/runs?limit=1&after=Q&state=succeeded&state=failed&cause=C&newest=true", "")
+	listed := f.send("GET", "/api/threads/T/runs?limit=1&after=Q&state=succeeded&state=failed&cause=C&newest=true&id=R&id=S", "")
 	run := listed.body["runs"].([]any)[0].(map[string]any)
 	if run["final"] != true || run["result"] != nil || run["events"] != nil || run["hooks"] != nil {
 		t.Errorf("listed %s", listed.raw)
 	}
-	want := pluginsdk.RunQuery{ThreadID: "T", Limit: 1, After: "Q", States: []pluginsdk.RunState{"succeeded", "failed"}, CauseRunID: "C", Newest: true}
+	want := pluginsdk.RunQuery{IDs: []string{"R", "S"}, ThreadID: "T", Limit: 1, After: "Q", States: []pluginsdk.RunState{"succeeded", "failed"}, CauseRunID: "C", Newest: true}
 	if !reflect.DeepEqual(f.host.asked[1], any(want)) {
 		t.Errorf("asked %+v", f.host.asked[1])
 	}

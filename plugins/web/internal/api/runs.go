@@ -76,13 +76,14 @@ type RunsPage struct {
 	After  string               `query:"after" maxLength:"100" doc:"Id of the last run of the page before"`
 	Limit  int                  `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"The most of a page. A page may be shorter although more follow: the end is an empty page"`
 	States []pluginsdk.RunState `query:"state,explode" enum:"queued,running,waiting,succeeded,failed,cancelled,merged" doc:"Only these states"`
+	IDs    []string             `query:"id,explode" maxItems:"100" doc:"Only these; those that are not there are left out"`
 	Cause  string               `query:"cause" maxLength:"100" doc:"Only those that this run caused"`
 	Newest bool                 `query:"newest" doc:"The newest first"`
 }
 
 func (p RunsPage) query(threadID string) pluginsdk.RunQuery {
 	return pluginsdk.RunQuery{
-		ThreadID: threadID, States: p.States, CauseRunID: p.Cause, Newest: p.Newest, After: p.After, Limit: p.Limit,
+		IDs: p.IDs, ThreadID: threadID, States: p.States, CauseRunID: p.Cause, Newest: p.Newest, After: p.After, Limit: p.Limit,
 	}
 }
 

@@ -684,7 +684,9 @@ type RunQuery struct {
 	// Id of the last run of the page before.
 	After string `protobuf:"bytes,5,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// These, at most 100; those that are not there are left out.
+	Ids           []string `protobuf:"bytes,7,rep,name=ids,proto3" json:"ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -759,6 +761,13 @@ func (x *RunQuery) GetLimit() int64 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *RunQuery) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
 }
 
 // Money set aside for a run.
@@ -894,7 +903,7 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\":\n" +
 	"\aStopped\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x18\n" +
-	"\adropped\x18\x02 \x03(\tR\adropped\"\xa5\x01\n" +
+	"\adropped\x18\x02 \x03(\tR\adropped\"\xb7\x01\n" +
 	"\bRunQuery\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
 	"\x06states\x18\x02 \x03(\tR\x06states\x12 \n" +
@@ -902,7 +911,8 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"causeRunId\x12\x16\n" +
 	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limit\"c\n" +
+	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x10\n" +
+	"\x03ids\x18\a \x03(\tR\x03ids\"c\n" +
 	"\vReservation\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\tlimit_usd\x18\x02 \x01(\x01R\blimitUsd\x12\x1d\n" +
