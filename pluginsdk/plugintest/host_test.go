@@ -240,6 +240,7 @@ func TestRuns(t *testing.T) {
 		{pluginsdk.RunQuery{Newest: true, Limit: 2}, "run-3 run-2"},
 		{pluginsdk.RunQuery{Newest: true, After: "run-2"}, "run-1"},
 		{pluginsdk.RunQuery{CauseRunID: "run-1"}, "run-2"},
+		{pluginsdk.RunQuery{IDs: []string{"run-3", "run-9", "run-1"}}, "run-1 run-3"},
 	} {
 		var ids []string
 		for _, run := range must(sdk.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: row.query})).Runs {
