@@ -131,6 +131,8 @@ var places = []string{
 	"[x](https://example.org/%s)", "![%s](https://example.org)", "![x](%s)", `![x](https://example.org "%s")`, "[x]\n\n[x]: %s", "[x]\n\n[x]: <%s>", "[x]: https://example.org '%s'\n\n[x]",
 	"[%s]\n\n[%s]: https://example.org", "<%s>", "<https://example.org/%s>", "<a@example.org%s>", "https://example.org/%s", "www.example.org/%s", "| %s | x |\n|---|:-:|\n| x | %s |", "a | b\n-|-\n%s | x",
 	"<!-- %s -->", "<div>%s</div>", "<b title=\"%s\">", "\\%s", "[![%s](%s)](%s)",
+	// What is not read as Markdown.
+	strings.Repeat("> ", mostDepth+1) + "%s", "%s" + strings.Repeat("*_", mostMarks), "| a |\n|---|\n| x | %s |",
 }
 
 // Whatever people, agents and tools write, and wherever: it is text on the page.
