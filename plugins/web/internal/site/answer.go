@@ -57,7 +57,7 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, view View, at plugin
 func (s *Site) write(w http.ResponseWriter, r *http.Request, status int, part templ.Component) {
 	var text bytes.Buffer
 	if err := part.Render(r.Context(), &text); err != nil {
-		s.fail(w, r, err)
+		s.Fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

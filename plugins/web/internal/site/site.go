@@ -98,7 +98,7 @@ func (s *Site) Page(pattern string, scope pluginsdk.TokenScope, show func(*http.
 		at := s.config.Position() // before anything is read
 		view, err := show(r)
 		if err != nil {
-			s.fail(w, r, err)
+			s.Fail(w, r, err)
 			return
 		}
 		s.show(w, r, view, at)
@@ -111,7 +111,7 @@ func (s *Site) Part(pattern string, scope pluginsdk.TokenScope, show func(*http.
 		at := s.config.Position()
 		part, err := show(r)
 		if err != nil {
-			s.fail(w, r, err)
+			s.Fail(w, r, err)
 			return
 		}
 		setPosition(w.Header(), at)
@@ -125,7 +125,7 @@ func (s *Site) Form(pattern string, scope pluginsdk.TokenScope, take func(*http.
 	s.handle(pattern, scope, guard.Form(func(w http.ResponseWriter, r *http.Request) {
 		done, err := take(r)
 		if err != nil {
-			s.fail(w, r, err)
+			s.Fail(w, r, err)
 			return
 		}
 		to := done.To
@@ -140,7 +140,8 @@ func (s *Site) Form(pattern string, scope pluginsdk.TokenScope, take func(*http.
 	}))
 }
 
-// Raw serves what is no page, such as a picture or a download.
+// Raw serves what is no page, such as a picture or a download. What goes wrong is answered
+// with Fail.
 func (s *Site) Raw(pattern string, scope pluginsdk.TokenScope, handler http.HandlerFunc) {
 	s.handle(pattern, scope, handler)
 }
@@ -156,8 +157,8 @@ func (s *Site) handle(pattern string, scope pluginsdk.TokenScope, handler http.H
 	s.mux.Handle(pattern, s.zip(access.Need(scope, bounded)))
 }
 
-// fail answers with what is wrong. A form that is to be shown again is.
-func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+// Fail answers with what is wrong. A form that is to be shown again is.
+func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if again, ok := err.(*Again); ok { //nolint:errorlint // made by the page itself, and not wrapped
 		again.View.Status = http.StatusUnprocessableEntity
 		s.show(w, r, again.View, s.config.Position())

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/palette"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/search"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 
@@ -21,4 +22,5 @@ func register(frame *site.Site) {
 	palette.Register(frame)
 	runs.Register(frame)
 	search.Register(frame)
+	usage.Register(frame)
 }
