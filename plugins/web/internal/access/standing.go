@@ -37,6 +37,17 @@ func Until(ctx context.Context) (until context.Context, release func()) {
 	}
 }
 
+// Beyond returns a context for what goes on when the request of ctx is over. With Until it ends
+// with the right to make that request; release says that it is done.
+func Beyond(ctx context.Context) (beyond context.Context, release func()) {
+	r, ok := ctx.Value(requestKey{}).(*request)
+	beyond = context.WithoutCancel(ctx)
+	if !ok {
+		return beyond, func() {}
+	}
+	return r.gate.enter(beyond, r.caller)
+}
+
 // PutOut says why the gate has ended a context of Until; empty: it has not. again: the same
 // caller may come again.
 func PutOut(until context.Context) (words string, again bool) {
@@ -58,6 +69,7 @@ type standing struct {
 }
 
 type request struct {
+	gate   *Gate
 	caller Caller
 	right  context.Context // ends with the right to make it
 	end    context.CancelCauseFunc
@@ -72,7 +84,7 @@ const (
 
 // enter keeps a request until leave is called.
 func (g *Gate) enter(ctx context.Context, caller Caller) (inside context.Context, leave func()) {
-	r := &request{caller: caller}
+	r := &request{gate: g, caller: caller}
 	r.right, r.end = context.WithCancelCause(ctx)
 	var timer *time.Timer
 	if over := caller.Token.ExpiresAt; !over.IsZero() {

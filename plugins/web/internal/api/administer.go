@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -24,10 +25,63 @@ type Package struct {
 	Archive   []byte `json:"archive,omitempty" doc:"The .tar.gz, in base64; at most 12 MiB of it: a larger one is put into DATA/uploads"`
 	Signature []byte `json:"signature,omitempty" doc:"What minisign has written beside the archive, in base64"`
 	Upload    string `json:"upload,omitempty" maxLength:"255" doc:"In place of archive: the name of a file in DATA/uploads, whose signature lies beside it as NAME.minisig"`
+	FileID    string `json:"fileId,omitempty" maxLength:"100" doc:"In place of archive: a file of at most 12 MiB that was taken in (POST /api/files), so that it is sent once to be planned and carried out"`
+
+	SignatureFileID string `json:"signatureFileId,omitempty" maxLength:"100" doc:"In place of signature: a file that was taken in"`
 }
 
-func (p Package) contract() pluginsdk.PluginPackage {
-	return pluginsdk.PluginPackage{Archive: p.Archive, Signature: p.Signature, Upload: p.Upload}
+// What is read of files that were taken in, in bytes: of an archive as much as a message to the
+// host carries, of a signature more than one has.
+const (
+	maxArchive   = 12 << 20
+	maxSignature = 64 << 10
+)
+
+// contract is the package with the bytes of the files that it names.
+func (h *handlers) contract(ctx context.Context, p Package) (pluginsdk.PluginPackage, error) {
+	from := pluginsdk.PluginPackage{Archive: p.Archive, Signature: p.Signature, Upload: p.Upload}
+	if p.FileID != "" && (len(p.Archive) > 0 || p.Upload != "") {
+		return from, invalid("package.fileId", "want one of archive, upload and fileId")
+	}
+	if p.SignatureFileID != "" && (len(p.Signature) > 0 || p.Upload != "") {
+		return from, invalid("package.signatureFileId", "want one of signature and signatureFileId; that of an upload lies beside it")
+	}
+	var err error
+	if p.FileID != "" {
+		if from.Archive, err = h.bytesOf(ctx, "package.fileId", p.FileID, maxArchive); err != nil {
+			return from, err
+		}
+	}
+	if p.SignatureFileID != "" {
+		from.Signature, err = h.bytesOf(ctx, "package.signatureFileId", p.SignatureFileID, maxSignature)
+	}
+	return from, err
+}
+
+// bytesOf reads a file that was taken in, which a field names.
+func (h *handlers) bytesOf(ctx context.Context, field, id string, limit int64) ([]byte, error) {
+	answer, err := h.host.Files.Get(ctx, &pluginsdk.GetFileRequest{ID: id})
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
+		return nil, invalid(field, "there is no such file; send it to "+filesPath+" first")
+	case err != nil:
+		return nil, h.fail(field, err)
+	case answer.File.Size > limit:
+		return nil, invalid(field, fmt.Sprintf("%s has %d bytes, and may have %d; a larger archive is put into DATA/uploads and named as upload",
+			answer.File.Name, answer.File.Size, limit))
+	}
+	content := make([]byte, 0, answer.File.Size)
+	for int64(len(content)) < answer.File.Size {
+		part, err := h.host.Files.Read(ctx, &pluginsdk.ReadFileRequest{ID: id, Offset: int64(len(content))})
+		if err != nil {
+			return nil, h.fail(field, err)
+		}
+		if len(part.Data) == 0 {
+			return nil, invalid(field, "the file has ended before its end; send it again")
+		}
+		content = append(content, part.Data...)
+	}
+	return content, nil
 }
 
 // PluginDecision is a plan, and what has come of it.
@@ -165,8 +219,12 @@ func outcomeOf(outcome pluginsdk.PluginOutcome) PluginOutcome {
 }
 
 func (h *handlers) installPlugin(ctx context.Context, input *installInput) (*decisionOutput, error) {
+	from, err := h.contract(ctx, input.Body.Package)
+	if err != nil {
+		return nil, err
+	}
 	answer, err := h.host.Plugins.Install(ctx, &pluginsdk.InstallPluginRequest{
-		Package: input.Body.Package.contract(), Grant: input.Body.Grant, Enable: input.Body.Enable, Digest: input.Body.Digest,
+		Package: from, Grant: input.Body.Grant, Enable: input.Body.Enable, Digest: input.Body.Digest,
 	})
 	if err != nil {
 		return nil, h.fail(installPlugin, err)
@@ -175,8 +233,12 @@ func (h *handlers) installPlugin(ctx context.Context, input *installInput) (*dec
 }
 
 func (h *handlers) upgradePlugin(ctx context.Context, input *upgradeInput) (*decisionOutput, error) {
+	from, err := h.contract(ctx, input.Body.Package)
+	if err != nil {
+		return nil, err
+	}
 	answer, err := h.host.Plugins.Upgrade(ctx, &pluginsdk.UpgradePluginRequest{
-		Name: input.Name, Package: input.Body.Package.contract(), Grant: input.Body.Grant, Digest: input.Body.Digest,
+		Name: input.Name, Package: from, Grant: input.Body.Grant, Digest: input.Body.Digest,
 	})
 	if err != nil {
 		return nil, h.fail(upgradePlugin, err)

@@ -228,10 +228,10 @@ func Form(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		types := r.Header.Values("Content-Type")
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		var err error
 		switch {
 		case isOf("application/x-www-form-urlencoded", types):
+			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			err = r.ParseForm()
 		case isOf("multipart/form-data", types):
 			r.Body = http.MaxBytesReader(w, r.Body, maxFiles)

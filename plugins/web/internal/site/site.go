@@ -38,7 +38,20 @@ type Site struct {
 	mux    *http.ServeMux
 	assets *assets
 	zip    func(http.Handler) http.HandlerFunc
+	within time.Duration
 }
+
+// Within is the site with another bound to how long what is added to it may take to be
+// answered, where the default of 30 s is too little.
+func (s *Site) Within(bound time.Duration) *Site {
+	other := *s
+	other.within = bound
+	return &other
+}
+
+// May reports whether who looks at a page has a scope. What they may not do they are not
+// offered.
+func May(r *http.Request, scope pluginsdk.TokenScope) bool { return access.From(r.Context()).May(scope) }
 
 // New returns a Site whose pages are added to mux.
 func New(mux *http.ServeMux, config Config) (*Site, error) {
@@ -52,7 +65,7 @@ func New(mux *http.ServeMux, config Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{config: config, mux: mux, assets: files, zip: zip}
+	s := &Site{config: config, mux: mux, assets: files, zip: zip, within: deadline}
 	mux.Handle("GET "+assetsPath+"{hash}/{name}", files)
 	s.Form("POST /theme", pluginsdk.ScopeRead, setTheme)
 	s.Page("GET /more", pluginsdk.ScopeRead, func(r *http.Request) (View, error) {
@@ -84,6 +97,9 @@ type Done struct {
 	Said string // what has been done, in a sentence that the next page shows; may be empty
 	// Cookie is for the browser to keep; nil: none.
 	Cookie *http.Cookie
+	// View is shown in place of going on, for what is told once and may be in no URL and no
+	// cookie, such as a secret; nil: the browser goes on.
+	View *View
 }
 
 // Again is an error that shows a form once more, with what was typed and what is wrong with
@@ -128,6 +144,10 @@ func (s *Site) Form(pattern string, scope pluginsdk.TokenScope, take func(*http.
 			s.Fail(w, r, err)
 			return
 		}
+		if done.View != nil {
+			s.show(w, r, *done.View, s.config.Position())
+			return
+		}
 		to := done.To
 		if to == "" {
 			to = cameFrom(r)
@@ -148,7 +168,7 @@ func (s *Site) Raw(pattern string, scope pluginsdk.TokenScope, handler http.Hand
 
 func (s *Site) handle(pattern string, scope pluginsdk.TokenScope, handler http.HandlerFunc) {
 	bounded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), deadline)
+		ctx, cancel := context.WithTimeout(r.Context(), s.within)
 		defer cancel()
 		r = r.WithContext(context.WithValue(ctx, askerKey{}, r))
 		w.Header().Set("Content-Security-Policy", policy)

@@ -6,6 +6,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/memory"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/overview"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/palette"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/plugins"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/search"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
@@ -20,6 +21,7 @@ func register(frame *site.Site) {
 	memory.Register(frame)
 	overview.Register(frame)
 	palette.Register(frame)
+	plugins.Register(frame)
 	runs.Register(frame)
 	search.Register(frame)
 	usage.Register(frame)
