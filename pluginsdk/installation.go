@@ -14,6 +14,8 @@ type Installation interface {
 	// Usage sums up what turns of the agent have used and cost so far. Needs
 	// installation.read.
 	Usage(ctx context.Context, request *UsageRequest) (*UsageResponse, error)
+	// Pause returns whether what plugins start is held back. Needs installation.read.
+	Pause(ctx context.Context, request *GetPauseRequest) (*GetPauseResponse, error)
 	// SetPause holds back what plugins start, or lets it go on: turns that they ask for,
 	// tasks, scheduled jobs and what runs have caused. People are answered all the same.
 	// Needs installation.control.
@@ -105,6 +107,12 @@ type Pause struct {
 	Who    string    `json:"who,omitempty"`  // who has said so last; empty: nobody ever has
 	Since  time.Time `json:"since,omitzero"` // when they did
 }
+
+// GetPauseRequest asks whether what plugins start is held back.
+type GetPauseRequest struct{}
+
+// GetPauseResponse says how it is.
+type GetPauseResponse struct{ Pause Pause }
 
 // SetPauseRequest says whether what plugins start is to be held back.
 type SetPauseRequest struct{ Paused bool }

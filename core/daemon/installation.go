@@ -87,6 +87,11 @@ func contractChecks(checks []Check) []pluginsdk.Check {
 	return out
 }
 
+func (r *installationRoom) Pause(ctx context.Context) (pluginsdk.Pause, error) {
+	lever, err := r.store.Lever(ctx, ledger.LeverPause)
+	return pauseOf(lever), err
+}
+
 func (r *installationRoom) SetPause(ctx context.Context, who string, paused bool) (was, is pluginsdk.Pause, err error) {
 	before, err := r.store.Lever(ctx, ledger.LeverPause)
 	if err != nil {

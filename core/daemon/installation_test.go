@@ -245,6 +245,9 @@ func TestThePauseIsTurnedAndSaysWhoHas(t *testing.T) {
 		if err != nil || was != (pluginsdk.Pause{}) || !is.Paused || is.Who != "ann (plugin:web)" || is.Since.IsZero() {
 			t.Errorf("%+v %+v %v", was, is, err)
 		}
+		if held, err := room.Pause(t.Context()); err != nil || held != is {
+			t.Errorf("it is %+v, %v; want %+v", held, err, is)
+		}
 		again, same, err := room.SetPause(t.Context(), "ben", true)
 		if err != nil || again != is || same != is {
 			t.Errorf("%+v %+v %v", again, same, err)

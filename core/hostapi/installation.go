@@ -10,6 +10,8 @@ import (
 type Installation interface {
 	// Doctor looks at everything. Several that ask at a time may get one answer.
 	Doctor(ctx context.Context) ([]pluginsdk.Check, error)
+	// Pause returns how the lever stands.
+	Pause(ctx context.Context) (pluginsdk.Pause, error)
 	// SetPause turns the lever, in the name of who the audit log is to say did it.
 	SetPause(ctx context.Context, who string, paused bool) (was, is pluginsdk.Pause, err error)
 	// Backup makes a backup, one at a time: CodeUnavailable while another is made.
@@ -44,6 +46,13 @@ func (s installation) Audit(ctx context.Context, request *pluginsdk.ListAuditReq
 func (s installation) Usage(ctx context.Context, request *pluginsdk.UsageRequest) (*pluginsdk.UsageResponse, error) {
 	return serve(s.caller, "Installation.Usage", func() (*pluginsdk.UsageResponse, error) {
 		return s.Store.Usage(ctx, *request)
+	})
+}
+
+func (s installation) Pause(ctx context.Context, _ *pluginsdk.GetPauseRequest) (*pluginsdk.GetPauseResponse, error) {
+	return serve(s.caller, "Installation.Pause", func() (*pluginsdk.GetPauseResponse, error) {
+		pause, err := s.Installation.Pause(ctx)
+		return &pluginsdk.GetPauseResponse{Pause: pause}, err
 	})
 }
 

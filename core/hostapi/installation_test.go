@@ -15,6 +15,10 @@ func (w *whole) Doctor(context.Context) ([]pluginsdk.Check, error) {
 	return []pluginsdk.Check{{Name: "disk"}}, nil
 }
 
+func (w *whole) Pause(context.Context) (pluginsdk.Pause, error) {
+	return pluginsdk.Pause{Paused: true, Who: "before"}, nil
+}
+
 func (w *whole) SetPause(_ context.Context, who string, paused bool) (was, is pluginsdk.Pause, err error) {
 	w.asked = append(w.asked, who, paused)
 	return pluginsdk.Pause{Who: "before"}, pluginsdk.Pause{Paused: paused, Who: who}, nil
@@ -50,6 +54,9 @@ func TestTheInstallationIsAskedInAPersonsName(t *testing.T) {
 	pause, err := host.SetPause(ann, &pluginsdk.SetPauseRequest{Paused: true})
 	if err != nil || pause.Was.Who != "before" || !pause.Pause.Paused {
 		t.Errorf("%+v, %v", pause, err)
+	}
+	if held, err := host.Pause(ann, &pluginsdk.GetPauseRequest{}); err != nil || !held.Pause.Paused || held.Pause.Who != "before" {
+		t.Errorf("%+v, %v", held, err)
 	}
 	if made, err := host.Backup(t.Context(), &pluginsdk.MakeBackupRequest{}); err != nil || made.Backup.Name != "B" {
 		t.Errorf("%+v, %v", made, err)

@@ -181,6 +181,15 @@ func (t Turn) addTo(sum pluginsdk.UsageSum) pluginsdk.UsageSum {
 	return sum
 }
 
+func (s installation) Pause(ctx context.Context, _ *pluginsdk.GetPauseRequest) (*pluginsdk.GetPauseResponse, error) {
+	leave, err := s.h.enter(ctx, "Installation.Pause")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return &pluginsdk.GetPauseResponse{Pause: s.h.installed.pause}, nil
+}
+
 func (s installation) SetPause(ctx context.Context, request *pluginsdk.SetPauseRequest) (*pluginsdk.SetPauseResponse, error) {
 	leave, err := s.h.enter(ctx, "Installation.SetPause")
 	if err != nil {

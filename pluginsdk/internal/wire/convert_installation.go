@@ -88,6 +88,18 @@ func pauseFrom(m *typesv1.Pause) pluginsdk.Pause {
 	}
 }
 
+func getPauseResponseTo(v pluginsdk.GetPauseResponse) *hostv1.GetPauseResponse {
+	return &hostv1.GetPauseResponse{
+		Pause: pauseTo(v.Pause),
+	}
+}
+
+func getPauseResponseFrom(m *hostv1.GetPauseResponse) pluginsdk.GetPauseResponse {
+	return pluginsdk.GetPauseResponse{
+		Pause: pauseFrom(m.GetPause()),
+	}
+}
+
 func setPauseRequestTo(v pluginsdk.SetPauseRequest) *hostv1.SetPauseRequest {
 	return &hostv1.SetPauseRequest{
 		Paused: v.Paused,

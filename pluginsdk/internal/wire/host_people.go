@@ -260,6 +260,14 @@ func (c installationClient) Usage(ctx context.Context, request *pluginsdk.UsageR
 	return ask(ctx, request, usageRequestTo, c.client.Usage, usageResponseFrom)
 }
 
+func (s hostServer) GetPause(ctx context.Context, m *hostv1.GetPauseRequest) (*hostv1.GetPauseResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.GetPauseRequest], s.host.Installation.Pause, getPauseResponseTo)
+}
+
+func (c installationClient) Pause(ctx context.Context, request *pluginsdk.GetPauseRequest) (*pluginsdk.GetPauseResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.GetPauseRequest], c.client.GetPause, getPauseResponseFrom)
+}
+
 func (s hostServer) SetPause(ctx context.Context, m *hostv1.SetPauseRequest) (*hostv1.SetPauseResponse, error) {
 	return answer(ctx, m, setPauseRequestFrom, s.host.Installation.SetPause, setPauseResponseTo)
 }

@@ -300,6 +300,8 @@ func trips() []trip {
 		roundTrip(auditQueryTo, auditQueryFrom),
 		roundTrip(usageSumTo, usageSumFrom),
 		roundTrip(pauseTo, pauseFrom),
+		roundTrip(emptyTo[hostv1.GetPauseRequest, pluginsdk.GetPauseRequest], emptyFrom[pluginsdk.GetPauseRequest, hostv1.GetPauseRequest]),
+		roundTrip(getPauseResponseTo, getPauseResponseFrom),
 		roundTrip(setPauseRequestTo, setPauseRequestFrom),
 		roundTrip(setPauseResponseTo, setPauseResponseFrom),
 		roundTrip(backupTo, backupFrom),

@@ -73,6 +73,12 @@ type pauseOutput struct {
 	}
 }
 
+type pausedOutput struct {
+	Body struct {
+		Pause pluginsdk.Pause `json:"pause"`
+	}
+}
+
 type backupOutput struct{ Body pluginsdk.Backup }
 
 type backupsOutput struct {
@@ -89,6 +95,7 @@ func (h *handlers) registerInstallation(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("doctor", "/api/doctor", "What is wrong, and what to do")), h.doctor)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-audit", "/api/audit", "Who did what to the installation")), h.listAudit)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("usage", "/api/usage", "What turns of the agent have used and cost")), h.usage)
+	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-pause", "/api/pause", "Whether what plugins start is held back")), h.getPause)
 	huma.Register(api, needs(pluginsdk.ScopeAdmin, post("set-pause", "/api/pause", "Hold back what plugins start, or let it go on", http.StatusOK)), h.setPause)
 	huma.Register(api, needs(pluginsdk.ScopeAdmin, post(makeBackup, "/api/backups", "Make a backup, which may take minutes", http.StatusCreated)), h.makeBackup)
 	huma.Register(api, needs(pluginsdk.ScopeAdmin, get("list-backups", "/api/backups", "The backups that are there")), h.listBackups)
@@ -136,6 +143,16 @@ func (h *handlers) usage(ctx context.Context, input *usageInput) (*usageOutput, 
 		return nil, h.fail("usage", err)
 	}
 	return &usageOutput{Body: UsageSums{Total: answer.Total, Sums: list(answer.Sums)}}, nil
+}
+
+func (h *handlers) getPause(ctx context.Context, _ *struct{}) (*pausedOutput, error) {
+	answer, err := h.host.Installation.Pause(ctx, &pluginsdk.GetPauseRequest{})
+	if err != nil {
+		return nil, h.fail("get-pause", err)
+	}
+	output := &pausedOutput{}
+	output.Body.Pause = answer.Pause
+	return output, nil
 }
 
 func (h *handlers) setPause(ctx context.Context, input *pauseInput) (*pauseOutput, error) {

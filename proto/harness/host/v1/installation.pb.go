@@ -323,6 +323,86 @@ func (x *UsageResponse) GetSums() []*v1.UsageSum {
 	return nil
 }
 
+type GetPauseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPauseRequest) Reset() {
+	*x = GetPauseRequest{}
+	mi := &file_harness_host_v1_installation_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPauseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPauseRequest) ProtoMessage() {}
+
+func (x *GetPauseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_installation_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPauseRequest.ProtoReflect.Descriptor instead.
+func (*GetPauseRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{6}
+}
+
+type GetPauseResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pause         *v1.Pause              `protobuf:"bytes,1,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPauseResponse) Reset() {
+	*x = GetPauseResponse{}
+	mi := &file_harness_host_v1_installation_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPauseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPauseResponse) ProtoMessage() {}
+
+func (x *GetPauseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_installation_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPauseResponse.ProtoReflect.Descriptor instead.
+func (*GetPauseResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GetPauseResponse) GetPause() *v1.Pause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
 type SetPauseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Paused        bool                   `protobuf:"varint,1,opt,name=paused,proto3" json:"paused,omitempty"`
@@ -332,7 +412,7 @@ type SetPauseRequest struct {
 
 func (x *SetPauseRequest) Reset() {
 	*x = SetPauseRequest{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[6]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +424,7 @@ func (x *SetPauseRequest) String() string {
 func (*SetPauseRequest) ProtoMessage() {}
 
 func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[6]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +437,7 @@ func (x *SetPauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseRequest.ProtoReflect.Descriptor instead.
 func (*SetPauseRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{6}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SetPauseRequest) GetPaused() bool {
@@ -377,7 +457,7 @@ type SetPauseResponse struct {
 
 func (x *SetPauseResponse) Reset() {
 	*x = SetPauseResponse{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[7]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +469,7 @@ func (x *SetPauseResponse) String() string {
 func (*SetPauseResponse) ProtoMessage() {}
 
 func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[7]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +482,7 @@ func (x *SetPauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPauseResponse.ProtoReflect.Descriptor instead.
 func (*SetPauseResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{7}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SetPauseResponse) GetWas() *v1.Pause {
@@ -427,7 +507,7 @@ type MakeBackupRequest struct {
 
 func (x *MakeBackupRequest) Reset() {
 	*x = MakeBackupRequest{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[8]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -439,7 +519,7 @@ func (x *MakeBackupRequest) String() string {
 func (*MakeBackupRequest) ProtoMessage() {}
 
 func (x *MakeBackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[8]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -452,7 +532,7 @@ func (x *MakeBackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeBackupRequest.ProtoReflect.Descriptor instead.
 func (*MakeBackupRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{8}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{10}
 }
 
 type MakeBackupResponse struct {
@@ -464,7 +544,7 @@ type MakeBackupResponse struct {
 
 func (x *MakeBackupResponse) Reset() {
 	*x = MakeBackupResponse{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[9]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +556,7 @@ func (x *MakeBackupResponse) String() string {
 func (*MakeBackupResponse) ProtoMessage() {}
 
 func (x *MakeBackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[9]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +569,7 @@ func (x *MakeBackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeBackupResponse.ProtoReflect.Descriptor instead.
 func (*MakeBackupResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{9}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *MakeBackupResponse) GetBackup() *v1.Backup {
@@ -507,7 +587,7 @@ type ListBackupsRequest struct {
 
 func (x *ListBackupsRequest) Reset() {
 	*x = ListBackupsRequest{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[10]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +599,7 @@ func (x *ListBackupsRequest) String() string {
 func (*ListBackupsRequest) ProtoMessage() {}
 
 func (x *ListBackupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[10]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +612,7 @@ func (x *ListBackupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackupsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackupsRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{10}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{12}
 }
 
 type ListBackupsResponse struct {
@@ -544,7 +624,7 @@ type ListBackupsResponse struct {
 
 func (x *ListBackupsResponse) Reset() {
 	*x = ListBackupsResponse{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[11]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +636,7 @@ func (x *ListBackupsResponse) String() string {
 func (*ListBackupsResponse) ProtoMessage() {}
 
 func (x *ListBackupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[11]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +649,7 @@ func (x *ListBackupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackupsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackupsResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{11}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListBackupsResponse) GetBackups() []*v1.Backup {
@@ -591,7 +671,7 @@ type ReadBackupRequest struct {
 
 func (x *ReadBackupRequest) Reset() {
 	*x = ReadBackupRequest{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[12]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +683,7 @@ func (x *ReadBackupRequest) String() string {
 func (*ReadBackupRequest) ProtoMessage() {}
 
 func (x *ReadBackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[12]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +696,7 @@ func (x *ReadBackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBackupRequest.ProtoReflect.Descriptor instead.
 func (*ReadBackupRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{12}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReadBackupRequest) GetName() string {
@@ -649,7 +729,7 @@ type ReadBackupResponse struct {
 
 func (x *ReadBackupResponse) Reset() {
 	*x = ReadBackupResponse{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[13]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +741,7 @@ func (x *ReadBackupResponse) String() string {
 func (*ReadBackupResponse) ProtoMessage() {}
 
 func (x *ReadBackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[13]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +754,7 @@ func (x *ReadBackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBackupResponse.ProtoReflect.Descriptor instead.
 func (*ReadBackupResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{13}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReadBackupResponse) GetData() []byte {
@@ -693,7 +773,7 @@ type DeleteBackupRequest struct {
 
 func (x *DeleteBackupRequest) Reset() {
 	*x = DeleteBackupRequest{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[14]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +785,7 @@ func (x *DeleteBackupRequest) String() string {
 func (*DeleteBackupRequest) ProtoMessage() {}
 
 func (x *DeleteBackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[14]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +798,7 @@ func (x *DeleteBackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBackupRequest.ProtoReflect.Descriptor instead.
 func (*DeleteBackupRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{14}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteBackupRequest) GetName() string {
@@ -736,7 +816,7 @@ type DeleteBackupResponse struct {
 
 func (x *DeleteBackupResponse) Reset() {
 	*x = DeleteBackupResponse{}
-	mi := &file_harness_host_v1_installation_proto_msgTypes[15]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +828,7 @@ func (x *DeleteBackupResponse) String() string {
 func (*DeleteBackupResponse) ProtoMessage() {}
 
 func (x *DeleteBackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_installation_proto_msgTypes[15]
+	mi := &file_harness_host_v1_installation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +841,7 @@ func (x *DeleteBackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteBackupResponse.ProtoReflect.Descriptor instead.
 func (*DeleteBackupResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{15}
+	return file_harness_host_v1_installation_proto_rawDescGZIP(), []int{17}
 }
 
 var File_harness_host_v1_installation_proto protoreflect.FileDescriptor
@@ -784,7 +864,10 @@ const file_harness_host_v1_installation_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\x03R\x05limit\"q\n" +
 	"\rUsageResponse\x120\n" +
 	"\x05total\x18\x01 \x01(\v2\x1a.harness.types.v1.UsageSumR\x05total\x12.\n" +
-	"\x04sums\x18\x02 \x03(\v2\x1a.harness.types.v1.UsageSumR\x04sums\")\n" +
+	"\x04sums\x18\x02 \x03(\v2\x1a.harness.types.v1.UsageSumR\x04sums\"\x11\n" +
+	"\x0fGetPauseRequest\"A\n" +
+	"\x10GetPauseResponse\x12-\n" +
+	"\x05pause\x18\x01 \x01(\v2\x17.harness.types.v1.PauseR\x05pause\")\n" +
 	"\x0fSetPauseRequest\x12\x16\n" +
 	"\x06paused\x18\x01 \x01(\bR\x06paused\"l\n" +
 	"\x10SetPauseResponse\x12)\n" +
@@ -804,11 +887,12 @@ const file_harness_host_v1_installation_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\")\n" +
 	"\x13DeleteBackupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
-	"\x14DeleteBackupResponse2\xf5\x06\n" +
+	"\x14DeleteBackupResponse2\xdd\a\n" +
 	"\x13InstallationService\x12`\n" +
 	"\x06Doctor\x12\x1e.harness.host.v1.DoctorRequest\x1a\x1f.harness.host.v1.DoctorResponse\"\x15\x92\xe1\x18\x11installation.read\x12i\n" +
 	"\tListAudit\x12!.harness.host.v1.ListAuditRequest\x1a\".harness.host.v1.ListAuditResponse\"\x15\x92\xe1\x18\x11installation.read\x12]\n" +
-	"\x05Usage\x12\x1d.harness.host.v1.UsageRequest\x1a\x1e.harness.host.v1.UsageResponse\"\x15\x92\xe1\x18\x11installation.read\x12i\n" +
+	"\x05Usage\x12\x1d.harness.host.v1.UsageRequest\x1a\x1e.harness.host.v1.UsageResponse\"\x15\x92\xe1\x18\x11installation.read\x12f\n" +
+	"\bGetPause\x12 .harness.host.v1.GetPauseRequest\x1a!.harness.host.v1.GetPauseResponse\"\x15\x92\xe1\x18\x11installation.read\x12i\n" +
 	"\bSetPause\x12 .harness.host.v1.SetPauseRequest\x1a!.harness.host.v1.SetPauseResponse\"\x18\x92\xe1\x18\x14installation.control\x12n\n" +
 	"\n" +
 	"MakeBackup\x12\".harness.host.v1.MakeBackupRequest\x1a#.harness.host.v1.MakeBackupResponse\"\x17\x92\xe1\x18\x13installation.backup\x12q\n" +
@@ -829,7 +913,7 @@ func file_harness_host_v1_installation_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_installation_proto_rawDescData
 }
 
-var file_harness_host_v1_installation_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_harness_host_v1_installation_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_harness_host_v1_installation_proto_goTypes = []any{
 	(*DoctorRequest)(nil),         // 0: harness.host.v1.DoctorRequest
 	(*DoctorResponse)(nil),        // 1: harness.host.v1.DoctorResponse
@@ -837,57 +921,62 @@ var file_harness_host_v1_installation_proto_goTypes = []any{
 	(*ListAuditResponse)(nil),     // 3: harness.host.v1.ListAuditResponse
 	(*UsageRequest)(nil),          // 4: harness.host.v1.UsageRequest
 	(*UsageResponse)(nil),         // 5: harness.host.v1.UsageResponse
-	(*SetPauseRequest)(nil),       // 6: harness.host.v1.SetPauseRequest
-	(*SetPauseResponse)(nil),      // 7: harness.host.v1.SetPauseResponse
-	(*MakeBackupRequest)(nil),     // 8: harness.host.v1.MakeBackupRequest
-	(*MakeBackupResponse)(nil),    // 9: harness.host.v1.MakeBackupResponse
-	(*ListBackupsRequest)(nil),    // 10: harness.host.v1.ListBackupsRequest
-	(*ListBackupsResponse)(nil),   // 11: harness.host.v1.ListBackupsResponse
-	(*ReadBackupRequest)(nil),     // 12: harness.host.v1.ReadBackupRequest
-	(*ReadBackupResponse)(nil),    // 13: harness.host.v1.ReadBackupResponse
-	(*DeleteBackupRequest)(nil),   // 14: harness.host.v1.DeleteBackupRequest
-	(*DeleteBackupResponse)(nil),  // 15: harness.host.v1.DeleteBackupResponse
-	(*v1.Check)(nil),              // 16: harness.types.v1.Check
-	(*v1.AuditQuery)(nil),         // 17: harness.types.v1.AuditQuery
-	(*v1.AuditEntry)(nil),         // 18: harness.types.v1.AuditEntry
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*v1.UsageSum)(nil),           // 20: harness.types.v1.UsageSum
-	(*v1.Pause)(nil),              // 21: harness.types.v1.Pause
-	(*v1.Backup)(nil),             // 22: harness.types.v1.Backup
+	(*GetPauseRequest)(nil),       // 6: harness.host.v1.GetPauseRequest
+	(*GetPauseResponse)(nil),      // 7: harness.host.v1.GetPauseResponse
+	(*SetPauseRequest)(nil),       // 8: harness.host.v1.SetPauseRequest
+	(*SetPauseResponse)(nil),      // 9: harness.host.v1.SetPauseResponse
+	(*MakeBackupRequest)(nil),     // 10: harness.host.v1.MakeBackupRequest
+	(*MakeBackupResponse)(nil),    // 11: harness.host.v1.MakeBackupResponse
+	(*ListBackupsRequest)(nil),    // 12: harness.host.v1.ListBackupsRequest
+	(*ListBackupsResponse)(nil),   // 13: harness.host.v1.ListBackupsResponse
+	(*ReadBackupRequest)(nil),     // 14: harness.host.v1.ReadBackupRequest
+	(*ReadBackupResponse)(nil),    // 15: harness.host.v1.ReadBackupResponse
+	(*DeleteBackupRequest)(nil),   // 16: harness.host.v1.DeleteBackupRequest
+	(*DeleteBackupResponse)(nil),  // 17: harness.host.v1.DeleteBackupResponse
+	(*v1.Check)(nil),              // 18: harness.types.v1.Check
+	(*v1.AuditQuery)(nil),         // 19: harness.types.v1.AuditQuery
+	(*v1.AuditEntry)(nil),         // 20: harness.types.v1.AuditEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*v1.UsageSum)(nil),           // 22: harness.types.v1.UsageSum
+	(*v1.Pause)(nil),              // 23: harness.types.v1.Pause
+	(*v1.Backup)(nil),             // 24: harness.types.v1.Backup
 }
 var file_harness_host_v1_installation_proto_depIdxs = []int32{
-	16, // 0: harness.host.v1.DoctorResponse.checks:type_name -> harness.types.v1.Check
-	17, // 1: harness.host.v1.ListAuditRequest.query:type_name -> harness.types.v1.AuditQuery
-	18, // 2: harness.host.v1.ListAuditResponse.entries:type_name -> harness.types.v1.AuditEntry
-	19, // 3: harness.host.v1.UsageRequest.since:type_name -> google.protobuf.Timestamp
-	19, // 4: harness.host.v1.UsageRequest.until:type_name -> google.protobuf.Timestamp
-	20, // 5: harness.host.v1.UsageResponse.total:type_name -> harness.types.v1.UsageSum
-	20, // 6: harness.host.v1.UsageResponse.sums:type_name -> harness.types.v1.UsageSum
-	21, // 7: harness.host.v1.SetPauseResponse.was:type_name -> harness.types.v1.Pause
-	21, // 8: harness.host.v1.SetPauseResponse.pause:type_name -> harness.types.v1.Pause
-	22, // 9: harness.host.v1.MakeBackupResponse.backup:type_name -> harness.types.v1.Backup
-	22, // 10: harness.host.v1.ListBackupsResponse.backups:type_name -> harness.types.v1.Backup
-	0,  // 11: harness.host.v1.InstallationService.Doctor:input_type -> harness.host.v1.DoctorRequest
-	2,  // 12: harness.host.v1.InstallationService.ListAudit:input_type -> harness.host.v1.ListAuditRequest
-	4,  // 13: harness.host.v1.InstallationService.Usage:input_type -> harness.host.v1.UsageRequest
-	6,  // 14: harness.host.v1.InstallationService.SetPause:input_type -> harness.host.v1.SetPauseRequest
-	8,  // 15: harness.host.v1.InstallationService.MakeBackup:input_type -> harness.host.v1.MakeBackupRequest
-	10, // 16: harness.host.v1.InstallationService.ListBackups:input_type -> harness.host.v1.ListBackupsRequest
-	12, // 17: harness.host.v1.InstallationService.ReadBackup:input_type -> harness.host.v1.ReadBackupRequest
-	14, // 18: harness.host.v1.InstallationService.DeleteBackup:input_type -> harness.host.v1.DeleteBackupRequest
-	1,  // 19: harness.host.v1.InstallationService.Doctor:output_type -> harness.host.v1.DoctorResponse
-	3,  // 20: harness.host.v1.InstallationService.ListAudit:output_type -> harness.host.v1.ListAuditResponse
-	5,  // 21: harness.host.v1.InstallationService.Usage:output_type -> harness.host.v1.UsageResponse
-	7,  // 22: harness.host.v1.InstallationService.SetPause:output_type -> harness.host.v1.SetPauseResponse
-	9,  // 23: harness.host.v1.InstallationService.MakeBackup:output_type -> harness.host.v1.MakeBackupResponse
-	11, // 24: harness.host.v1.InstallationService.ListBackups:output_type -> harness.host.v1.ListBackupsResponse
-	13, // 25: harness.host.v1.InstallationService.ReadBackup:output_type -> harness.host.v1.ReadBackupResponse
-	15, // 26: harness.host.v1.InstallationService.DeleteBackup:output_type -> harness.host.v1.DeleteBackupResponse
-	19, // [19:27] is the sub-list for method output_type
-	11, // [11:19] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	18, // 0: harness.host.v1.DoctorResponse.checks:type_name -> harness.types.v1.Check
+	19, // 1: harness.host.v1.ListAuditRequest.query:type_name -> harness.types.v1.AuditQuery
+	20, // 2: harness.host.v1.ListAuditResponse.entries:type_name -> harness.types.v1.AuditEntry
+	21, // 3: harness.host.v1.UsageRequest.since:type_name -> google.protobuf.Timestamp
+	21, // 4: harness.host.v1.UsageRequest.until:type_name -> google.protobuf.Timestamp
+	22, // 5: harness.host.v1.UsageResponse.total:type_name -> harness.types.v1.UsageSum
+	22, // 6: harness.host.v1.UsageResponse.sums:type_name -> harness.types.v1.UsageSum
+	23, // 7: harness.host.v1.GetPauseResponse.pause:type_name -> harness.types.v1.Pause
+	23, // 8: harness.host.v1.SetPauseResponse.was:type_name -> harness.types.v1.Pause
+	23, // 9: harness.host.v1.SetPauseResponse.pause:type_name -> harness.types.v1.Pause
+	24, // 10: harness.host.v1.MakeBackupResponse.backup:type_name -> harness.types.v1.Backup
+	24, // 11: harness.host.v1.ListBackupsResponse.backups:type_name -> harness.types.v1.Backup
+	0,  // 12: harness.host.v1.InstallationService.Doctor:input_type -> harness.host.v1.DoctorRequest
+	2,  // 13: harness.host.v1.InstallationService.ListAudit:input_type -> harness.host.v1.ListAuditRequest
+	4,  // 14: harness.host.v1.InstallationService.Usage:input_type -> harness.host.v1.UsageRequest
+	6,  // 15: harness.host.v1.InstallationService.GetPause:input_type -> harness.host.v1.GetPauseRequest
+	8,  // 16: harness.host.v1.InstallationService.SetPause:input_type -> harness.host.v1.SetPauseRequest
+	10, // 17: harness.host.v1.InstallationService.MakeBackup:input_type -> harness.host.v1.MakeBackupRequest
+	12, // 18: harness.host.v1.InstallationService.ListBackups:input_type -> harness.host.v1.ListBackupsRequest
+	14, // 19: harness.host.v1.InstallationService.ReadBackup:input_type -> harness.host.v1.ReadBackupRequest
+	16, // 20: harness.host.v1.InstallationService.DeleteBackup:input_type -> harness.host.v1.DeleteBackupRequest
+	1,  // 21: harness.host.v1.InstallationService.Doctor:output_type -> harness.host.v1.DoctorResponse
+	3,  // 22: harness.host.v1.InstallationService.ListAudit:output_type -> harness.host.v1.ListAuditResponse
+	5,  // 23: harness.host.v1.InstallationService.Usage:output_type -> harness.host.v1.UsageResponse
+	7,  // 24: harness.host.v1.InstallationService.GetPause:output_type -> harness.host.v1.GetPauseResponse
+	9,  // 25: harness.host.v1.InstallationService.SetPause:output_type -> harness.host.v1.SetPauseResponse
+	11, // 26: harness.host.v1.InstallationService.MakeBackup:output_type -> harness.host.v1.MakeBackupResponse
+	13, // 27: harness.host.v1.InstallationService.ListBackups:output_type -> harness.host.v1.ListBackupsResponse
+	15, // 28: harness.host.v1.InstallationService.ReadBackup:output_type -> harness.host.v1.ReadBackupResponse
+	17, // 29: harness.host.v1.InstallationService.DeleteBackup:output_type -> harness.host.v1.DeleteBackupResponse
+	21, // [21:30] is the sub-list for method output_type
+	12, // [12:21] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_installation_proto_init() }
@@ -902,7 +991,7 @@ func file_harness_host_v1_installation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_installation_proto_rawDesc), len(file_harness_host_v1_installation_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

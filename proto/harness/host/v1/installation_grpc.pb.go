@@ -22,6 +22,7 @@ const (
 	InstallationService_Doctor_FullMethodName       = "/harness.host.v1.InstallationService/Doctor"
 	InstallationService_ListAudit_FullMethodName    = "/harness.host.v1.InstallationService/ListAudit"
 	InstallationService_Usage_FullMethodName        = "/harness.host.v1.InstallationService/Usage"
+	InstallationService_GetPause_FullMethodName     = "/harness.host.v1.InstallationService/GetPause"
 	InstallationService_SetPause_FullMethodName     = "/harness.host.v1.InstallationService/SetPause"
 	InstallationService_MakeBackup_FullMethodName   = "/harness.host.v1.InstallationService/MakeBackup"
 	InstallationService_ListBackups_FullMethodName  = "/harness.host.v1.InstallationService/ListBackups"
@@ -42,6 +43,8 @@ type InstallationServiceClient interface {
 	ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error)
 	// Usage sums up what turns of the agent have used and cost so far. Needs installation.read.
 	Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageResponse, error)
+	// GetPause returns whether what plugins start is held back. Needs installation.read.
+	GetPause(ctx context.Context, in *GetPauseRequest, opts ...grpc.CallOption) (*GetPauseResponse, error)
 	// SetPause holds back what plugins start, or lets it go on: turns that they ask for, tasks,
 	// scheduled jobs and what runs have caused. People are answered all the same. Needs
 	// installation.control.
@@ -89,6 +92,16 @@ func (c *installationServiceClient) Usage(ctx context.Context, in *UsageRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UsageResponse)
 	err := c.cc.Invoke(ctx, InstallationService_Usage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *installationServiceClient) GetPause(ctx context.Context, in *GetPauseRequest, opts ...grpc.CallOption) (*GetPauseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetPauseResponse)
+	err := c.cc.Invoke(ctx, InstallationService_GetPause_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +171,8 @@ type InstallationServiceServer interface {
 	ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error)
 	// Usage sums up what turns of the agent have used and cost so far. Needs installation.read.
 	Usage(context.Context, *UsageRequest) (*UsageResponse, error)
+	// GetPause returns whether what plugins start is held back. Needs installation.read.
+	GetPause(context.Context, *GetPauseRequest) (*GetPauseResponse, error)
 	// SetPause holds back what plugins start, or lets it go on: turns that they ask for, tasks,
 	// scheduled jobs and what runs have caused. People are answered all the same. Needs
 	// installation.control.
@@ -189,6 +204,9 @@ func (UnimplementedInstallationServiceServer) ListAudit(context.Context, *ListAu
 }
 func (UnimplementedInstallationServiceServer) Usage(context.Context, *UsageRequest) (*UsageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Usage not implemented")
+}
+func (UnimplementedInstallationServiceServer) GetPause(context.Context, *GetPauseRequest) (*GetPauseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetPause not implemented")
 }
 func (UnimplementedInstallationServiceServer) SetPause(context.Context, *SetPauseRequest) (*SetPauseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetPause not implemented")
@@ -276,6 +294,24 @@ func _InstallationService_Usage_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(InstallationServiceServer).Usage(ctx, req.(*UsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _InstallationService_GetPause_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetPauseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(InstallationServiceServer).GetPause(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: InstallationService_GetPause_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(InstallationServiceServer).GetPause(ctx, req.(*GetPauseRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -388,6 +424,10 @@ var InstallationService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Usage",
 			Handler:    _InstallationService_Usage_Handler,
+		},
+		{
+			MethodName: "GetPause",
+			Handler:    _InstallationService_GetPause_Handler,
 		},
 		{
 			MethodName: "SetPause",
