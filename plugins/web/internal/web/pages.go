@@ -9,6 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/plugins"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/search"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
@@ -24,5 +25,6 @@ func register(frame *site.Site) {
 	plugins.Register(frame)
 	runs.Register(frame)
 	search.Register(frame)
+	system.Register(frame)
 	usage.Register(frame)
 }

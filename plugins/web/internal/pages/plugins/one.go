@@ -29,6 +29,7 @@ type onePage struct {
 	follows bool // wait for what was decided
 	wrong   string
 	body    templ.Component
+	own     []pluginsdk.Capability // what these pages were granted, on the tab of grants
 }
 
 // decides reports whether these pages may decide about the plugin beyond turning it on and off.
@@ -60,6 +61,9 @@ func (p pages) one(r *http.Request) (site.View, error) {
 	case "settings":
 		page.body, err = p.settingsBody(r, page, nil)
 	case "grants":
+		var dashboard api.Plugin
+		err = p.Get(r.Context(), "/api"+path(itself), nil, &dashboard)
+		page.own = dashboard.Granted
 		page.body = grantsTab(page)
 	case "limits":
 		page.body = limitsTab(page, limitFields(page.plugin.Limits))
@@ -159,9 +163,16 @@ func rightTo(capability pluginsdk.Capability, reason string, granted bool) right
 	return right{string(capability), cmp.Or(meaning.words, "this version of Harness does not know it"), reason, meaning.strong, granted}
 }
 
-func grantable(rights []right) (names []string) {
-	for _, one := range rights {
-		if !one.granted && one.name != string(pluginsdk.CapPluginsAdmin) {
+// mayGrant reports whether these pages may grant a right: what they have themselves, but for
+// that to rule over plugins.
+func (o onePage) mayGrant(name string) bool {
+	return name != string(pluginsdk.CapPluginsAdmin) && slices.Contains(o.own, pluginsdk.Capability(name))
+}
+
+// grantable is what the plugin lacks and these pages may grant.
+func (o onePage) grantable() (names []string) {
+	for _, one := range rightsOf(declared(o.plugin), o.plugin.Granted) {
+		if !one.granted && o.mayGrant(one.name) {
 			names = append(names, one.name)
 		}
 	}
