@@ -41,3 +41,27 @@ func TestWhoComesInWhileTheyArePutOut(t *testing.T) {
 		t.Errorf("%d requests are remembered", n)
 	}
 }
+
+// What goes on when its request is over is ended with the token all the same.
+func TestWhatGoesOnBeyondItsRequestEndsWithTheToken(t *testing.T) {
+	g := New(nil, slog.New(slog.DiscardHandler), nil)
+	ctx, over := context.WithCancel(t.Context())
+	inside, leave := g.enter(ctx, Caller{Token: pluginsdk.Token{ID: "A"}})
+	beyond, release := Beyond(inside)
+	until, done := Until(beyond)
+	leave()
+	over()
+	if err := context.Cause(until); err != nil {
+		t.Fatalf("it ends with its request: %v", err)
+	}
+	g.Hear([]pluginsdk.Event{{Type: pluginsdk.EventTokenRevoked, Data: []byte(`{"id":"A"}`)}})
+	<-until.Done()
+	if words, _ := PutOut(until); words != errRevoked.Error() {
+		t.Errorf("it ends with %q", words)
+	}
+	done()
+	release()
+	if n := len(g.inside.requests); n != 0 {
+		t.Errorf("%d requests are remembered", n)
+	}
+}

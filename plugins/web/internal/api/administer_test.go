@@ -138,3 +138,30 @@ func TestAPackageMayBeLarge(t *testing.T) {
 	f.isProblem(f.decide("/api/plugins", large), http.StatusRequestEntityTooLarge, "17 MiB")
 	f.isProblem(f.send("POST", "/api/plugins/order", `{"name":"`+strings.Repeat("x", 1<<20)+`"}`), http.StatusRequestEntityTooLarge, "1 MiB")
 }
+
+// A package is sent once, and named when it is planned and when that is carried out.
+func TestAPackageMayBeAFileThatWasTakenIn(t *testing.T) {
+	fake := plugintest.NewHost()
+	var signed string
+	fake.Package = func(of pluginsdk.PluginPackage) (pluginsdk.PluginVersion, error) {
+		signed = string(of.Signature)
+		return greeter(of)
+	}
+	f := serveFor(t, nil, fake.As((*web.Plugin)(nil).Manifest()))
+	archive := fake.AddFile(pluginsdk.File{Name: "greeter.tar.gz"}, []byte("1.5"))
+	signature := fake.AddFile(pluginsdk.File{Name: "greeter.tar.gz.minisig"}, []byte("by ann"))
+	huge := fake.AddFile(pluginsdk.File{Name: "huge.tar.gz"}, make([]byte, 12<<20+1))
+	done := f.agree("/api/plugins", map[string]any{"package": map[string]any{"fileId": archive.ID, "signatureFileId": signature.ID}})
+	if !strings.Contains(done.raw, `"version":"1.5"`) || signed != "by ann" {
+		t.Errorf("%s, signed %q", done.raw, signed)
+	}
+	for words, of := range map[string]map[string]any{
+		"there is no such file":                  {"fileId": "nothing"},
+		"may have 12582912; a larger archive":    {"fileId": huge.ID},
+		"want one of archive, upload":            {"fileId": archive.ID, "upload": "x"},
+		"want one of signature and":              {"fileId": archive.ID, "signature": "eA==", "signatureFileId": signature.ID},
+		"body.package.signatureFileId: there is": {"fileId": archive.ID, "signatureFileId": "nothing"},
+	} {
+		f.isProblem(f.decide("/api/plugins", map[string]any{"package": of}), http.StatusUnprocessableEntity, words)
+	}
+}

@@ -51,7 +51,9 @@ func (s *Site) Within(bound time.Duration) *Site {
 
 // May reports whether who looks at a page has a scope. What they may not do they are not
 // offered.
-func May(r *http.Request, scope pluginsdk.TokenScope) bool { return access.From(r.Context()).May(scope) }
+func May(r *http.Request, scope pluginsdk.TokenScope) bool {
+	return access.From(r.Context()).May(scope)
+}
 
 // New returns a Site whose pages are added to mux.
 func New(mux *http.ServeMux, config Config) (*Site, error) {

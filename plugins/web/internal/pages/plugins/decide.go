@@ -2,7 +2,6 @@ package plugins
 
 import (
 	"context"
-	"errors"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -54,7 +53,7 @@ func (d *decision) make(ctx context.Context, s *site.Site) error {
 func (d *decision) do(ctx context.Context, s *site.Site, digest string) (api.PluginDecision, error) {
 	var answer api.PluginDecision
 	if digest == "" {
-		return answer, errors.New("the form has no plan: go back, and look at the plan first")
+		return answer, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the form has no plan: go back, and look at the plan first")
 	}
 	d.body["digest"] = digest
 	err := s.Post(ctx, d.api, d.body, &answer)

@@ -216,4 +216,3 @@ func turnOn(of api.Plugin) ui.Action {
 		Title: label + ": " + of.Name,
 	}
 }
-

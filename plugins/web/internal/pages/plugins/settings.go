@@ -109,10 +109,10 @@ func newSetting(below string, of property, value json.RawMessage, secretsSet []s
 	case ofInteger:
 		one.input.Type, one.input.Step = "number", "1"
 	case ofLines:
-		one.input.Rows = rows(strings.Count(one.shown, "\n")+2)
+		one.input.Rows = rows(strings.Count(one.shown, "\n") + 2)
 		one.input.Hint = sentence(one.input.Hint, "one on each line")
 	case ofJSON:
-		one.input.Rows = rows(strings.Count(one.shown, "\n")+1)
+		one.input.Rows = rows(strings.Count(one.shown, "\n") + 1)
 		one.input.Hint = sentence(one.input.Hint, "written as JSON")
 	case ofGroup:
 		var inside map[string]json.RawMessage
