@@ -2,18 +2,11 @@ package site
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
-	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
-
-// May reports whether who looks at the page has a scope: what they may not do is not offered.
-func May(r *http.Request, scope pluginsdk.TokenScope) bool {
-	return access.From(r.Context()).May(scope)
-}
 
 // ThreadName is what a thread is called on pages, also one without a name.
 func ThreadName(thread pluginsdk.Thread) string {
