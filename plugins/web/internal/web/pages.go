@@ -10,6 +10,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/search"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/tasks"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
@@ -26,5 +27,6 @@ func register(frame *site.Site) {
 	runs.Register(frame)
 	search.Register(frame)
 	system.Register(frame)
+	tasks.Register(frame)
 	usage.Register(frame)
 }
