@@ -37,13 +37,13 @@
   const parse = (text) => new DOMParser().parseFromString(text, "text/html");
 
   // morph makes an element what another one is, and leaves alone what is the same: focus,
-  // what is typed, and what is folded open stay.
-  function morph(old, fresh) {
+  // what is typed, and what is folded open stay. So do the nodes that spare says yes to.
+  function morph(old, fresh, spare = () => false) {
     Idiomorph.morph(old, fresh, {
       ignoreActiveValue: true,
       callbacks: {
         beforeAttributeUpdated: (name, node) => !(name === "open" && node.tagName === "DETAILS") && !(name === "data-keep"),
-        beforeNodeMorphed: (node) => !(node instanceof Element && node.hasAttribute("data-keep")),
+        beforeNodeMorphed: (node) => !(node instanceof Element && (node.hasAttribute("data-keep") || spare(node))),
       },
     });
     prepare(old);
@@ -148,7 +148,7 @@
     button?.classList.add("working");
     try {
       const answer = await ask(form.getAttribute("action") || location.href, { method: "POST", body: sent });
-      show(await answer.text(), answer.url);
+      show(await answer.text(), answer.url, form);
     } catch (error) {
       toast(error.message, { bad: true });
     } finally {
@@ -156,8 +156,8 @@
     }
   });
 
-  // show makes this page what the answer to a form is.
-  function show(text, url) {
+  // show makes this page what the answer to a form is. Other forms that are in hand stay.
+  function show(text, url, sent) {
     const fresh = parse(text);
     const main = fresh.getElementById("main");
     if (!main) {
@@ -171,7 +171,7 @@
     }
     if (there.search !== location.search) history.replaceState(null, "", there);
     document.title = fresh.title;
-    morph(document.getElementById("main"), main);
+    morph(document.getElementById("main"), main, (node) => node !== sent && inHand(node));
   }
 
   // confirmed asks in the page: browsers' own questions stop everything.
@@ -200,6 +200,19 @@
         resolve(dialog.returnValue === "yes");
       });
     });
+  }
+
+  // inHand reports whether a node is a form that somebody fills in, or is about to send: it
+  // stays as they see it, and says what they have seen.
+  function inHand(node) {
+    return node instanceof HTMLFormElement && (node.matches(":hover, :focus-within") || [...node.elements].some(changed));
+  }
+
+  function changed(field) {
+    if (field instanceof HTMLSelectElement) {
+      return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+    }
+    return field.type === "checkbox" || field.type === "radio" ? field.checked !== field.defaultChecked : "defaultValue" in field && field.value !== field.defaultValue;
   }
 
   // --- live parts ---
@@ -235,7 +248,7 @@
       const fresh = parse(await answer.text());
       for (const part of parts) {
         const next = fresh.getElementById(part.id);
-        if (next) morph(part, next);
+        if (next) morph(part, next, inHand);
       }
     } catch {
       stale = true; // the socket comes back with the daemon, and then it is tried again
