@@ -19,12 +19,13 @@ func taskSite(t *testing.T) *instance {
 	made := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	s.host.AddTask(pluginsdk.Task{
 		ID: "waits", ThreadID: "its-thread", ParentThreadID: "shop", Plugin: "delegation", Status: pluginsdk.TaskWaiting, Marks: []string{"conflict"},
-		OriginalMessage: "Mend the <script>alert(1)</script> parser\nand test it", Prompt: "Mend it", Result: "It is mended.\nDONE:", Error: "a.go was changed on both sides",
+		OriginalMessage: "Mend the <script>alert(1)</script> parser\nand test it", Prompt: "Mend it", Result: "It is **mended**.\n\n<img src=x onerror=alert(1)>\n\nDONE:", Error: "a.go was changed on both sides",
 		RequestedBy: "ann", CurrentIteration: 2, MaxIterations: 5, MaxValidationIterations: 3, CostUSD: 0.5, CostCapUSD: 5, CreatedAt: made,
 		Labels: map[string]string{"worktree.repository": "/my repo", "worktree.branch": "task/waits", "team": "core"},
 	})
 	s.host.AddTask(pluginsdk.Task{
-		ID: "blocked", ThreadID: "other", Plugin: "delegation", Status: pluginsdk.TaskWaiting, OriginalMessage: "Move the shop", Error: "which machine?",
+		ID: "blocked", ThreadID: "other", Plugin: "delegation", Status: pluginsdk.TaskWaiting, Marks: []string{"blocked"}, OriginalMessage: "Move the shop",
+		Error: "which machine?", Result: "BLOCKED: which machine?",
 		CurrentIteration: 1, MaxIterations: 5, CostCapUSD: 5, CreatedAt: made,
 	})
 	s.host.AddTask(pluginsdk.Task{ID: "runs", ThreadID: "t3", ParentTaskID: "waits", ParentThreadID: "its-thread", Plugin: "delegation", Status: pluginsdk.TaskRunning, OriginalMessage: "Write the tests", CurrentIteration: 1, MaxIterations: 5, CreatedAt: made})
@@ -74,7 +75,7 @@ func (s *instance) task(id string) pluginsdk.Task {
 func TestTheBoardHasTheTasksByWhatTheyNeed(t *testing.T) {
 	s := taskSite(t)
 	page := s.expect("the board", s.logIn("ann", pluginsdk.ScopeChat).visit("/tasks"), 200,
-		"Waiting for a person", "Mend the &lt;script&gt;alert(1)&lt;/script&gt; parser", "A.go was changed on both sides", "conflict", "team: core",
+		"Waiting for a person", "Mend the &lt;script&gt;alert(1)&lt;/script&gt; parser", "a.go was changed on both sides", "conflict", "team: core",
 		"iteration 2 of 5", "$0.50 of $5", `href="/tasks/waits"`, `href="/chat/shop"`, "The &lt;b&gt;shop&lt;/b&gt;", "At work", "Write the tests", "Ended", "No such model", `href="/tasks/new"`, `data-live="task:"`)
 	s.lacks("the board", page, "<script>alert", "<b>shop", "and test it", "worktree.repository")
 	waiting, working, over := strings.Index(page.body, "Move the shop"), strings.Index(page.body, "Write the tests"), strings.Index(page.body, "Rename the pages")
@@ -122,20 +123,21 @@ func TestTheListHasWhatIsChosen(t *testing.T) {
 func TestATaskIsShown(t *testing.T) {
 	s := taskSite(t)
 	b := s.logIn("ann", pluginsdk.ScopeApprove)
-	s.expect("the overview", b.visit("/tasks/waits"), 200, "Its work is there, and waits for a person", "A.go was changed on both sides",
-		"It is mended.", "and test it", "Mend it", "Accept the work", "Send it back", "Cancel the task", `href="/chat/its-thread"`, "task/waits", `href="/tasks/runs"`, "ann")
+	s.expect("the overview", b.visit("/tasks/waits"), 200, "Its work is there, and waits for a person", "a.go was changed on both sides",
+		"It is <strong>mended</strong>.", "&lt;img src=x", "and test it", "Mend it", "Accept the work", "Send it back", "Cancel the task", `href="/chat/its-thread"`, "task/waits", `href="/tasks/runs"`, "ann")
 	s.lacks("the overview", b.visit("/tasks/waits"), "<script>alert")
 	s.expect("a blocked one", b.visit("/tasks/blocked"), 200, "Which machine?", "Have it go on")
-	s.lacks("a blocked one, which has no work", b.visit("/tasks/blocked"), "Accept the work")
-	s.expect("one that is over", b.visit("/tasks/failed"), 200, "Have another task go on from it")
+	s.lacks("a blocked one, whose work nobody has judged", b.visit("/tasks/blocked"), "Send it back")
+	s.expect("one that is over", b.visit("/tasks/failed"), 200, "Have another task go on from it", `href="/tasks/new?from=failed"`)
 	s.lacks("one that is over", b.visit("/tasks/failed"), "Cancel the task", "Accept the work")
 
-	said := s.expect("what was said", b.visit("/tasks/waits?tab=verdicts"), 200, "validation", "rejected", "a test fails: TestParse", "accepted",
+	said := s.expect("what was said", b.visit("/tasks/waits?tab=verdicts"), 200, "validation", "rejected", "A test fails: TestParse", "accepted",
 		"waits for a person", "Tests written", "TestParse covers &lt;both&gt; branches", "a.go", ":12", "new()", "passed", "ba5e", "1d1d")
 	s.lacks("what was said: evidence of an earlier round", said, "FAIL: TestParse")
 	s.expect("an earlier round", b.visit("/tasks/waits?tab=verdicts&round=1"), 200, "exit code 1", "--- FAIL: TestParse")
 
-	changed := s.expect("the changes", b.visit("/tasks/waits?tab=changes"), 200, "2 files", "round 2", "git -C &#39;/my repo&#39; diff ba5e 7aee", "fresh = &#34;&lt;i&gt;&#34;")
+	changed := s.expect("the changes", b.visit("/tasks/waits?tab=changes"), 200, "2 files", "round 2", "git -C &#39;/my repo&#39; diff ba5e 7aee",
+		`<tr class="removed"><td class="at">2</td>`, "var fresh = &#34;&lt;i&gt;&#34;", "Changed too, and not shown here", "b.go", "+1", "−1")
 	s.lacks("the changes", changed, "an older one")
 	s.expect("the tasks below", b.visit("/tasks/waits?tab=below"), 200, "Write the tests")
 	s.expect("none below", b.visit("/tasks/runs?tab=below"), 200, "No tasks below")
@@ -174,14 +176,14 @@ func TestATaskIsCancelledAndSpokenTo(t *testing.T) {
 	b := s.logIn("bob", pluginsdk.ScopeChat)
 	s.lacks("the page of who may not decide", s.expect("it", b.visit("/tasks/waits"), 200, "scope approve"), "Accept the work")
 	s.expect("accepting", b.submit("/tasks/waits", "", url.Values{"do": {"accept"}, "iteration": {"2"}}), 403, "approve")
-	s.expect("saying nothing", b.submit("/tasks/waits", "", url.Values{"do": {"say"}, "words": {"  "}}), 422, "Say something")
+	s.expect("saying nothing", b.submit("/tasks/waits", "", url.Values{"do": {"say"}, "say-words": {"  "}}), 422, "Say something")
 	for range 2 { // a form that is sent twice says it once
-		s.expect("saying something", b.submit("/tasks/waits", "", url.Values{"do": {"say"}, "words": {"mind the port"}, "key": {"k1"}}), 303)
+		s.expect("saying something", b.submit("/tasks/waits", "", url.Values{"do": {"say"}, "say-words": {"mind the port"}, "key": {"k1"}}), 303)
 	}
 	if said := s.host.Submissions(); len(said) != 1 || said[0].ThreadID != "its-thread" || said[0].Content != "mind the port" {
 		t.Errorf("said: %+v", said)
 	}
-	s.expect("cancelling", b.submit("/tasks/waits", "", url.Values{"do": {"cancel"}, "words": {"done by hand"}}), 303)
+	s.expect("cancelling", b.submit("/tasks/waits", "", url.Values{"do": {"cancel"}, "cancel-words": {"done by hand"}}), 303)
 	if got := s.task("waits"); got.Status != pluginsdk.TaskCancelled || got.Error != "cancelled by bob: done by hand" {
 		t.Errorf("it is %s: %s", got.Status, got.Error)
 	}
@@ -207,6 +209,7 @@ func TestWorkIsHandedOn(t *testing.T) {
 	}
 	b := s.logIn("ann", pluginsdk.ScopeApprove)
 	s.lacks("the form of who may not name directories", s.expect("the form", b.visit("/tasks/new"), 200, "What is to be done", "The &lt;b&gt;shop"), `name="dir"`)
+	s.expect("the form for a task that is to be done once more", b.visit("/tasks/new?from=waits"), 200, "Mend the &lt;script&gt;", `value="shop" selected`)
 	s.expect("the form of an admin", s.logIn("root", pluginsdk.ScopeAdmin).visit("/tasks/new"), 200, `name="dir"`)
 
 	s.expect("an empty one", b.submit("/tasks/new", "", url.Values{"text": {" "}, "cost": {"much"}}), 422, "Say what is to be done", "an amount in US dollars", `value="much"`)
@@ -220,7 +223,7 @@ func TestWorkIsHandedOn(t *testing.T) {
 		t.Errorf("asked %s; want %s", got, marshal(t, want))
 	}
 	asked = nil
-	if got := b.submit("/tasks/failed", "", url.Values{"do": {"retry"}, "words": {"with another model"}, "key": {"k2"}}); got.status != 303 || got.header.Get("Location") != "/tasks/runs" {
+	if got := b.submit("/tasks/failed", "", url.Values{"do": {"retry"}, "retry-words": {"with another model"}, "key": {"k2"}}); got.status != 303 || got.header.Get("Location") != "/tasks/runs" {
 		t.Fatalf("%d %s %s", got.status, got.header.Get("Location"), got.body)
 	}
 	want = map[string]any{"tool": "delegation__re-delegate", "task": "failed", "words": "with another model", "key": "k2"}

@@ -26,7 +26,8 @@ const (
 // act does what a form of the page wants. What the API refuses is said on the page as it is
 // by now, beside what was typed.
 func (p pages) act(r *http.Request) (site.Done, error) {
-	said := words{about: r.PostForm.Get("do"), typed: strings.TrimSpace(r.PostForm.Get("words"))}
+	said := words{about: r.PostForm.Get("do")}
+	said.typed = strings.TrimSpace(r.PostForm.Get(field(said.about)))
 	done, err := p.do(r, said)
 	told := refused(err)
 	if told == nil {
@@ -41,6 +42,15 @@ func (p pages) act(r *http.Request) (site.Done, error) {
 		return site.Done{}, err
 	}
 	return site.Done{}, &site.Again{View: view}
+}
+
+// field is the name of the field that has the words to what is done.
+func field(about string) string {
+	switch about {
+	case doSay, doCancel, doRetry:
+		return about + "-words"
+	}
+	return "words"
 }
 
 // refused is what the API will not do as it stands, and would otherwise; nil: it is something else.

@@ -3,6 +3,7 @@ package tasks
 import (
 	"crypto/rand"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -30,9 +31,15 @@ func (p pages) blank(r *http.Request) (site.View, error) {
 		return site.View{Title: "Hand work on", At: at, Body: unmakeable()}, nil
 	}
 	asked := r.URL.Query()
-	return p.form(r, draft{CreateTaskRequest: api.CreateTaskRequest{
-		Text: asked.Get("text"), ThreadID: asked.Get("thread"), Wake: "yes", IdempotencyKey: rand.Text(),
-	}})
+	request := api.CreateTaskRequest{Text: asked.Get("text"), ThreadID: asked.Get("thread"), Wake: "yes", IdempotencyKey: rand.Text()}
+	if from := asked.Get("from"); from != "" { // a task that is to be done once more
+		var history api.TaskHistory
+		if err := p.Get(r.Context(), "/api/tasks/"+url.PathEscape(from), url.Values{"limit": {"1"}}, &history); err != nil {
+			return site.View{}, err
+		}
+		request.Text, request.ThreadID, request.Model = history.Task.OriginalMessage, history.Task.ParentThreadID, history.Task.Model
+	}
+	return p.form(r, draft{CreateTaskRequest: request})
 }
 
 func (p pages) form(r *http.Request, d draft) (site.View, error) {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-706843ae/harness/plugins/web/internal/api"
 	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -134,45 +133,3 @@ func replied(e pluginsdk.Evidence) (tone ui.Tone, answer, why string) {
 	}
 	return tone, ui.Cut(answer, 30), why
 }
-
-// patch is what the work changes, as it was last looked at.
-type patch struct {
-	round      int
-	tree, base string // of git
-	paths      []string
-	diff       string
-	command    string // that shows all of it
-}
-
-// files counts what it changes.
-func (p patch) files() int { return len(p.paths) }
-
-// patchOf finds it in the latest round that has one.
-func patchOf(history api.TaskHistory) (p patch) {
-	found := make(map[string]pluginsdk.Evidence)
-	for _, answer := range slices.Backward(history.Answers) {
-		if len(found) > 0 && answer.Round != p.round {
-			break
-		}
-		for _, e := range answer.Evidence {
-			if _, ok := found[e.Kind]; !ok && slices.Contains([]string{kindTree, kindBase, kindPaths, kindDiff}, e.Kind) {
-				found[e.Kind], p.round = e, answer.Round
-			}
-		}
-	}
-	p.tree, p.base, p.diff = found[kindTree].Tree, found[kindBase].Tree, found[kindDiff].Diff
-	if listed := strings.TrimSpace(found[kindPaths].Output); listed != "" {
-		p.paths = strings.Split(listed, "\n")
-	}
-	if object(p.tree) && object(p.base) { // it is for a shell
-		p.command = "git "
-		if repository := history.Task.Labels[worktreeLabels+"repository"]; repository != "" {
-			p.command += "-C '" + strings.ReplaceAll(repository, "'", `'\''`) + "' "
-		}
-		p.command += "diff " + p.base + " " + p.tree
-	}
-	return p
-}
-
-// object reports whether a word is the hash of one of git's objects.
-func object(word string) bool { return word != "" && strings.Trim(word, "0123456789abcdef") == "" }

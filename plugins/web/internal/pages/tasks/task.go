@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
@@ -126,8 +127,8 @@ func standing(task pluginsdk.Task) string {
 	case pluginsdk.TaskEvaluating:
 		return "What its agent has done is looked at."
 	case pluginsdk.TaskWaiting:
-		if task.Result == "" {
-			return "It waits for a person's word."
+		if asks(task) {
+			return "Its worker waits for a person's word."
 		}
 		return "Its work is there, and waits for a person's word."
 	case pluginsdk.TaskCompleted:
@@ -139,6 +140,12 @@ func standing(task pluginsdk.Task) string {
 		return map[pluginsdk.TaskStatus]string{pluginsdk.TaskFailed: "It has failed.", pluginsdk.TaskCancelled: "It was cancelled."}[task.Status]
 	}
 	return ""
+}
+
+// asks reports whether a task waits for words to its worker, and not for what is said of its work:
+// the worker has said that it can do no more, or somebody has stopped it.
+func asks(task pluginsdk.Task) bool {
+	return task.Result == "" || slices.Contains(task.Marks, "blocked") || slices.Contains(task.Marks, "stopped")
 }
 
 // branch is a task below another one, so many tasks down.

@@ -137,13 +137,15 @@ func iteration(task pluginsdk.Task) string {
 // worktreeLabels begin the names of what the plugin worktree notes of where a task works.
 const worktreeLabels = "worktree."
 
-// reason is why a task is where it is, as a sentence.
-func reason(task pluginsdk.Task) string {
-	if task.Error == "" {
-		return ""
+// sentence begins a text with a capital letter, as what stands alone does, unless its first
+// word may be a name, such as that of a file.
+func sentence(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLower(r) }) {
+		return text
 	}
-	first, size := utf8.DecodeRuneInString(task.Error)
-	return string(unicode.ToUpper(first)) + task.Error[size:]
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // labels are those of a task that people or other plugins have given it, in words.
