@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func taskSite(t *testing.T) *instance {
 	})
 	s.host.AddTask(pluginsdk.Task{ID: "runs", ThreadID: "t3", ParentTaskID: "waits", ParentThreadID: "its-thread", Plugin: "delegation", Status: pluginsdk.TaskRunning, OriginalMessage: "Write the tests", CurrentIteration: 1, MaxIterations: 5, CreatedAt: made})
 	s.host.AddTask(pluginsdk.Task{ID: "failed", ThreadID: "t4", Plugin: "delegation", Status: pluginsdk.TaskFailed, OriginalMessage: "Rename the pages", Error: "no such model", CurrentIteration: 1, MaxIterations: 5, CreatedAt: made, CompletedAt: made.Add(time.Minute)})
+	s.host.AddTask(pluginsdk.Task{ID: "deep", ThreadID: "t5", ParentTaskID: "runs", Plugin: "delegation", Status: pluginsdk.TaskCompleted, OriginalMessage: "Write one test", CreatedAt: made, CompletedAt: made})
 	for _, answer := range []pluginsdk.TaskAnswer{
 		{Iteration: 1, Round: 1, Hook: pluginsdk.HookTaskComplete, Plugin: "worktree", Evidence: []pluginsdk.Evidence{{Kind: "diff", Diff: "+an older one"}, {Kind: "paths", Output: "old.go\n"}}},
 		{Iteration: 1, Round: 1, Hook: pluginsdk.HookTaskComplete, Plugin: "validation", Answer: "reject", Feedback: "a test fails: TestParse", Evidence: []pluginsdk.Evidence{
@@ -89,17 +91,17 @@ func TestTheListHasWhatIsChosen(t *testing.T) {
 	s := taskSite(t)
 	b := s.logIn("ann", pluginsdk.ScopeRead)
 	for query, want := range map[string]string{
-		"":                         "waits blocked runs failed",
+		"":                         "waits blocked runs failed deep",
 		"&status=waiting":          "waits blocked",
 		"&status=work":             "runs",
-		"&status=ended":            "failed",
-		"&status=nonsense":         "waits blocked runs failed",
+		"&status=ended":            "failed deep",
+		"&status=nonsense":         "waits blocked runs failed deep",
 		"&thread=shop":             "waits",
 		"&plugin=other":            "",
 		"&status=work&thread=shop": "",
 	} {
 		page := s.expect(query, b.visit("/tasks?view=list"+query), 200)
-		for _, id := range []string{"waits", "blocked", "runs", "failed"} {
+		for _, id := range []string{"waits", "blocked", "runs", "failed", "deep"} {
 			if has := strings.Contains(page.body, `class="title" href="/tasks/`+id+`"`); has != strings.Contains(want, id) {
 				t.Errorf("%s: has %s: %v; want %q", query, id, has, want)
 			}
@@ -115,6 +117,9 @@ func TestTheListHasWhatIsChosen(t *testing.T) {
 	s.lacks("the first page", page, "Rename the pages", "Newer")
 	_, rest, _ := strings.Cut(page.body, `href="/tasks?after=`)
 	older, _, _ := strings.Cut(rest, `"`)
+	if !strings.Contains(older, "status=ended") {
+		t.Errorf("the next page is of others: %s", older)
+	}
 	page = s.expect("the second page", b.visit("/tasks?after="+strings.ReplaceAll(older, "&amp;", "&")), 200, "Rename the pages", "Newer")
 	s.lacks("the last page", page, "Older")
 }
@@ -125,7 +130,7 @@ func TestATaskIsShown(t *testing.T) {
 	b := s.logIn("ann", pluginsdk.ScopeApprove)
 	s.expect("the overview", b.visit("/tasks/waits"), 200, "Its work is there, and waits for a person", "a.go was changed on both sides",
 		"It is <strong>mended</strong>.", "&lt;img src=x", "and test it", "Mend it", "Accept the work", "Send it back", "Cancel the task", `href="/chat/its-thread"`, "task/waits", `href="/tasks/runs"`, "ann")
-	s.lacks("the overview", b.visit("/tasks/waits"), "<script>alert")
+	s.lacks("the overview", b.visit("/tasks/waits"), "<script>alert", "worktree.branch")
 	s.expect("a blocked one", b.visit("/tasks/blocked"), 200, "Which machine?", "Have it go on")
 	s.lacks("a blocked one, whose work nobody has judged", b.visit("/tasks/blocked"), "Send it back")
 	s.expect("one that is over", b.visit("/tasks/failed"), 200, "Have another task go on from it", `href="/tasks/new?from=failed"`)
@@ -139,8 +144,8 @@ func TestATaskIsShown(t *testing.T) {
 	changed := s.expect("the changes", b.visit("/tasks/waits?tab=changes"), 200, "2 files", "round 2", "git -C &#39;/my repo&#39; diff ba5e 7aee",
 		`<tr class="removed"><td class="at">2</td>`, "var fresh = &#34;&lt;i&gt;&#34;", "Changed too, and not shown here", "b.go", "+1", "−1")
 	s.lacks("the changes", changed, "an older one")
-	s.expect("the tasks below", b.visit("/tasks/waits?tab=below"), 200, "Write the tests")
-	s.expect("none below", b.visit("/tasks/runs?tab=below"), 200, "No tasks below")
+	s.expect("the tasks below", b.visit("/tasks/waits?tab=below"), 200, "Write the tests", `class="depth-1"`, "Write one test")
+	s.expect("none below", b.visit("/tasks/deep?tab=below"), 200, "No tasks below")
 	s.expect("no iterations", b.visit("/tasks/blocked?tab=iterations"), 200, "Iterations")
 	s.expect("no such task", b.visit("/tasks/nowhere", "Accept", "text/html"), 404, "There is nothing here", "nowhere")
 }
@@ -213,6 +218,7 @@ func TestWorkIsHandedOn(t *testing.T) {
 	s.expect("the form of an admin", s.logIn("root", pluginsdk.ScopeAdmin).visit("/tasks/new"), 200, `name="dir"`)
 
 	s.expect("an empty one", b.submit("/tasks/new", "", url.Values{"text": {" "}, "cost": {"much"}}), 422, "Say what is to be done", "an amount in US dollars", `value="much"`)
+	s.expect("one that may cost nothing", b.submit("/tasks/new", "", url.Values{"text": {"x"}, "cost": {"-1"}}), 422, "an amount in US dollars")
 	s.expect("what the plugin refuses", b.submit("/tasks/new", "", url.Values{"text": {"Count <them>"}, "model": {"nobody"}}), 422, "there is no model nobody", "Count &lt;them&gt;")
 	asked = nil
 	if got := b.submit("/tasks/new", "", url.Values{"text": {"Count them"}, "thread": {"shop"}, "cost": {"2.5"}, "wake": {"yes"}, "key": {"k"}}); got.status != 303 || got.header.Get("Location") != "/tasks/runs" {
@@ -250,4 +256,28 @@ func TestWithoutDelegationThePagesSayHowToGetIt(t *testing.T) {
 	}
 	s.host.AddPlugin(pluginsdk.PluginInfo{Name: "delegation", Enabled: true})
 	s.lacks("the board", s.expect("the board", b.visit("/tasks"), 200, "No tasks yet", `href="/tasks/new"`), "plugin enable")
+}
+
+// A page is small enough for a slow line, however large the work is.
+func TestTheChangesOfLargeWorkAreBounded(t *testing.T) {
+	s := taskSite(t)
+	var large strings.Builder
+	for n := range 12 {
+		fmt.Fprintf(&large, "diff --git a/f%d.go b/f%d.go\n--- a/f%d.go\n+++ b/f%d.go\n@@ -1,1 +1,200 @@\n", n, n, n, n)
+		for l := range 200 {
+			fmt.Fprintf(&large, "+\tvalue%d := %d // %x\n", l, l*n, l*7919)
+		}
+	}
+	s.host.AddTaskAnswer("runs", pluginsdk.TaskAnswer{Iteration: 1, Round: 1, Hook: pluginsdk.HookTaskComplete, Plugin: "worktree", Evidence: []pluginsdk.Evidence{
+		{Kind: "diff", Diff: large.String()[:60<<10] + "\n[cut: git diff a b has the whole]\n"}, {Kind: "paths", Output: "f0.go\nf99.go\n"},
+	}})
+	b := s.logIn("ann", pluginsdk.ScopeRead)
+	page := s.expect("the changes", b.visit("/tasks/runs?tab=changes"), 200, "[cut: git diff a b has the whole]", "f99.go")
+	if open, all := strings.Count(page.body, "diff-file\" open"), strings.Count(page.body, "diff-file"); open != 2 || all < 8 {
+		t.Errorf("%d of %d files are open", open, all)
+	}
+	packed := b.visit("/tasks/runs?tab=changes", "Accept-Encoding", "gzip")
+	if packed.header.Get("Content-Encoding") != "gzip" || len(packed.body) > 80<<10 {
+		t.Errorf("the page has %d bytes as %q", len(packed.body), packed.header.Get("Content-Encoding"))
+	}
 }

@@ -131,7 +131,6 @@ func (p pages) rows(r *http.Request, known threads) (site.View, error) {
 		last := list.tasks[len(list.tasks)-1].ID
 		query.Set("after", last)
 		query.Set("limit", "1")
-		query.Del("status")
 		next, err := p.list(r.Context(), query, statuses(list.status)...)
 		if err != nil {
 			return site.View{}, err

@@ -102,7 +102,7 @@ func (w whole) tabs() []ui.Tab {
 	all := []ui.Tab{
 		{To: path, Label: "Overview", On: w.tab == overview},
 		{To: path + "?tab=" + iterations, Label: "Iterations", Count: some(len(w.Iterations)), On: w.tab == iterations},
-		{To: path + "?tab=" + verdicts, Label: "What was said of it", Count: some(len(w.rounds)), On: w.tab == verdicts},
+		{To: path + "?tab=" + verdicts, Label: "Verdicts", Count: some(len(w.rounds)), On: w.tab == verdicts},
 		{To: path + "?tab=" + changes, Label: "Changes", Count: some(w.patch.files()), On: w.tab == changes},
 		{To: path + "?tab=" + below, Label: "Tasks below", On: w.tab == below},
 	}

@@ -5,6 +5,7 @@ package tasks
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +53,7 @@ var (
 
 // list reads a page of tasks.
 func (p pages) list(ctx context.Context, query url.Values, statuses ...pluginsdk.TaskStatus) ([]pluginsdk.Task, error) {
+	query = maps.Clone(query)
 	for _, status := range statuses {
 		query.Add("status", string(status))
 	}
