@@ -132,10 +132,10 @@ type demoTurn struct {
 
 // run answers one prompt of the turn: the request's, or a steered message.
 func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResult {
-	if failure := t.wait(ctx); failure != nil {
+	if failure := pause(ctx, t.rule.Delay); failure != nil {
 		return pluginsdk.InvokeResult{Failure: failure}
 	}
-	t.think()
+	t.think(ctx)
 	if failure := t.callTool(ctx); failure != nil {
 		return pluginsdk.InvokeResult{Failure: failure}
 	}
@@ -156,7 +156,9 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 	var text string
 	if !t.rule.Empty {
 		text = markDemo(t.rule.Text)
-		t.say(text)
+		if failure := t.say(ctx, text); failure != nil {
+			return pluginsdk.InvokeResult{Failure: failure, CostUSD: t.rule.CostUSD}
+		}
 	}
 	return pluginsdk.InvokeResult{
 		Text:             text,
@@ -197,14 +199,15 @@ func within(ctx context.Context, limit time.Duration) (context.Context, context.
 	return context.WithTimeoutCause(ctx, limit, turnTime(limit))
 }
 
-func (t *demoTurn) wait(ctx context.Context) *pluginsdk.Failure {
+// pause waits for so many milliseconds; the failure is that ctx has ended.
+func pause(ctx context.Context, milliseconds int) *pluginsdk.Failure {
 	if ctx.Err() != nil {
 		return stopped(ctx)
 	}
-	if t.rule.Delay <= 0 {
+	if milliseconds <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(time.Duration(t.rule.Delay) * time.Millisecond)
+	timer := time.NewTimer(time.Duration(milliseconds) * time.Millisecond)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -214,28 +217,35 @@ func (t *demoTurn) wait(ctx context.Context) *pluginsdk.Failure {
 	}
 }
 
-func (t *demoTurn) think() {
-	if t.rule.Think == "" {
+func (t *demoTurn) think(ctx context.Context) {
+	if t.rule.Think == "" || t.stream(ctx, pluginsdk.StreamThinkingDelta, t.rule.Think) != nil {
 		return
 	}
-	t.stream(pluginsdk.StreamThinkingDelta, t.rule.Think)
 	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: t.rule.Think})
 }
 
-func (t *demoTurn) say(text string) {
-	t.stream(pluginsdk.StreamTextDelta, text)
+func (t *demoTurn) say(ctx context.Context, text string) *pluginsdk.Failure {
+	if failure := t.stream(ctx, pluginsdk.StreamTextDelta, text); failure != nil {
+		return failure
+	}
 	t.event(pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: text})
+	return nil
 }
 
-// stream emits text in fragments of one word each, as from a model.
-func (t *demoTurn) stream(kind pluginsdk.StreamEventType, text string) {
+// stream emits text in fragments of one word each, as from a model, at the rule's pace. The
+// failure is that ctx has ended before all is said.
+func (t *demoTurn) stream(ctx context.Context, kind pluginsdk.StreamEventType, text string) *pluginsdk.Failure {
 	for _, word := range strings.SplitAfter(text, " ") {
 		if word == "" {
 			continue
 		}
 		t.event(pluginsdk.StreamEvent{Type: kind, Text: word, Offset: t.offsets[kind]})
 		t.offsets[kind] += len(word)
+		if failure := pause(ctx, t.rule.Pace); t.rule.Pace > 0 && failure != nil {
+			return failure
+		}
 	}
+	return nil
 }
 
 func (t *demoTurn) event(event pluginsdk.StreamEvent) {

@@ -20,6 +20,8 @@ type Rule struct {
 	Times int `json:"times,omitempty"`
 	// Delay is how long the turn takes, in milliseconds.
 	Delay int `json:"delay,omitempty"`
+	// Pace is how long there is between the words that are thought and said, in milliseconds.
+	Pace int `json:"pace,omitempty"`
 	// Think is emitted as thinking when not empty.
 	Think string `json:"think,omitempty"`
 	// ToolName, when not empty, is emitted as a tool call with its result. A plugin's
@@ -83,8 +85,8 @@ func (r Rule) validate() error {
 	if r.Times < 0 {
 		return fmt.Errorf("times is %d; want 0 (always) or more", r.Times)
 	}
-	if r.Delay < 0 {
-		return fmt.Errorf("delay is %d; want milliseconds, 0 or more", r.Delay)
+	if r.Delay < 0 || r.Pace < 0 {
+		return fmt.Errorf("delay is %d, pace is %d; want milliseconds, 0 or more", r.Delay, r.Pace)
 	}
 	if r.Failure != nil && r.Failure.Kind == "" {
 		return fmt.Errorf("failure has no kind; want one of api, unknown_session, interrupted, crashed, silent, timeout, missing, budget, other")
