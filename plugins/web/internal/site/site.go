@@ -4,6 +4,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -81,7 +82,8 @@ type View struct {
 	Title string // what it is, in front of the name of the site
 	// At is the path of the entry of the navigation that it belongs to.
 	At string
-	// Script names an asset that works on this page only; empty: none.
+	// Script names the assets that work on this page only, with spaces between them; empty:
+	// none.
 	Script string
 	// Follows is the thread whose agent's words come over the socket, besides all events;
 	// empty: of no thread.
@@ -109,6 +111,11 @@ type Done struct {
 type Again struct{ View View }
 
 func (*Again) Error() string { return "the form is shown again" }
+
+// Elsewhere is an error that leads to another page of this site.
+type Elsewhere struct{ To string } // its path
+
+func (e *Elsewhere) Error() string { return "the page is at " + e.To }
 
 // Page serves a page at a pattern of net/http (GET /path), to callers who have the scope.
 func (s *Site) Page(pattern string, scope pluginsdk.TokenScope, show func(*http.Request) (View, error)) {
@@ -179,11 +186,17 @@ func (s *Site) handle(pattern string, scope pluginsdk.TokenScope, handler http.H
 	s.mux.Handle(pattern, s.zip(access.Need(scope, bounded)))
 }
 
-// Fail answers with what is wrong. A form that is to be shown again is.
+// Fail answers with what is wrong. A form that is to be shown again is, and what is elsewhere
+// is led to.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	if again, ok := err.(*Again); ok { //nolint:errorlint // made by the page itself, and not wrapped
 		again.View.Status = http.StatusUnprocessableEntity
 		s.show(w, r, again.View, s.config.Position())
+		return
+	}
+	var elsewhere *Elsewhere
+	if errors.As(err, &elsewhere) {
+		http.Redirect(w, r, access.Local(elsewhere.To), http.StatusSeeOther)
 		return
 	}
 	status, detail := words(err)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	conversations "github.com/seed-706843ae/harness/plugins/web/internal/pages/chat"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/crons"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/memory"
@@ -12,12 +13,14 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/tasks"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
+	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 
 // register adds the pages to the site. A new one is its folder in internal/pages, its line
 // here, and, if all pages lead to it, its entry in the site's navigation.
 func register(frame *site.Site) {
+	conversations.Register(frame, hub)
 	crons.Register(frame)
 	keys.Register(frame)
 	memory.Register(frame)

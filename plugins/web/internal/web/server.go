@@ -104,7 +104,7 @@ func (p *Plugin) handler() (http.Handler, error) {
 		return nil, err
 	}
 	p.gate.Register(mux, frame.Login)
-	register(frame)
+	register(frame, p.hub)
 	known := p.gate.Wrap(problem.Routes(mux, mux), site.Public)
 	return frame.Errors(problem.Recover(p.guard.Wrap(known, socketPath), p.log)), nil
 }
