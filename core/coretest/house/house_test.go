@@ -31,12 +31,16 @@ var additions = []addition{
 	{
 		what: "a field", most: 8,
 		example: regexp.MustCompile(`\.(Set|Get)?Instructions\b|\bInstructions:|\bInstructions +\*?string|"instructions"|\binstructions = `),
-		other:   []string{"core/toolserver/session.go"}, users: []string{"core/pipeline/prepare.go", "core/threads/command.go"},
+		other: []string{"core/toolserver/session.go"},
+		users: []string{
+			"core/pipeline/prepare.go", "core/threads/command.go",
+			"plugins/web/internal/pages/chat/say.go", "plugins/web/internal/pages/chat/settings.go", "plugins/web/internal/pages/chat/threads.go",
+		},
 	},
 	{
 		what: "a shipped plugin", most: 2,
 		example: regexp.MustCompile(`"activity"`),
-		other:   []string{"core/daemon/retention.go", "core/store/prune.go", "pluginsdk/thread.go"},
+		other:   []string{"core/daemon/retention.go", "core/store/prune.go", "plugins/web/internal/site/nav.go", "pluginsdk/thread.go"},
 	},
 }
 
@@ -138,7 +142,7 @@ func sources(t *testing.T) (names []string) {
 	}
 	return slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, "core/coretest/") || strings.HasPrefix(name, "plugins/examples/") ||
-			strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".pb.go") ||
+			strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".pb.go") || strings.HasSuffix(name, "_templ.go") ||
 			!strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, ".proto")
 	})
 }

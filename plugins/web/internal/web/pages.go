@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	conversations "github.com/seed-706843ae/harness/plugins/web/internal/pages/chat"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/crons"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
@@ -13,13 +14,12 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/tasks"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
-	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 
 // register adds the pages to the site. A new one is its folder in internal/pages, its line
 // here, and, if all pages lead to it, its entry in the site's navigation.
-func register(frame *site.Site) {
+func register(frame *site.Site, hub *live.Hub) {
 	conversations.Register(frame, hub)
 	crons.Register(frame)
 	keys.Register(frame)

@@ -68,10 +68,9 @@ type viewer struct {
 }
 
 func viewerOf(r *http.Request) viewer {
-	caller := access.From(r.Context())
 	return viewer{
-		Name: caller.Token.Name, Chat: caller.May(pluginsdk.ScopeChat),
-		Approve: caller.May(pluginsdk.ScopeApprove), Admin: caller.May(pluginsdk.ScopeAdmin),
+		Name: access.From(r.Context()).Token.Name, Chat: site.May(r, pluginsdk.ScopeChat),
+		Approve: site.May(r, pluginsdk.ScopeApprove), Admin: site.May(r, pluginsdk.ScopeAdmin),
 	}
 }
 
@@ -156,7 +155,7 @@ func (c *chat) page(r *http.Request, typed compose) (site.View, error) {
 		return site.View{}, err
 	}
 	return site.View{
-		Title: name(shown.Thread), At: "/chat", Script: scripts, Follows: id, Fills: true, Body: page(shown),
+		Title: site.ThreadName(shown.Thread), At: "/chat", Script: scripts, Follows: id, Fills: true, Body: page(shown),
 	}, nil
 }
 
@@ -164,19 +163,6 @@ func (c *chat) page(r *http.Request, typed compose) (site.View, error) {
 func (c *chat) thread(ctx context.Context, id string) (found pluginsdk.Thread, err error) {
 	err = c.Get(ctx, "/api/threads/"+url.PathEscape(id), nil, &found)
 	return found, err
-}
-
-// name is what a thread is called on pages.
-func name(thread pluginsdk.Thread) string {
-	switch {
-	case thread.Name != "":
-		return thread.Name
-	case thread.Kind == pluginsdk.ThreadPrimary:
-		return "Main conversation"
-	case thread.SourceID != "" && thread.Source != "web":
-		return thread.Source + " " + thread.SourceID
-	}
-	return "Untitled"
 }
 
 // number reads a number of the query; 0 when it is not there.

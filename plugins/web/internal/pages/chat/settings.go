@@ -96,7 +96,7 @@ func (c *chat) settings(r *http.Request) (site.View, error) {
 }
 
 func settingsView(thread pluginsdk.Thread, fields []ui.Input, who viewer) site.View {
-	return site.View{Title: "Settings of " + name(thread), At: "/chat", Body: settingsPage(thread, fields, who)}
+	return site.View{Title: "Settings of " + site.ThreadName(thread), At: "/chat", Body: settingsPage(thread, fields, who)}
 }
 
 // inputs are the fields that a viewer may set, as they are.

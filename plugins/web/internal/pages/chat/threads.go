@@ -58,7 +58,7 @@ func (l list) to(page, after string) string {
 func (c *chat) list(ctx context.Context, l list) (list, error) {
 	together, ctx := errgroup.WithContext(ctx)
 	together.Go(func() (err error) {
-		query := url.Values{"order": {"activity"}, "unread": {"true"}, "limit": {id(pageThreads + 1)}, "status": {"active", "idle"}, "kind": {"general", "task", "cron"}}
+		query := url.Values{"order": {string(pluginsdk.ActivityFirst)}, "unread": {"true"}, "limit": {id(pageThreads + 1)}, "status": {"active", "idle"}, "kind": {"general", "task", "cron"}}
 		if l.Archive {
 			query["status"] = []string{"archived"}
 		}
