@@ -78,7 +78,7 @@ func TestTheBoardHasTheTasksByWhatTheyNeed(t *testing.T) {
 	s := taskSite(t)
 	page := s.expect("the board", s.logIn("ann", pluginsdk.ScopeChat).visit("/tasks"), 200,
 		"Waiting for a person", "Mend the &lt;script&gt;alert(1)&lt;/script&gt; parser", "a.go was changed on both sides", "conflict", "team: core",
-		"iteration 2 of 5", "$0.50 of $5", `href="/tasks/waits"`, `href="/chat/shop"`, "The &lt;b&gt;shop&lt;/b&gt;", "At work", "Write the tests", "Ended", "No such model", `href="/tasks/new"`, `data-live="task:"`)
+		"iteration 2 of 5", "$0.50 of $5", `href="/tasks/waits"`, `href="/chat/shop"`, "The &lt;b&gt;shop&lt;/b&gt;", "At work", "Write the tests", "Ended", "No such model", `href="/tasks/new"`, `data-live="task: approval:"`)
 	s.lacks("the board", page, "<script>alert", "<b>shop", "and test it", "worktree.repository")
 	waiting, working, over := strings.Index(page.body, "Move the shop"), strings.Index(page.body, "Write the tests"), strings.Index(page.body, "Rename the pages")
 	if waiting > working || working > over {
@@ -280,4 +280,23 @@ func TestTheChangesOfLargeWorkAreBounded(t *testing.T) {
 	if packed.header.Get("Content-Encoding") != "gzip" || len(packed.body) > 80<<10 {
 		t.Errorf("the page has %d bytes as %q", len(packed.body), packed.header.Get("Content-Encoding"))
 	}
+}
+
+// A task at work whose agent asks people waits for them, whatever its state is called.
+func TestATaskWhoseAgentAsksWaitsForAPerson(t *testing.T) {
+	s := taskSite(t)
+	b := s.logIn("ann", pluginsdk.ScopeApprove)
+	asked := s.host.Ask(pluginsdk.Approval{ThreadID: "t3", Title: "Run <rm> in /repo"})
+	s.host.Ask(pluginsdk.Approval{ThreadID: "t3", State: pluginsdk.ApprovalDenied, Title: "an earlier one"})
+	page := s.expect("the board", b.visit("/tasks"), 200, "Its agent asks: Run &lt;rm&gt; in /repo", "No agent is at work")
+	s.lacks("the board", page, "an earlier one")
+	if strings.Index(page.body, "Write the tests") > strings.Index(page.body, "At work") {
+		t.Error("it is not among those that wait")
+	}
+	s.expect("the task", b.visit("/tasks/runs"), 200, "Run &lt;rm&gt; in /repo", "Answer in its conversation", `href="/chat/t3"`)
+	s.lacks("another task", b.visit("/tasks/waits"), "Answer in its conversation")
+	s.host.EndApproval(asked.ID, pluginsdk.ApprovalExpired)
+	s.lacks("the task afterwards", b.visit("/tasks/runs"), "Answer in its conversation")
+	s.host.Fail("Approvals.List", pluginsdk.Errorf(pluginsdk.CodeDenied, "lacks approvals.read"))
+	s.expect("the board of who may not read what is asked", b.visit("/tasks"), 200, "Write the tests")
 }

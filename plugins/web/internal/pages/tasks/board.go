@@ -40,6 +40,10 @@ func (p pages) index(r *http.Request) (site.View, error) {
 		{name: "At work", icon: "bot", filter: "work", nothing: "No agent is at work on a task."},
 		{name: "Ended", icon: "archive", filter: "ended", nothing: "No task has ended yet."},
 	}
+	open, err := p.asks(r.Context(), "")
+	if err != nil {
+		return site.View{}, err
+	}
 	some := false
 	for n := range columns {
 		c, most := &columns[n], mostOpen
@@ -52,7 +56,15 @@ func (p pages) index(r *http.Request) (site.View, error) {
 		}
 		c.full, some = len(c.tasks) == most, some || len(c.tasks) > 0
 	}
-	view := site.View{Title: "Tasks", At: at, Body: board(columns, known, may(r, pluginsdk.ScopeChat))}
+	// A task whose agent asks people goes on once they have answered.
+	isAsked := func(task pluginsdk.Task) bool { return open[task.ThreadID] != "" }
+	for _, task := range slices.Backward(columns[1].tasks) {
+		if isAsked(task) {
+			columns[0].tasks = slices.Insert(columns[0].tasks, 0, task)
+		}
+	}
+	columns[1].tasks = slices.DeleteFunc(columns[1].tasks, isAsked)
+	view := site.View{Title: "Tasks", At: at, Body: board(columns, known, open, may(r, pluginsdk.ScopeChat))}
 	if !some {
 		makes, err := p.makes(r.Context())
 		if err != nil {

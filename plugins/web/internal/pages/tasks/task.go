@@ -31,7 +31,8 @@ type whole struct {
 	key    string // of what is said or made from this page: sent twice, it is done once
 	rounds []round
 	patch  patch
-	round  int // whose evidence is shown
+	round  int    // whose evidence is shown
+	asked  string // what its agent asks people just now; empty: nothing
 
 	// of some views only
 	parent   *pluginsdk.Task
@@ -62,6 +63,13 @@ func (p pages) look(r *http.Request, said words) (site.View, error) {
 		w.tab, w.self = asked, w.self+"?tab="+asked
 	}
 	var err error
+	if !w.Task.Status.Final() {
+		open, err := p.asks(ctx, w.Task.ThreadID)
+		if err != nil {
+			return site.View{}, err
+		}
+		w.asked = open[w.Task.ThreadID]
+	}
 	switch w.tab {
 	case overview:
 		err = p.around(ctx, &w)
@@ -127,7 +135,7 @@ func standing(task pluginsdk.Task) string {
 	case pluginsdk.TaskEvaluating:
 		return "What its agent has done is looked at."
 	case pluginsdk.TaskWaiting:
-		if asks(task) {
+		if needsWords(task) {
 			return "Its worker waits for a person's word."
 		}
 		return "Its work is there, and waits for a person's word."
@@ -142,9 +150,9 @@ func standing(task pluginsdk.Task) string {
 	return ""
 }
 
-// asks reports whether a task waits for words to its worker, and not for what is said of its work:
+// needsWords reports whether a task waits for words to its worker, and not for what is said of its work:
 // the worker has said that it can do no more, or somebody has stopped it.
-func asks(task pluginsdk.Task) bool {
+func needsWords(task pluginsdk.Task) bool {
 	return task.Result == "" || slices.Contains(task.Marks, "blocked") || slices.Contains(task.Marks, "stopped")
 }
 

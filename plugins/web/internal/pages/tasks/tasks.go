@@ -24,7 +24,7 @@ import (
 const at = "/tasks"
 
 // live are the events after which a page of tasks is another.
-const live = "task:"
+const live = "task: approval:"
 
 // maker is the plugin that makes tasks for people.
 const maker = "delegation"
@@ -74,6 +74,28 @@ func (p pages) makes(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	return plugin.Enabled, err
+}
+
+// asks are what agents ask people just now, each by the thread that it is asked in.
+type asks map[string]string
+
+// asks reads them: those of one thread, or of all. Where the plugin may not read them there are none.
+func (p pages) asks(ctx context.Context, thread string) (asks, error) {
+	query := url.Values{"state": {string(pluginsdk.ApprovalOpen)}}
+	if thread != "" {
+		query.Set("thread", thread)
+	}
+	var found struct {
+		Approvals []pluginsdk.Approval `json:"approvals"`
+	}
+	if err := p.Get(ctx, "/api/approvals", query, &found); err != nil && site.Status(err) != http.StatusForbidden {
+		return nil, err
+	}
+	open := make(asks)
+	for _, approval := range found.Approvals {
+		open[approval.ThreadID] = cmp.Or(approval.Title, approval.Tool)
+	}
+	return open, nil
 }
 
 // threads are those that a person may know by their name, the latest activity first.
