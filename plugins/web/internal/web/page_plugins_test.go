@@ -91,7 +91,7 @@ func TestWhoMayOnlyReadIsOfferedNothingElse(t *testing.T) {
 			t.Errorf("%s offers what is refused", path)
 		}
 	}
-	for _, path := range []string{"/plugins/slack/enabled", "/plugins/slack/settings", "/plugins/order", "/plugins/slack/remove", "/plugins/install"} {
+	for _, path := range []string{"/plugins/slack/enabled", "/plugins/slack?tab=settings", "/plugins/order", "/plugins/slack/remove", "/plugins/install"} {
 		s.expect(path, ben.post(path), 403)
 	}
 	s.expect("install", ben.visit("/plugins/install"), 403)
@@ -120,27 +120,28 @@ func TestPluginsAreDecidedAboutWithoutScript(t *testing.T) {
 		t.Errorf("granted: %v", granted)
 	}
 	ann.leads("revoke", ann.post("/plugins/slack/grants", "do", "revoke", "capability", "threads.read"), "/plugins/slack?tab=grants")
-	ann.leads("limits", ann.post("/plugins/slack/limits", "memoryBytes", "256", "openFiles", "none"), "/plugins/slack?tab=limits")
+	ann.leads("limits", ann.post("/plugins/slack?tab=limits", "memoryBytes", "256", "openFiles", "none"), "/plugins/slack?tab=limits")
 	if limits := row("slack").Limits; limits.MemoryBytes != 256<<20 || limits.OpenFiles != -1 || limits.Processes != 0 {
 		t.Errorf("limits: %+v", limits)
 	}
-	s.expect("no number", ann.post("/plugins/slack/limits", "memoryBytes", "much"), 422, `value="much"`, "This is no number above 0")
+	s.expect("no number", ann.post("/plugins/slack?tab=limits", "memoryBytes", "much"), 422, `value="much"`, "This is no number above 0")
 	ann.leads("order", ann.post("/plugins/order", "name", "slack", "after", "mill"), "/")
 	if order := regexp.MustCompile(`id="plugin-([a-z]+)"`).FindAllStringSubmatch(ann.visit("/plugins").body, -1); len(order) != 3 || order[2][1] != "slack" {
 		t.Errorf("order: %v", order)
 	}
 
-	ann.leads("settings", ann.post("/plugins/slack/settings", "was/tries", "3", "set/tries", "5", "was/url", "u", "set/url", "u", "set/token", "hunter2"), "/plugins/slack?tab=settings&follow=1")
+	ann.leads("settings", ann.post("/plugins/slack?tab=settings", "was/tries", "3", "set/tries", "5", "was/url", "u", "set/url", "u", "set/token", "hunter2"), "/plugins/slack?tab=settings&follow=1")
 	if page := ann.visit("/plugins/slack?tab=settings").body; !strings.Contains(page, `value="5"`) || !strings.Contains(page, "old.example.org") {
 		t.Errorf("settings: %s", page)
 	}
 	s.host.Fail("Plugins.ChangeSettings", pluginsdk.Errorf(pluginsdk.CodeInvalid, "tries: 0 is not accepted"))
-	wrong := s.expect("settings that are refused", ann.post("/plugins/slack/settings", "was/tries", "5", "set/tries", "0", "set/token", "hunter3"), 422,
+	wrong := s.expect("settings that are refused", ann.post("/plugins/slack?tab=settings", "was/tries", "5", "set/tries", "0", "set/token", "hunter3"), 422,
 		`value="0"`, `id="w-set/tries">0 is not accepted`)
 	if strings.Contains(wrong.body, "hunter") {
 		t.Error("a secret is shown")
 	}
 
+	s.expect("no version before", ann.visit("/plugins/slack/rollback"), 404, "there is no earlier version", "See what would change")
 	page := s.expect("the plan to remove it", ann.visit("/plugins/slack/remove"), 200, "Remove slack?", "Nothing is done yet").body
 	s.expect("another plan", ann.post("/plugins/slack/remove", "digest", strings.Repeat("0", 64)), 422, "Meanwhile something has changed")
 	s.expect("no plan", ann.post("/plugins/slack/remove"), 422)

@@ -214,13 +214,23 @@ func remove(r *http.Request) *decision {
 	}
 }
 
+// planned shows the plan of a decision, or, where there can be none, why not.
 func (p pages) planned(of func(*http.Request) *decision) func(*http.Request) (site.View, error) {
 	return func(r *http.Request) (site.View, error) {
 		d := of(r)
-		if err := d.make(r.Context(), p.Site); err != nil {
-			return site.View{}, err
+		wrong := d.make(r.Context(), p.Site)
+		if wrong == nil {
+			return d.view(), nil
 		}
-		return d.view(), nil
+		page, err := p.read(r)
+		if err != nil || site.Status(wrong) == 0 {
+			return site.View{}, wrong
+		}
+		page.tab, page.wrong = "versions", wrong.Error()
+		page.body = versionsTab(page)
+		view := page.view()
+		view.Status = site.Status(wrong)
+		return view, nil
 	}
 }
 

@@ -80,6 +80,18 @@ func (p pages) one(r *http.Request) (site.View, error) {
 	return page.view(), nil
 }
 
+// change takes the form of a tab, which is sent to the address of its page: that is where it is
+// shown again when something is wrong with it.
+func (p pages) change(r *http.Request) (site.Done, error) {
+	switch r.URL.Query().Get("tab") {
+	case "settings":
+		return p.set(r)
+	case "limits":
+		return p.limits(r)
+	}
+	return site.Done{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "this tab has no form: the settings and the limits have one")
+}
+
 // read is the page of the plugin that a request is about, without its tab's content.
 func (p pages) read(r *http.Request) (page onePage, err error) {
 	page.admin = site.May(r, pluginsdk.ScopeAdmin)

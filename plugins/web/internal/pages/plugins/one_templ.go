@@ -706,7 +706,7 @@ func overview(plugin api.Plugin) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if plugin.Problem != "" || plugin.Quarantine != "" || plugin.LastError != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"section\" aria-labelledby=\"wrong\"><h2 id=\"wrong\">What went wrong</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"section went-wrong\" aria-labelledby=\"wrong\"><h2 id=\"wrong\">What went wrong</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1389,7 +1389,7 @@ func rightsTable(page onePage, rights []right) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "<div class=\"table-scroll card-table\" tabindex=\"0\" role=\"region\" aria-label=\"What it may ask of Harness\"><table><thead><tr><th scope=\"col\">What</th><th scope=\"col\">Why, as it says</th><th scope=\"col\">Granted</th>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 92, "<div class=\"table-scroll card-table\" tabindex=\"0\" role=\"region\" aria-label=\"What it may ask of Harness\"><table class=\"rights\"><thead><tr><th scope=\"col\">What</th><th scope=\"col\">Why, as it says</th><th scope=\"col\">Granted</th>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1638,7 +1638,7 @@ func environmentTable(page onePage, asked []pluginsdk.EnvironmentRequest) templ.
 			templ_7745c5c3_Var77 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "<h2>Variables of the daemon's environment</h2><div class=\"table-scroll card-table\" tabindex=\"0\" role=\"region\" aria-label=\"Variables of the daemon's environment\"><table><thead><tr><th scope=\"col\">Variable</th><th scope=\"col\">Why, as it says</th><th scope=\"col\">Granted</th>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 111, "<h2>Variables of the daemon's environment</h2><div class=\"table-scroll card-table\" tabindex=\"0\" role=\"region\" aria-label=\"Variables of the daemon's environment\"><table class=\"rights\"><thead><tr><th scope=\"col\">Variable</th><th scope=\"col\">Why, as it says</th><th scope=\"col\">Granted</th>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -1799,9 +1799,9 @@ func limitsTab(page onePage, fields []ui.Input) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var83 templ.SafeURL
-			templ_7745c5c3_Var83, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(path(page.plugin.Name, "limits")))
+			templ_7745c5c3_Var83, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(tab(page.plugin.Name, "limits")))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/plugins/one.templ`, Line: 395, Col: 78}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/plugins/one.templ`, Line: 395, Col: 77}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var83))
 			if templ_7745c5c3_Err != nil {
