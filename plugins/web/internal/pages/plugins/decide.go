@@ -326,21 +326,29 @@ type change struct {
 	words string
 }
 
-// changes are what differs between the versions, in what a plugin does and asks for.
+// changes are what differs between the versions, in what a plugin does and asks for. What it
+// asks for besides is to be looked at.
 func changes(plan pluginsdk.PluginPlan) (all []change) {
 	was, next := named(plan.Was.Manifest), named(plan.Next.Manifest)
 	for _, name := range next {
 		if !slices.Contains(was, name) {
-			all = append(all, change{ui.Good, "new: " + name})
+			tone := ui.Plain
+			if strings.HasPrefix(name, asksFor) {
+				tone = ui.Wait
+			}
+			all = append(all, change{tone, "new: " + name})
 		}
 	}
 	for _, name := range was {
 		if !slices.Contains(next, name) {
-			all = append(all, change{ui.Bad, "gone: " + name})
+			all = append(all, change{ui.Plain, "gone: " + name})
 		}
 	}
 	return all
 }
+
+// asksFor is how a wish begins among what is named.
+const asksFor = "asks for "
 
 // named is what a manifest has in it, each with what it is.
 func named(of pluginsdk.Manifest) (names []string) {
@@ -357,10 +365,10 @@ func named(of pluginsdk.Manifest) (names []string) {
 		names = append(names, "speaks for "+source)
 	}
 	for _, request := range of.Capabilities {
-		names = append(names, "asks for "+string(request.Capability))
+		names = append(names, asksFor+string(request.Capability))
 	}
 	for _, request := range of.Environment {
-		names = append(names, "asks for the variable "+request.Name)
+		names = append(names, asksFor+"the variable "+request.Name)
 	}
 	return names
 }

@@ -112,9 +112,12 @@ type need struct {
 	to, do string
 }
 
-// settingsRefused is how the last error of a plugin begins that goes on with the settings it
-// had.
-const settingsRefused = "it refused its new settings"
+// What the last error of a plugin says that goes on with what it had: with its settings, with
+// which it begins, or in its version.
+const (
+	settingsRefused = "it refused its new settings"
+	versionKept     = "goes on, the one that was to replace it failed"
+)
 
 // needs are what a plugin wants of a person, the worst first.
 func needs(of api.Plugin) (found []need) {
@@ -129,6 +132,8 @@ func needs(of api.Plugin) (found []need) {
 		add(ui.Bad, "does not serve: "+ui.Cut(or(of.LastError, "nobody knows why"), 300), tab(of.Name, "log"), "See its log")
 	case of.Enabled && strings.HasPrefix(of.LastError, settingsRefused):
 		add(ui.Wait, "goes on with the settings that it had: "+ui.Cut(of.LastError, 300), tab(of.Name, "settings"), "Change its settings")
+	case of.Enabled && strings.Contains(of.LastError, versionKept):
+		add(ui.Bad, "could not be replaced: "+ui.Cut(of.LastError, 300), tab(of.Name, "versions"), "Go back, or replace it again")
 	}
 	if of.Problem != "" {
 		add(ui.Bad, "has something wrong: "+ui.Cut(of.Problem, 300), tab(of.Name, "overview"), "See it")
