@@ -45,7 +45,7 @@ func pluginPages(t *testing.T) *instance {
 		Name: "slack", Version: "1.2", Enabled: true, State: pluginsdk.PluginServing, Origin: pluginsdk.OriginStore,
 		LastError: "it refused its new settings: " + hostile,
 		Manifest: pluginsdk.Manifest{Name: "slack", Version: "1.2", Description: hostile, Hooks: []pluginsdk.Hook{pluginsdk.HookDeliver},
-			Capabilities: []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapThreadsRead, Reason: hostile}, {Capability: pluginsdk.CapPluginsAdmin, Reason: "to rule"}}},
+			Capabilities: []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapThreadsRead, Reason: hostile}, {Capability: pluginsdk.CapPluginsAdmin, Reason: "to rule"}, {Capability: pluginsdk.CapState, Reason: "to remember"}}},
 		Checks: []pluginsdk.Check{{Name: "connection", State: pluginsdk.CheckFailing, Detail: "no route to the moon", Remedy: "Build a rocket."}},
 	})
 	s.host.AddPlugin(pluginsdk.PluginInfo{Name: "mill", Version: "1", Enabled: true, State: pluginsdk.PluginQuarantined, Quarantine: "it ended five times"})
@@ -65,7 +65,7 @@ func TestThePagesOfPluginsShowWhatNeedsSomebody(t *testing.T) {
 	for tab, words := range map[string][]string{
 		"overview": {"Build a rocket.", "Deliver", "99 % within"},
 		"settings": {`value="https://old.example.org"`, "Where it is", "at least 1", "by default 3", `type="password"`, "Replace it"},
-		"grants":   {"threads.read", "not granted", "harness plugin grant slack plugins.admin"},
+		"grants":   {"threads.read", "not granted", "harness plugin grant slack plugins.admin", "harness plugin grant slack state", `title="Grant threads.read"`},
 		"limits":   {"Memory, in MiB"},
 		"log":      {"it serves", `hx-trigger="every 2s"`},
 		"versions": {"See what it asks for", "See what would change"},

@@ -51,6 +51,7 @@ func TestThePagesOfTheSystemShowWhatThereIs(t *testing.T) {
 			t.Errorf("%s: a stranger's words are the page's", path)
 		}
 	}
+	s.expect("tomorrow", ann.visit("/system/audit?since="+time.Now().AddDate(0, 0, 2).Format(time.DateOnly)), 200, "Nothing is like that")
 	if ben := ann.visit("/system/audit?who=ben").body; strings.Contains(ben, "plugin.enable</code>") {
 		t.Error("the filter is not held")
 	}
