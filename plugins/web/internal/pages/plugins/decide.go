@@ -19,11 +19,11 @@ import (
 
 func (p pages) registerDecisions() {
 	patient := p.Within(decidePatience)
-	p.Page("GET /plugins/install", pluginsdk.ScopeAdmin, p.install)
+	patient.Page("GET /plugins/install", pluginsdk.ScopeAdmin, p.install)
 	patient.Form("POST /plugins/install", pluginsdk.ScopeAdmin, p.takeIn)
 	p.Form("POST /plugins/install/drop", pluginsdk.ScopeAdmin, p.drop)
 	patient.Form("POST /plugins/install/agree", pluginsdk.ScopeAdmin, p.agreeInstall)
-	p.Page("GET /plugins/{name}/rollback", pluginsdk.ScopeAdmin, p.planned(rollback))
+	patient.Page("GET /plugins/{name}/rollback", pluginsdk.ScopeAdmin, p.planned(rollback))
 	patient.Form("POST /plugins/{name}/rollback", pluginsdk.ScopeAdmin, p.agree(rollback))
 	p.Page("GET /plugins/{name}/remove", pluginsdk.ScopeAdmin, p.planned(remove))
 	patient.Form("POST /plugins/{name}/remove", pluginsdk.ScopeAdmin, p.agree(remove))

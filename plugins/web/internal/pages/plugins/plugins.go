@@ -26,7 +26,7 @@ const itself = "web"
 // to be read and added.
 const (
 	followPatience = time.Minute
-	decidePatience = 3 * time.Minute
+	decidePatience = 2 * time.Minute
 )
 
 type pages struct{ *site.Site }
