@@ -43,7 +43,7 @@ var settingsOf = []setting{
 		set:   func(c *api.ThreadChange, value string) { c.Effort = &value },
 	},
 	{
-		Input: ui.Input{Name: "busyMode", Label: "What you say while the agent works", Options: busyOptions()},
+		Input: ui.Input{Name: "busyMode", Label: "What you say while the agent works", Options: busyOptions(), Hint: "Where messages go that come before the agent is done."},
 		now:   func(t pluginsdk.Thread) string { return string(t.BusyMode) },
 		set: func(c *api.ThreadChange, value string) {
 			mode := pluginsdk.BusyMode(value)
@@ -81,7 +81,7 @@ var settingsOf = []setting{
 
 func busyOptions() (options []ui.Option) {
 	for _, mode := range busyModes {
-		options = append(options, ui.Option{Value: string(mode.Mode), Label: mode.Name + ": " + mode.Does})
+		options = append(options, ui.Option{Value: string(mode.Mode), Label: mode.Name})
 	}
 	return options
 }

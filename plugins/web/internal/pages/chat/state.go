@@ -161,10 +161,10 @@ var busyModes = []struct {
 	Name, Short string
 	Does        string
 }{
-	{pluginsdk.BusyQueue, "Answer it next", "answered next", "The agent finishes what it does, then answers each message in turn."},
+	{pluginsdk.BusyQueue, "Answer next", "answered next", "The agent finishes what it does, then answers each message in turn."},
 	{pluginsdk.BusySteer, "Tell the agent at once", "told to the agent at once", "The message goes into the work under way, so that the agent can change course."},
-	{pluginsdk.BusyCollect, "Collect", "collected", "All that you say while the agent works is answered together, once it is done."},
-	{pluginsdk.BusyInterrupt, "Interrupt", "interrupting", "The agent stops what it does and answers the new message."},
+	{pluginsdk.BusyCollect, "Collect, and answer together", "collected", "All that you say while the agent works is answered together, once it is done."},
+	{pluginsdk.BusyInterrupt, "Interrupt the agent", "interrupting", "The agent stops what it does and answers the new message."},
 }
 
 // busyName says in short what becomes of a message in a busy mode.

@@ -275,7 +275,7 @@ func listPart(l list) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "\" hx-target=\"closest nav\" hx-select=\"#thread-list > *\" hx-swap=\"beforeend\">More</a> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, "\" hx-target=\"closest .threads-foot\" hx-select=\"#thread-list > *\" hx-swap=\"outerHTML\">More</a> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -71,7 +71,8 @@
   }
   button.addEventListener("click", () => {
     sticking = true;
-    scroll.scrollTo({ top: scroll.scrollHeight, behavior: still.matches ? "auto" : "smooth" });
+    const far = scroll.scrollHeight - scroll.scrollTop > 3 * scroll.clientHeight;
+    scroll.scrollTo({ top: scroll.scrollHeight, behavior: far || still.matches ? "auto" : "smooth" });
     seenAll();
   });
 
@@ -481,12 +482,13 @@
         const fresh = parse(await answer.text()).getElementById("thread-list");
         if (!fresh || fresh.dataset.list !== old.dataset.list) return;
         if (pages) {
-          for (const row of fresh.querySelectorAll("li")) {
+          const rows = [...fresh.querySelectorAll("ul:last-of-type > li")];
+          for (const row of rows.reverse()) {
             const there = document.getElementById(row.id);
             if (there) morph(there, row);
+            else old.querySelector("ul:last-of-type")?.prepend(row);
           }
-        } else if (!old.contains(document.activeElement) || old.querySelector("a[aria-current]") !== document.activeElement) morph(old, fresh);
-        else morph(old, fresh);
+        } else morph(old, fresh);
       } catch {
         // it is asked again with the next event
       }
