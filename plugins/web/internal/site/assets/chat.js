@@ -15,6 +15,7 @@
   const mayChat = chat.dataset.mayChat === "true";
   const atTail = chat.dataset.tail === "true";
   const scroll = document.getElementById("scroll");
+  const log = document.getElementById("log");
   const list = document.getElementById("said-list");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let last = Number(list.dataset.last);
@@ -362,7 +363,7 @@
       const fresh = parse(await answer.text());
       changing(() => {
         const messages = [...fresh.getElementById("said-list").children].filter((one) => !document.getElementById(one.id));
-        list.setAttribute("aria-live", "off");
+        log.setAttribute("aria-live", "off"); // it is old
         list.prepend(...messages);
         messages.forEach(prepare);
         const next = fresh.getElementById("older");
@@ -373,7 +374,7 @@
           watch.unobserve(link);
           watch.observe(link);
         } else link.parentElement.remove();
-        setTimeout(() => list.setAttribute("aria-live", "polite"), 100);
+        setTimeout(() => log.setAttribute("aria-live", "polite"), 100);
       });
     } catch (error) {
       toast(error.message, { bad: true });

@@ -31,14 +31,6 @@
       // there is no room: it lives as long as the page
     }
   };
-  if (wrong.textContent || field.value) draft.text = field.value;
-  else {
-    const old = read(kept);
-    if (typeof old?.text === "string" && Array.isArray(old.files)) draft = { text: old.text, files: old.files };
-  }
-  field.value = draft.text;
-  for (const file of draft.files) showFile(file);
-
   let saving = 0;
   function save() {
     clearTimeout(saving);
@@ -66,7 +58,6 @@
     grow();
     complete();
   });
-  grow();
   const say = (words) => {
     if (wrong.textContent !== words) wrong.textContent = words;
     if (words) field.setAttribute("aria-invalid", "true");
@@ -177,16 +168,20 @@
     }
   });
   document.addEventListener("harness:hello", pump);
-  Object.keys(localStorage).filter((key) => key.startsWith(outKey)).map(read).filter((entry) => entry && typeof entry.text === "string" && Array.isArray(entry.files))
-    .sort((a, b) => a.at - b.at).forEach(begin);
+
   const touch = matchMedia("(hover: none) and (pointer: coarse)");
+  let held = false; // a key that asks for a new line
   field.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
-    if (commandKey(event)) {
-      event.preventDefault();
-      return;
-    }
-    if (event.key === "Enter" && !event.shiftKey && !event.altKey && (!touch.matches || event.ctrlKey || event.metaKey)) {
+    held = event.shiftKey || event.altKey;
+    if (commandKey(event)) event.preventDefault();
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  // Enter sends, where there is another key for a new line.
+  field.addEventListener("beforeinput", (event) => {
+    if (event.inputType !== "insertLineBreak" || held || event.isComposing) return;
+    if (takeChosen()) event.preventDefault();
+    else if (!touch.matches) {
       event.preventDefault();
       form.requestSubmit();
     }
@@ -411,18 +406,34 @@
         if (event.shiftKey || !offer.text) return false;
         take(offer);
         return true;
-      case "Enter":
-        // A command that stands there whole is sent.
-        if (event.shiftKey || !offer.text || field.value.trim() === offer.label || field.value.endsWith(" ")) return false;
-        take(offer);
-        return true;
       case "Escape":
         closeCommands();
         return true;
     }
     return false;
   }
+  // takeChosen takes the offer that is chosen, unless the command stands there whole: that is
+  // sent.
+  function takeChosen() {
+    if (!box || box.hidden) return false;
+    const offer = box.offered[[...box.children].findIndex((option) => option.getAttribute("aria-selected") === "true")];
+    if (!offer?.text || field.value.trim() === offer.label || field.value.endsWith(" ")) return false;
+    take(offer);
+    return true;
+  }
   field.addEventListener("blur", closeCommands);
 
+  // --- begin: with what was there when the page was left ---
+
+  if (wrong.textContent || field.value) draft.text = field.value;
+  else {
+    const old = read(kept);
+    if (typeof old?.text === "string" && Array.isArray(old.files)) draft = { text: old.text, files: old.files };
+  }
+  field.value = draft.text;
+  draft.files.forEach(showFile);
+  grow();
+  Object.keys(localStorage).filter((key) => key.startsWith(outKey)).map(read).filter((entry) => entry && typeof entry.text === "string" && Array.isArray(entry.files))
+    .sort((a, b) => a.at - b.at).forEach(begin);
   if (!touch.matches && document.activeElement === document.body) field.focus({ preventScroll: true });
 })();
