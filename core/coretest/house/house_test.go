@@ -31,7 +31,7 @@ var additions = []addition{
 	{
 		what: "a field", most: 8,
 		example: regexp.MustCompile(`\.(Set|Get)?Instructions\b|\bInstructions:|\bInstructions +\*?string|"instructions"|\binstructions = `),
-		other: []string{"core/toolserver/session.go"},
+		other:   []string{"core/toolserver/session.go"},
 		users: []string{
 			"core/pipeline/prepare.go", "core/threads/command.go",
 			"plugins/web/internal/pages/chat/say.go", "plugins/web/internal/pages/chat/settings.go", "plugins/web/internal/pages/chat/threads.go",

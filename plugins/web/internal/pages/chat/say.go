@@ -101,7 +101,7 @@ func (c *chat) takeIn(r *http.Request, thread string, header *multipart.FileHead
 	if err != nil {
 		return kept, err
 	}
-	defer file.Close() //nolint:errcheck // it was read
+	defer file.Close()
 	return c.Upload(r.Context(), url.Values{"name": {header.Filename}, "threadId": {thread}}, file, header.Size)
 }
 

@@ -37,6 +37,14 @@ func (s state) shown(asked int) phase {
 	return s.Phase
 }
 
+// stops is what the button that stops does with what waits: what is not begun waits itself.
+func (s state) stops() pluginsdk.Queue {
+	if s.Phase == placing {
+		return pluginsdk.DropQueue
+	}
+	return pluginsdk.KeepQueue
+}
+
 // since is when the run in front has begun.
 func (s state) since() time.Time {
 	if s.Phase == resting {
@@ -112,7 +120,6 @@ func phaseOf(run api.Run) phase {
 // mark says at messages that have no answer what becomes of them, as the runs at work and
 // those that are over tell.
 func (c *chat) mark(ctx context.Context, shown *conversation) error {
-	shown.Turn.Since = shown.State.since()
 	answered := make(map[string]bool)
 	for _, one := range shown.Said.Items {
 		answered[one.Message.RunID] = answered[one.Message.RunID] || one.Form != ofPerson

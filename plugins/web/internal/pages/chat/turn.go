@@ -2,7 +2,6 @@ package chat
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/a-h/templ"
 
@@ -16,7 +15,6 @@ type turn struct {
 	Steps           []step
 	Missing         bool // the first steps are not known any more
 	At              pluginsdk.Position
-	Since           time.Time // when its run began; zero: that is not known
 }
 
 // turnOf is what the agent of a thread does at this moment; it has no RunID when it does

@@ -14,10 +14,17 @@ import (
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
 // passed is how long something takes so far.
-func passed(since time.Time) string { return ui.Long(max(0, time.Since(since)).Truncate(time.Second)) }
+func passed(since time.Time) string { return seconds(time.Since(since)) }
 
 // left is how long it is until something.
-func left(until time.Time) string { return ui.Long(max(0, time.Until(until)).Truncate(time.Second)) }
+func left(until time.Time) string { return seconds(time.Until(until)) }
+
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return "0 s"
+	}
+	return ui.Long(d.Truncate(time.Second))
+}
 
 func waiting(n int) string {
 	if n == 1 {

@@ -77,7 +77,7 @@
     seenAll();
   });
 
-  let told = 0;
+  let told = Number(chat.dataset.read);
   let telling = 0;
   // read tells the server how far a person has read: to the end, when that is in sight.
   function read() {
@@ -216,6 +216,7 @@
   // setTurn shows the turn as the server has it, and behind it what came meanwhile.
   function setTurn(fresh) {
     const at = { boot: fresh.dataset.boot, seq: Number(fresh.dataset.seq), run: fresh.dataset.run };
+    if (at.boot === known().boot && at.seq < known().seq) return; // a newer answer has overtaken it
     heard = heard.filter((piece) => piece.boot === at.boot && piece.seq > at.seq);
     const old = document.getElementById("turn");
     if (!at.run && !heard.length && !old.firstElementChild) {
@@ -234,6 +235,7 @@
   let fetching = false;
   let wanted = false;
   let newsAt = 0;
+  let failed = 0; // how often it did, one after the other
   function news() {
     wanted = true;
     if (fetching || newsAt || !atTail) return;
@@ -252,12 +254,12 @@
         return;
       }
       changing(() => take(fresh));
-    } catch (error) {
-      if (!document.getElementById("connection").hidden) wanted = true;
-      else setTimeout(news, 2000);
+      failed = 0;
+    } catch {
+      setTimeout(news, Math.min(1000 * 2 ** failed++, 30000));
     } finally {
       fetching = false;
-      if (wanted) news();
+      if (wanted && !failed) news();
     }
   }
   function take(fresh) {
@@ -326,6 +328,11 @@
     }
     if (frame.event === "pipeline:waiting") {
       waitFor("Waiting for the plugin " + frame.data.plugin);
+      return;
+    }
+    if (frame.event === "thread:updated" && frame.data.name) {
+      document.getElementById("talk-name").textContent = frame.data.name;
+      document.title = frame.data.name + " · Harness";
       return;
     }
     if (frame.event === "thread:deleted" && frame.data.threadId === thread) {

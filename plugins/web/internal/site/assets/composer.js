@@ -431,6 +431,11 @@
     if (typeof old?.text === "string" && Array.isArray(old.files)) draft = { text: old.text, files: old.files };
   }
   field.value = draft.text;
+  for (const box of chips.querySelectorAll("input[name=file]")) {
+    const [name, bytes] = [box.nextElementSibling.textContent, Number(box.dataset.size)];
+    draft.files.push({ id: box.value, name, size: bytes }); // it came back with what was refused
+  }
+  chips.replaceChildren();
   draft.files.forEach(showFile);
   grow();
   Object.keys(localStorage).filter((key) => key.startsWith(outKey)).map(read).filter((entry) => entry && typeof entry.text === "string" && Array.isArray(entry.files))
