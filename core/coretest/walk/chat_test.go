@@ -158,6 +158,33 @@ func TestWhatTheAgentAsksIsAnsweredOnce(t *testing.T) {
 	bob.WaitGone(".ask")
 }
 
+// Who is about to answer is not disturbed by what else happens: an answer to another question,
+// somebody's words.
+func TestAnAnswerIsNotDisturbed(t *testing.T) {
+	b := browser.Start(t)
+	d := talking(t, `[{"match": "may you", "ask": true, "toolName": "AskUserQuestion", "toolInput": {"questions": [{"question": "Which?", "header": "Q", "multiSelect": false,
+		"options": [{"label": "Red", "description": ""}, {"label": "Blue", "description": ""}]}]}, "text": "Thanks."}]`)
+	id := thread(t, d, "Ask")
+	p := b.Page(t, browser.Options{})
+	p.Open(d.URL + "/chat/" + id)
+	p.Type("#say", "may you?")
+	p.Press("Enter")
+	p.WaitText(".ask", "Which?")
+	p.Click(`.ask input[value="Blue"]`)
+	p.Type(`.ask input[name="t0"]`, "like the sea")
+	p.Type("#say", "half a thought")
+	post(t, d, "/api/chat", fmt.Sprintf(`{"threadId": %q, "content": "I am here too", "author": "Bob"}`, id), nil)
+	p.WaitText("#said-list", "I am here too")
+	var chosen string
+	p.Eval(`document.querySelector(".ask input:checked")?.value + ", " + document.querySelector('.ask input[name="t0"]').value + ", " + document.getElementById("say").value + ", " + document.activeElement.id`, &chosen)
+	if chosen != "Blue, like the sea, half a thought, say" {
+		t.Errorf("what was chosen and typed is %q", chosen)
+	}
+	p.Click(".ask .button.primary")
+	p.WaitGone(".ask")
+	p.WaitText("#said-list .of-agent", "Thanks.")
+}
+
 // What is typed is kept, commands are completed, files go along, and what waits can be stopped.
 func TestWritingAMessage(t *testing.T) {
 	b := browser.Start(t)

@@ -186,6 +186,12 @@ func (s step) title() string {
 
 // toolName is what a tool is called for people.
 func toolName(name string) string {
+	switch name {
+	case "AskUserQuestion":
+		return "Asks people"
+	case "ExitPlanMode":
+		return "Has a plan"
+	}
 	if local, ours := strings.CutPrefix(name, "mcp__harness__"); ours {
 		name = local
 	} else if local, ours := strings.CutPrefix(name, "mcp__"); ours {
