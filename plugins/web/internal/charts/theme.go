@@ -18,21 +18,22 @@ type Theme struct {
 	Series []string // in order
 }
 
-// Light is for pages with a white background, and Dark for those with #14171b. Text has a
-// contrast of at least 4.5:1 against it, and series one of at least 3:1; all series can be
-// told apart with each of the three kinds of colour blindness.
+// Light is for pages in the light theme; its colours are the stylesheet's tokens quiet, edge,
+// line and series-1 and on. Text has a contrast of at least 4.5:1 against the grounds of the
+// theme, and series one of at least 3:1; all series can be told apart with each of the three
+// kinds of colour blindness.
 func Light() Theme {
 	return Theme{
-		Text: "#59636e", Axis: "#9aa5b1", Grid: "#d1d9e0",
+		Text: "#535d5a", Axis: "#858c87", Grid: "#e0e2dd",
 		Series: []string{"#297288", "#af8926", "#3f3887", "#9a5224", "#7e88db", "#73213c"},
 	}
 }
 
-// Dark is for pages with a dark background: see Light.
+// Dark is for pages in the dark theme: see Light.
 func Dark() Theme {
 	return Theme{
-		Text: "#9aa5b1", Axis: "#59636e", Grid: "#333b44",
-		Series: []string{"#519bcd", "#cab586", "#5069a3", "#b5862f", "#63cbea", "#9b523c"},
+		Text: "#a3ada9", Axis: "#76807c", Grid: "#2d3331",
+		Series: []string{"#519bcd", "#cab586", "#5069a3", "#b5862f", "#63cbea", "#a1563d"},
 	}
 }
 

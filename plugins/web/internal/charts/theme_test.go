@@ -11,7 +11,7 @@ func TestThemesCanBeSeen(t *testing.T) {
 	for name, test := range map[string]struct {
 		theme      Theme
 		background string
-	}{"light": {Light(), "#ffffff"}, "dark": {Dark(), "#14171b"}} {
+	}{"light": {Light(), "#ffffff"}, "dark": {Dark(), "#1b1f1e"}} {
 		t.Run(name, func(t *testing.T) {
 			background := linear(t, test.background)
 			if got := contrast(linear(t, test.theme.Text), background); got < 4.5 {

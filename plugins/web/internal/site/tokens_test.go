@@ -1,0 +1,111 @@
+package site
+
+import (
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/charts"
+)
+
+// byTheme are the colours of both themes, by their names.
+func byTheme() map[string]map[string]string {
+	light, dark := make(map[string]string), make(map[string]string)
+	for _, token := range Tokens() {
+		if token.Colour() {
+			light[token.Name], dark[token.Name] = token.Light, token.Dark
+		}
+	}
+	return map[string]map[string]string{"light": light, "dark": dark}
+}
+
+// Who sees badly reads the words, finds the fields and sees where the focus is, in both
+// themes.
+func TestColoursCanBeSeen(t *testing.T) {
+	grounds := []string{"ground", "surface", "sunken"}
+	tones := []string{"accent", "good", "busy", "wait", "bad"}
+	type pair struct {
+		front, back string
+		least       float64
+	}
+	var pairs []pair
+	add := func(least float64, fronts []string, backs ...string) {
+		for _, front := range fronts {
+			for _, back := range backs {
+				pairs = append(pairs, pair{front, back, least})
+			}
+		}
+	}
+	add(4.5, append([]string{"ink", "quiet"}, tones...), grounds...)
+	for _, tone := range tones {
+		add(4.5, []string{tone, "ink", "quiet"}, tone+"-soft")
+	}
+	add(4.5, []string{"accent"}, "good-soft", "busy-soft", "wait-soft", "bad-soft", "line") // links in an alert
+	add(4.5, []string{"ink", "quiet"}, "line")                                             // badges, counts
+	add(4.5, []string{"on-accent"}, "accent")
+	add(4.5, []string{"code-keyword", "code-name", "code-string", "code-number", "code-comment"}, "sunken", "surface", "good-soft", "bad-soft")
+	add(3, []string{"edge", "accent"}, grounds...)
+	add(3, []string{"bad"}, "surface")
+	add(3, []string{"series-1", "series-2", "series-3", "series-4", "series-5", "series-6"}, "ground", "surface")
+	for theme, colours := range byTheme() {
+		for _, pair := range pairs {
+			got, err := Contrast(colours[pair.front], colours[pair.back])
+			if err != nil {
+				t.Errorf("%s on %s: %v", pair.front, pair.back, err)
+			} else if got < pair.least {
+				t.Errorf("in the %s theme %s on %s has a contrast of %.2f:1, want %v:1", theme, pair.front, pair.back, got, pair.least)
+			}
+		}
+	}
+}
+
+// A chart is of the page that it stands on.
+func TestChartsHaveTheColoursOfThePages(t *testing.T) {
+	for theme, drawn := range map[string]charts.Theme{"light": charts.Light(), "dark": charts.Dark()} {
+		of := byTheme()[theme]
+		want := charts.Theme{Text: of["quiet"], Axis: of["edge"], Grid: of["line"]}
+		for _, name := range []string{"series-1", "series-2", "series-3", "series-4", "series-5", "series-6"} {
+			want.Series = append(want.Series, of[name])
+		}
+		if drawn.Text != want.Text || drawn.Axis != want.Axis || drawn.Grid != want.Grid || !slices.Equal(drawn.Series, want.Series) {
+			t.Errorf("charts are drawn with %+v in the %s theme, whose tokens are %+v", drawn, theme, want)
+		}
+	}
+}
+
+var literal = regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch)\(|:[^;{]*\b(?:white|black|gr[ae]y|red|green|blue|yellow|orange)\b`)
+
+// A colour that is written anywhere else is that of one theme only.
+func TestColoursAreTokens(t *testing.T) {
+	known := make(map[string]bool)
+	for _, token := range Tokens() {
+		known[token.Name] = true
+	}
+	sheets, err := fs.Glob(embedded, "assets/style/*.css")
+	if err != nil || len(sheets) < 4 {
+		t.Fatal(sheets, err)
+	}
+	for _, sheet := range sheets {
+		text := comments.ReplaceAllString(Style(strings.TrimPrefix(sheet, "assets/style/")), "")
+		if !strings.HasSuffix(sheet, "00-tokens.css") {
+			for _, rule := range rules.FindAllStringSubmatch(text, -1) {
+				if found := literal.FindString(rule[2]); found != "" {
+					t.Errorf("%s: %s has the colour %s; colours are tokens", sheet, strings.TrimSpace(rule[1]), found)
+				}
+			}
+		}
+		for _, used := range variable.FindAllStringSubmatch(text, -1) {
+			if !known[used[1]] {
+				t.Errorf("%s: there is no token %s", sheet, used[1])
+			}
+		}
+	}
+}
+
+var (
+	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	rules    = regexp.MustCompile(`([^{}]+)\{([^{}]*)\}`)
+	variable = regexp.MustCompile(`var\(--([a-z0-9-]+)`)
+)
