@@ -43,7 +43,7 @@ func TestColoursCanBeSeen(t *testing.T) {
 		add(4.5, []string{tone, "ink", "quiet"}, tone+"-soft")
 	}
 	add(4.5, []string{"accent"}, "good-soft", "busy-soft", "wait-soft", "bad-soft", "line") // links in an alert
-	add(4.5, []string{"ink", "quiet"}, "line")                                             // badges, counts
+	add(4.5, []string{"ink", "quiet"}, "line")                                              // badges, counts
 	add(4.5, []string{"on-accent"}, "accent")
 	add(4.5, []string{"code-keyword", "code-name", "code-string", "code-number", "code-comment"}, "sunken", "surface", "good-soft", "bad-soft")
 	add(3, []string{"edge", "accent"}, grounds...)

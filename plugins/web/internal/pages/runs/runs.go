@@ -32,6 +32,7 @@ type list struct {
 	names         map[string]string
 	older         string // the path of the next page; empty: there is none
 	mayChat       bool
+	costs         bool // at least one run has cost something
 }
 
 // tabs are the filters of the list: the name of each, and the states that it lets through.
@@ -72,6 +73,7 @@ func (p pages) list(r *http.Request) (site.View, error) {
 	ids := []string{shown.thread}
 	for _, run := range shown.runs {
 		ids = append(ids, run.ThreadID)
+		shown.costs = shown.costs || run.CostUSD > 0
 	}
 	shown.names = p.ThreadNames(r.Context(), ids...)
 	return site.View{Title: "Runs", At: "/runs", Body: listPage(shown)}, nil
@@ -80,10 +82,10 @@ func (p pages) list(r *http.Request) (site.View, error) {
 // one is what the page of a run shows.
 type one struct {
 	api.Run
-	thread  string // what its thread is called
-	entries []entry
-	caused  []api.Run
-	mayChat bool
+	thread   string // what its thread is called
+	attempts []attempt
+	caused   []api.Run
+	mayChat  bool
 }
 
 func (p pages) one(r *http.Request) (site.View, error) {
@@ -95,7 +97,7 @@ func (p pages) one(r *http.Request) (site.View, error) {
 	if err := p.Get(r.Context(), "/api/runs", url.Values{"cause": {shown.ID}, "limit": {"50"}}, &caused); err != nil {
 		return site.View{}, err
 	}
-	shown.caused, shown.entries = caused.Runs, timeline(shown.Run)
+	shown.caused, shown.attempts = caused.Runs, timeline(shown.Run)
 	shown.thread = p.ThreadNames(r.Context(), shown.ThreadID)[shown.ThreadID]
 	return site.View{Title: "Run in " + shown.thread, At: "/runs", Body: runPage(shown)}, nil
 }

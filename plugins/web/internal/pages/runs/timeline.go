@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -18,12 +17,14 @@ type entry struct {
 	took  time.Duration // 0: it was an instant, or nobody knows
 	icon  string
 	name  string
-	by    string // the plugin, where it was one's
 	words string // a line more
 	more  []text // what can be folded open
+	calls []call // of plugins
 	tone  ui.Tone
+	// attempt is the one that it belongs to; 0: it does not tell.
+	attempt int
 
-	// Where it lies in the run, of 100: for its bar.
+	// Where it lies in the attempt, of 100: for its bar. An instant has a width of 0.
 	from, width float64
 }
 
@@ -33,29 +34,30 @@ type text struct{ name, words string }
 // maxShown is how much of a long text a page has, in bytes.
 const maxShown = 4 << 10
 
-// timeline puts what a run tells of itself in the order of time.
-func timeline(run api.Run) []entry {
+// timeline is what a run tells of itself, attempt by attempt.
+func timeline(run api.Run) []attempt {
 	all := []entry{{at: run.QueuedAt, icon: "inbox", name: "Accepted"}}
 	if !run.StartedAt.IsZero() {
 		all = append(all, entry{at: run.StartedAt, icon: "play", name: "Started", words: waited(run)})
 	}
-	for _, step := range run.Steps {
-		all = append(all, entry{at: step.Timestamp, icon: "flag", name: step.Step, words: step.Detail})
-	}
+	asked := hooks(run.Hooks)
+	all = append(all, steps(run.Steps, asked, run.Attempt)...)
+	all = append(all, asked...)
 	all = append(all, events(run.Events)...)
 	for _, failed := range run.Failures {
-		all = append(all, entry{at: failed.At, icon: "circle-alert", name: "Attempt " + strconv.Itoa(failed.Attempt) + " failed", words: ui.Cut(failed.Error, 300), tone: ui.Bad})
+		all = append(all, entry{
+			at: failed.At, attempt: failed.Attempt, icon: "circle-alert", name: "The attempt failed",
+			words: ui.Cut(failed.Error, 300), tone: ui.Bad,
+		})
 	}
 	if !run.FinishedAt.IsZero() {
-		last := entry{at: run.FinishedAt, icon: "circle-check", name: "Over", words: string(run.State), tone: ui.ToneOf(string(run.State))}
+		last := entry{at: run.FinishedAt, attempt: run.Attempt, icon: "circle-check", name: "Over", words: string(run.State), tone: ui.ToneOf(string(run.State))}
 		if run.Error != "" {
 			last.icon, last.words = "circle-alert", ui.Cut(run.Error, 500)
 		}
 		all = append(all, last)
 	}
-	slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
-	place(all)
-	return all
+	return attempts(run, all)
 }
 
 func waited(run api.Run) string {
@@ -122,25 +124,6 @@ func pretty(input json.RawMessage) string {
 		return string(input)
 	}
 	return string(text)
-}
-
-// place says of each entry where it lies between the first and the last.
-func place(all []entry) {
-	begin, end := all[0].at, all[0].at
-	for _, e := range all {
-		if done := e.at.Add(e.took); done.After(end) {
-			end = done
-		}
-	}
-	whole := end.Sub(begin).Seconds()
-	for n := range all {
-		if whole > 0 {
-			all[n].from = 100 * all[n].at.Sub(begin).Seconds() / whole
-			all[n].width = 100 * all[n].took.Seconds() / whole
-		}
-		all[n].width = max(all[n].width, 0.6)
-		all[n].from = min(all[n].from, 100-all[n].width)
-	}
 }
 
 // since is how long after the beginning of the run an entry was.
