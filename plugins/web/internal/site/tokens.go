@@ -73,3 +73,36 @@ func luminance(colour string) (sum float64, err error) {
 	}
 	return sum, nil
 }
+
+// Pairing is a colour that is seen on another, both by their tokens, with the least contrast
+// that it may have there: 4.5 for words, 3 for what is drawn.
+type Pairing struct {
+	Front, Back string
+	Least       float64
+}
+
+// Pairings returns what stands on what.
+func Pairings() (pairs []Pairing) {
+	grounds := []string{"ground", "surface", "sunken"}
+	tones := []string{"accent", "good", "busy", "wait", "bad"}
+	add := func(least float64, fronts []string, backs ...string) {
+		for _, front := range fronts {
+			for _, back := range backs {
+				pairs = append(pairs, Pairing{front, back, least})
+			}
+		}
+	}
+	add(4.5, append([]string{"ink", "quiet"}, tones...), grounds...)
+	for _, tone := range tones {
+		add(4.5, []string{tone, "ink", "quiet"}, tone+"-soft")
+	}
+	add(4.5, []string{"accent"}, "good-soft", "busy-soft", "wait-soft", "bad-soft", "line") // links in an alert
+	add(4.5, []string{"ink", "quiet"}, "line")                                              // badges and counts
+	add(4.5, []string{"on-accent"}, "accent")
+	code := []string{"code-keyword", "code-name", "code-string", "code-number", "code-comment"}
+	add(4.5, code, "sunken", "surface", "good-soft", "bad-soft")
+	add(3, []string{"edge", "accent"}, grounds...) // of fields, and where the focus is
+	add(3, []string{"bad"}, "surface")
+	add(3, []string{"series-1", "series-2", "series-3", "series-4", "series-5", "series-6"}, "ground", "surface")
+	return pairs
+}

@@ -24,38 +24,13 @@ func byTheme() map[string]map[string]string {
 // Who sees badly reads the words, finds the fields and sees where the focus is, in both
 // themes.
 func TestColoursCanBeSeen(t *testing.T) {
-	grounds := []string{"ground", "surface", "sunken"}
-	tones := []string{"accent", "good", "busy", "wait", "bad"}
-	type pair struct {
-		front, back string
-		least       float64
-	}
-	var pairs []pair
-	add := func(least float64, fronts []string, backs ...string) {
-		for _, front := range fronts {
-			for _, back := range backs {
-				pairs = append(pairs, pair{front, back, least})
-			}
-		}
-	}
-	add(4.5, append([]string{"ink", "quiet"}, tones...), grounds...)
-	for _, tone := range tones {
-		add(4.5, []string{tone, "ink", "quiet"}, tone+"-soft")
-	}
-	add(4.5, []string{"accent"}, "good-soft", "busy-soft", "wait-soft", "bad-soft", "line") // links in an alert
-	add(4.5, []string{"ink", "quiet"}, "line")                                              // badges, counts
-	add(4.5, []string{"on-accent"}, "accent")
-	add(4.5, []string{"code-keyword", "code-name", "code-string", "code-number", "code-comment"}, "sunken", "surface", "good-soft", "bad-soft")
-	add(3, []string{"edge", "accent"}, grounds...)
-	add(3, []string{"bad"}, "surface")
-	add(3, []string{"series-1", "series-2", "series-3", "series-4", "series-5", "series-6"}, "ground", "surface")
 	for theme, colours := range byTheme() {
-		for _, pair := range pairs {
-			got, err := Contrast(colours[pair.front], colours[pair.back])
+		for _, pair := range Pairings() {
+			got, err := Contrast(colours[pair.Front], colours[pair.Back])
 			if err != nil {
-				t.Errorf("%s on %s: %v", pair.front, pair.back, err)
-			} else if got < pair.least {
-				t.Errorf("in the %s theme %s on %s has a contrast of %.2f:1, want %v:1", theme, pair.front, pair.back, got, pair.least)
+				t.Errorf("%s on %s: %v", pair.Front, pair.Back, err)
+			} else if got < pair.Least {
+				t.Errorf("in the %s theme %s on %s has a contrast of %.2f:1, want %v:1", theme, pair.Front, pair.Back, got, pair.Least)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	conversations "github.com/seed-706843ae/harness/plugins/web/internal/pages/chat"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/crons"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
@@ -14,6 +13,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/tasks"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
+	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 

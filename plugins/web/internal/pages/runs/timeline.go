@@ -126,13 +126,21 @@ func pretty(input json.RawMessage) string {
 	return string(text)
 }
 
-// since is how long after the beginning of the run an entry was.
-func since(run api.Run, e entry) string {
-	after := e.at.Sub(run.QueuedAt)
+// since is how long after the beginning of the attempt an entry was.
+func since(of attempt, e entry) string {
+	after := e.at.Sub(of.entries[0].at)
 	if after < time.Millisecond {
 		return "0"
 	}
 	return "+" + ui.Long(after)
+}
+
+// later says how long after the run was accepted an attempt began.
+func later(run api.Run, of attempt) string {
+	if after := of.entries[0].at.Sub(run.QueuedAt); after >= time.Millisecond {
+		return ", " + ui.Long(after) + " after it was accepted"
+	}
+	return ""
 }
 
 func percent(n float64) string { return strconv.FormatFloat(n, 'f', 2, 64) }
