@@ -1,0 +1,81 @@
+// Stage is a plugin that says and does what files beside it say, so that a test can write
+// down what a plugin could say of itself:
+//
+//	stage.json    its manifest
+//	log.txt       what it logs when it starts, a line each
+//	fault.txt     why it does not start; absent: it does
+//	verdict.json  what it answers when the work of a task is looked at; absent: it is not asked
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/serve"
+)
+
+func main() {
+	if beside("verdict.json") != "" {
+		serve.Main(new(judge))
+		return
+	}
+	serve.Main(new(stage))
+}
+
+type stage struct{}
+
+// Manifest is what stage.json says.
+func (*stage) Manifest() (manifest pluginsdk.Manifest) {
+	if err := json.Unmarshal([]byte(beside("stage.json")), &manifest); err != nil {
+		fmt.Fprintln(os.Stderr, "stage.json:", err)
+		os.Exit(1)
+	}
+	return manifest
+}
+
+// Start logs what log.txt says, and fails if there is a fault.txt.
+func (*stage) Start(_ context.Context, host pluginsdk.Host) error {
+	for line := range strings.Lines(beside("log.txt")) {
+		host.Log.Warn(strings.TrimSuffix(line, "\n"))
+	}
+	if fault := beside("fault.txt"); fault != "" {
+		return errors.New(fault)
+	}
+	return nil
+}
+
+// OnCommand has nothing to say to the commands of the manifest.
+func (*stage) OnCommand(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	return &pluginsdk.OnCommandResponse{}, nil
+}
+
+// judge is a stage that looks at the work of tasks.
+type judge struct{ stage }
+
+// OnTaskComplete is of the opinion that verdict.json says.
+func (*judge) OnTaskComplete(context.Context, *pluginsdk.OnTaskCompleteRequest) (answer *pluginsdk.OnTaskCompleteResponse, err error) {
+	err = json.Unmarshal([]byte(beside("verdict.json")), &answer)
+	return answer, err
+}
+
+// beside is the text of a file in the directory that the program lies in; of none it is
+// empty.
+func beside(name string) string {
+	program, err := os.Executable()
+	if err == nil {
+		var text []byte
+		if text, err = os.ReadFile(filepath.Join(filepath.Dir(program), name)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return string(text)
+		}
+	}
+	fmt.Fprintln(os.Stderr, name+":", err)
+	os.Exit(1)
+	return ""
+}
