@@ -40,7 +40,11 @@ var additions = []addition{
 	{
 		what: "a shipped plugin", most: 2,
 		example: regexp.MustCompile(`"activity"`),
-		other:   []string{"core/daemon/retention.go", "core/store/prune.go", "plugins/web/internal/site/nav.go", "pluginsdk/thread.go"},
+		other: []string{
+			"core/daemon/retention.go", "core/store/prune.go", "pluginsdk/thread.go", // an order of threads, a kind of rows
+			"plugins/web/internal/pages/overview/overview.go", "plugins/web/internal/pages/palette/palette.go",
+			"plugins/web/internal/pages/tasks/tasks.go", "plugins/web/internal/site/nav.go",
+		},
 	},
 }
 

@@ -82,5 +82,5 @@ func TestColoursAreTokens(t *testing.T) {
 var (
 	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
 	rules    = regexp.MustCompile(`([^{}]+)\{([^{}]*)\}`)
-	variable = regexp.MustCompile(`var\(--([a-z0-9-]+)`)
+	variable = regexp.MustCompile(`var\(--([a-z0-9-]+)\)`) // one with a value to fall back on is a script's
 )

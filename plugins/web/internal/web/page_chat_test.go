@@ -25,8 +25,8 @@ func conversation(t *testing.T) *browser {
 	return s.browser()
 }
 
-// page reads a page, which there must be, and which has and lacks words.
-func (b *browser) page(path string, has []string, lacks ...string) string {
+// shows reads a page, which there must be, and which has and lacks words.
+func (b *browser) shows(path string, has []string, lacks ...string) string {
 	b.Helper()
 	shown := b.expect(path, b.visit(path, "Accept", "text/html"), http.StatusOK, has...)
 	for _, word := range lacks {
@@ -56,7 +56,7 @@ func TestAConversationIsShown(t *testing.T) {
 	b.said("system", "status", "r2", "I could not answer: overloaded", `{"event":"pipeline_error"}`)
 	b.said("system", "notification", "", "The build is **done**", "")
 	b.said("system", "status", "", "Ann allowed it once", `{"event":"approval_allowed","approvalId":"p"}`)
-	body := b.page("/chat/A", []string{
+	body := b.shows("/chat/A", []string{
 		"<strong>Will</strong> it rain?", "<em>will</em>", "Ann &lt;img", "Worked 12 s · 3 tools · 4,200 tokens", "I could not answer: overloaded", `action="/chat/A/retry"`,
 		"<strong>done</strong>", "Ann allowed it once", `src="/api/files/f1/content"`, `href="/api/files/f2/content"`, "2.0 kB", "Rain &lt;img", `role="log"`,
 	}, "Pipeline", "secretly", "<img src=x", "<script>alert")
@@ -79,7 +79,7 @@ func TestALongConversationIsShownInPieces(t *testing.T) {
 	}
 	seen, path := map[string]int{}, "/chat/A"
 	for pages := 0; path != ""; pages++ {
-		body := b.page(path, nil)
+		body := b.shows(path, nil)
 		for _, match := range regexp.MustCompile(`message \d+!`).FindAllString(body, -1) {
 			seen[match]++
 		}
@@ -100,8 +100,8 @@ func TestALongConversationIsShownInPieces(t *testing.T) {
 		}
 	}
 	middle := b.host.Messages("A")[60].ID
-	b.page(fmt.Sprintf("/chat/A?around=%d", middle), []string{"message 30!", "message 29!", "message 31!", "To the newest"}, "message 99!")
-	b.page(fmt.Sprintf("/chat/A/older?before=%d", middle), []string{"message 29!"}, "message 30!")
+	b.shows(fmt.Sprintf("/chat/A?around=%d", middle), []string{"message 30!", "message 29!", "message 31!", "To the newest"}, "message 99!")
+	b.shows(fmt.Sprintf("/chat/A/older?before=%d", middle), []string{"message 29!"}, "message 30!")
 	b.expect("a word for a number", b.visit("/chat/A?before=x", "Accept", "text/html"), http.StatusUnprocessableEntity, "the id of a message")
 }
 
@@ -109,8 +109,8 @@ func TestALongConversationIsShownInPieces(t *testing.T) {
 func TestALongMessageIsCut(t *testing.T) {
 	b := conversation(t)
 	message := b.said("assistant", "text", "r", strings.Repeat("many words\n", 5000)+"the end", "")
-	b.page("/chat/A", []string{"many words", "Show all 55 kB"}, "the end")
-	b.page(fmt.Sprintf("/chat/A/messages/%d", message), []string{"the end"})
+	b.shows("/chat/A", []string{"many words", "Show all 55 kB"}, "the end")
+	b.shows(fmt.Sprintf("/chat/A/messages/%d", message), []string{"the end"})
 	b.expect("another thread's", b.visit(fmt.Sprintf("/chat/T/messages/%d", message), "Accept", "text/html"), http.StatusNotFound)
 }
 
@@ -146,7 +146,7 @@ func (b *browser) multipartForm(path string, fields url.Values, files map[string
 // its field again, with the reason, and its files with it.
 func TestSayingWithoutScript(t *testing.T) {
 	b := conversation(t)
-	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(b.page("/chat/A", nil))[1]
+	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(b.shows("/chat/A", nil))[1]
 	sent := b.multipartForm("/chat/A", url.Values{"key": {key}, "content": {"Look at\r\nthis"}}, map[string]string{"a.txt": "bytes"})
 	if sent.status != http.StatusSeeOther || sent.header.Get("Location") != "/chat/A#end" {
 		t.Fatalf("%d %s %s", sent.status, sent.header.Get("Location"), sent.body)
@@ -174,11 +174,11 @@ func TestAReaderOfAConversation(t *testing.T) {
 	s.host.AddMessage(pluginsdk.Message{ThreadID: "A", Role: "user", Kind: "text", Content: "hello", RunID: "r"})
 	asked := s.host.Ask(pluginsdk.Approval{ThreadID: "A", RunID: "r", Tool: "Bash", Title: "Bash: rm", Input: json.RawMessage(`{"command":"rm -r all"}`)})
 	reader, chatter := s.logIn("Rita", pluginsdk.ScopeRead), s.logIn("Cleo", pluginsdk.ScopeChat)
-	reader.page("/chat/A", []string{"hello", "You may read this conversation", "rm -r all", "scope approve"}, `id="compose"`, "/branch", "/edit", "/stop", `name="choice"`)
-	reader.page("/threads", []string{"Rain"}, "/threads/new")
-	reader.page("/chat/A/settings", []string{"Rain"}, ">Save<", "Directory", "/archive")
-	chatter.page("/chat/A", []string{`id="compose"`, "/branch"}, `name="choice"`)
-	chatter.page("/chat/A/settings", []string{">Save<", "/archive"}, "Directory", "/delete", "Permission mode")
+	reader.shows("/chat/A", []string{"hello", "You may read this conversation", "rm -r all", "scope approve"}, `id="compose"`, "/branch", "/edit", "/stop", `name="choice"`)
+	reader.shows("/threads", []string{"Rain"}, "/threads/new")
+	reader.shows("/chat/A/settings", []string{"Rain"}, ">Save<", "Directory", "/archive")
+	chatter.shows("/chat/A", []string{`id="compose"`, "/branch"}, `name="choice"`)
+	chatter.shows("/chat/A/settings", []string{">Save<", "/archive"}, "Directory", "/delete", "Permission mode")
 	for path, form := range map[string]url.Values{
 		"/chat/A": {"content": {"hi"}}, "/chat/A/stop": {}, "/chat/A/busy": {"mode": {"steer"}}, "/chat/A/branch": {}, "/chat/A/settings": {"name": {"x"}},
 		"/chat/A/archive": {}, "/threads": {"name": {"x"}}, "/chat/A/retry": {"run": {"r"}}, "/chat/A/edit": {"message": {"1"}},
@@ -228,13 +228,13 @@ func TestAnAnswerUnderWay(t *testing.T) {
 	b.heard(101, pluginsdk.EventPipelineStart, pluginsdk.RunRef{ThreadID: "A", RunID: "r", MessageID: 7, Attempt: 1})
 	step(102, pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: "let me see"})
 	step(103, pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Bash", ToolUseID: "u1", Input: json.RawMessage(`{"command":"ls <b>"}`)})
-	b.page("/chat/A", []string{"let me see", "ls &lt;b&gt;", "running", "Working…", "1 message waits", "Stop all", `data-mark="now">waits`, `data-seq="103"`})
+	b.shows("/chat/A", []string{"let me see", "ls &lt;b&gt;", "running", "Working…", "1 message waits", "Stop all", `data-mark="now">waits`, `data-seq="103"`})
 	step(104, pluginsdk.StreamEvent{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: "two files"})
 	step(105, pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: "There **are** "})
-	b.page("/chat/A/turn", []string{"two files", "There <strong>are</strong>", `data-writing="text"`, `data-seq="105"`, `data-run="r"`}, ">running<")
+	b.shows("/chat/A/turn", []string{"two files", "There <strong>are</strong>", `data-writing="text"`, `data-seq="105"`, `data-run="r"`}, ">running<")
 	b.host.FinishRun("r", pluginsdk.InvokeResult{Text: "There **are** two."})
 	b.heard(106, pluginsdk.EventPipelineComplete, pluginsdk.CompletePayload{ThreadID: "A", RunID: "r"})
-	b.page("/chat/A/news?after=8", []string{"There <strong>are</strong> two.", `data-run=""`, `data-tail="true"`, `id="asks"`, `id="state"`}, "two files")
+	b.shows("/chat/A/news?after=8", []string{"There <strong>are</strong> two.", `data-run=""`, `data-tail="true"`, `id="asks"`, `id="state"`}, "two files")
 }
 
 // How an answer came about is told by its run, and once that was cleared by the rows of the
@@ -249,13 +249,13 @@ func TestHowAnAnswerCameAbout(t *testing.T) {
 			{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: strings.Repeat("line\n", 2000) + "the last line", IsError: true}, {Type: pluginsdk.StreamText, Text: "done"},
 		},
 	})
-	b.page("/chat/A/work/r", []string{"First I look.", "/src/a.go", "&lt;three&gt;", `class="added"`, `class="removed"`, "failed", "Show all", `href="/runs/r"`}, "the last line", ">done<", "<three>")
-	b.page("/chat/A/work/r/u1", []string{"the last line"})
+	b.shows("/chat/A/work/r", []string{"First I look.", "/src/a.go", "&lt;three&gt;", `class="added"`, `class="removed"`, "failed", "Show all", `href="/runs/r"`}, "the last line", ">done<", "<three>")
+	b.shows("/chat/A/work/r/u1", []string{"the last line"})
 	b.host.AddRun(pluginsdk.Run{ID: "old", ThreadID: "A", State: pluginsdk.RunSucceeded})
 	b.said("assistant", "thinking", "old", "hm, hm", "")
 	b.said("assistant", "tool_call", "old", "mcp__harness__time__now", `{"toolName":"mcp__harness__time__now","toolUseId":"u2","input":{"zone":"UTC"}}`)
 	b.said("assistant", "tool_result", "old", "noon", `{"toolUseId":"u2","success":true,"durationMs":1500}`)
-	b.page("/chat/A/work/old", []string{"hm, hm", "time: now", "zone", "noon", "1.5 s"})
+	b.shows("/chat/A/work/old", []string{"hm, hm", "time: now", "zone", "noon", "1.5 s"})
 	b.expect("no step", b.visit("/chat/A/work/r/none", "Accept", "text/html"), http.StatusNotFound)
 }
 
@@ -272,7 +272,7 @@ func TestTheAgentAsks(t *testing.T) {
 		{Text: "Which colour?", Options: []pluginsdk.QuestionOption{{Label: "Red", Description: "warm"}, {Label: "Blue"}}}, {Text: "Which days?", Multiple: true, Options: []pluginsdk.QuestionOption{{Label: "Mon"}, {Label: "Tue"}}},
 	}})
 	plan := b.host.Ask(pluginsdk.Approval{ThreadID: "A", RunID: "r3", Kind: pluginsdk.ApprovalPlan, Tool: "ExitPlanMode", Title: "The plan", Text: "1. **first**\n2. then"})
-	b.page("/chat/A", []string{
+	b.shows("/chat/A", []string{
 		"rm -r everything", "&lt;img src=x", "it may already have been done", "each echo in here", "Which colour?", "warm", `type="checkbox" name="q1"`, "the thread of a task",
 		"<strong>first</strong>",
 	})
@@ -302,7 +302,7 @@ func TestTheAgentAsks(t *testing.T) {
 	if a := find(plan.ID); a.State != pluginsdk.ApprovalAllowed {
 		t.Errorf("%+v", a)
 	}
-	b.page("/chat/A", nil, "rm -r everything", "Which colour?")
+	b.shows("/chat/A", nil, "rm -r everything", "Which colour?")
 }
 
 // Threads are found by name and by pages, the archived ones apart; a new one says its first
@@ -315,11 +315,11 @@ func TestThreads(t *testing.T) {
 	b.host.AddThread(pluginsdk.Thread{ID: "X", Source: "web", SourceID: "x", Kind: pluginsdk.ThreadGeneral, Name: "Put away", Status: pluginsdk.ThreadArchived})
 	b.host.AddMessage(pluginsdk.Message{ThreadID: "N3", Role: "assistant", Kind: "text", Content: "news"})
 	b.host.AddRun(pluginsdk.Run{ID: "r", ThreadID: "N2", State: pluginsdk.RunRunning, Kind: pluginsdk.RunMessage})
-	b.page("/threads", []string{"Trip 0!", "Trip 40!", "More", "not read", ", working", `href="/chat/T"`}, "Trip 55!", "Put away")
-	b.page("/threads?from=N49", []string{"Trip 55!"}, "Trip 40!")
-	b.page("/threads?q=trip+7", []string{"Trip 7!", "Trip 17!"}, "Trip 8!")
-	b.page("/threads/list?q=nothing", []string{"No thread is called that"})
-	b.page("/chat/A?archive=1", []string{"Put away"}, "Trip 7!")
+	b.shows("/threads", []string{"Trip 0!", "Trip 40!", "More", "not read", ", working", `href="/chat/T"`}, "Trip 55!", "Put away")
+	b.shows("/threads?from=N49", []string{"Trip 55!"}, "Trip 40!")
+	b.shows("/threads?q=trip+7", []string{"Trip 7!", "Trip 17!"}, "Trip 8!")
+	b.shows("/threads/list?q=nothing", []string{"No thread is called that"})
+	b.shows("/chat/A?archive=1", []string{"Put away"}, "Trip 7!")
 	form := url.Values{"key": {"k"}, "content": {"Where is it warm?"}, "name": {""}}
 	first := b.submit("/threads", "", form)
 	if again := b.submit("/threads", "", form); first.status != http.StatusSeeOther || first.header.Get("Location") != again.header.Get("Location") {
@@ -335,8 +335,8 @@ func TestThreads(t *testing.T) {
 // The settings of a thread are changed where they are shown, and only those that were.
 func TestSettingsOfAThread(t *testing.T) {
 	b := conversation(t)
-	b.page("/chat/A/settings", []string{"Directory", "Permission mode", "/delete"})
-	b.page("/chat/T/settings", nil, "/delete", "/archive")
+	b.shows("/chat/A/settings", []string{"Directory", "Permission mode", "/delete"})
+	b.shows("/chat/T/settings", nil, "/delete", "/archive")
 	sent := b.submit("/chat/A/settings", "", url.Values{"name": {"Sun"}, "model": {"opus"}, "busyMode": {"steer"}, "cwd": {"/work"}})
 	b.expect("saved", sent, http.StatusSeeOther)
 	if a := b.thread("A"); a.Name != "Sun" || a.Model != "opus" || a.BusyMode != pluginsdk.BusySteer || a.Cwd != "/work" || a.PermissionMode != "" {
@@ -360,7 +360,7 @@ func TestSayingItDifferently(t *testing.T) {
 	first := b.said("user", "text", "r1", "a question", "")
 	answer := b.said("assistant", "text", "r1", "an answer", "")
 	second := b.said("user", "text", "r2", "a worse question", "")
-	b.page(fmt.Sprintf("/chat/A/edit?message=%d", second), []string{"a worse question"})
+	b.shows(fmt.Sprintf("/chat/A/edit?message=%d", second), []string{"a worse question"})
 	edit := func(message int64, key, words string) string {
 		t.Helper()
 		sent := b.submit("/chat/A/edit", "", url.Values{"message": {fmt.Sprint(message)}, "key": {key}, "content": {words}})
@@ -386,7 +386,7 @@ func TestSayingItDifferently(t *testing.T) {
 	b.expect("nothing", b.submit("/chat/A/edit", "", url.Values{"message": {fmt.Sprint(second)}, "key": {"k3"}, "content": {" "}}), http.StatusUnprocessableEntity, "must not be empty")
 	branched := b.submit("/chat/A/branch", "", url.Values{"message": {fmt.Sprint(answer)}, "key": {"k4"}})
 	b.expect("branch", branched, http.StatusSeeOther)
-	b.page(branched.header.Get("Location"), []string{"an answer"}, "a worse question")
+	b.shows(branched.header.Get("Location"), []string{"an answer"}, "a worse question")
 }
 
 // Stopping keeps what waits or drops it, as was said; what has no answer says so, and can be
@@ -395,11 +395,11 @@ func TestStopping(t *testing.T) {
 	b := conversation(t)
 	b.host.AddRun(pluginsdk.Run{ID: "r", ThreadID: "A", MessageID: 7, Kind: pluginsdk.RunMessage, State: pluginsdk.RunCancelled})
 	b.host.AddMessage(pluginsdk.Message{ID: 7, ThreadID: "A", Role: "user", Kind: "text", Content: "never mind", RunID: "r"})
-	b.page("/chat/A", []string{"not answered: it was stopped", `name="run" value="r"`})
+	b.shows("/chat/A", []string{"not answered: it was stopped", `name="run" value="r"`})
 	b.expect("retry", b.submit("/chat/A/retry", "", url.Values{"run": {"r"}}), http.StatusSeeOther)
 	if calls := b.host.Submissions(); len(b.host.Messages("A")) < 2 {
 		t.Errorf("it was not tried again: %+v", calls)
 	}
 	b.expect("stop", b.submit("/chat/A/stop", "", url.Values{"queue": {"drop"}}), http.StatusSeeOther)
-	b.page("/chat/A", nil, "Stop all")
+	b.shows("/chat/A", nil, "Stop all")
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	conversations "github.com/seed-706843ae/harness/plugins/web/internal/pages/chat"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/crons"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
@@ -13,7 +14,6 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/tasks"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
-	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 

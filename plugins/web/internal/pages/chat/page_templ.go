@@ -807,7 +807,7 @@ func statePart(thread pluginsdk.Thread, now state, asked int, who viewer) templ.
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "</span> <span class=\"talk-waits small muted\" id=\"waits\" data-keep hidden></span> ")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 61, "</span> <span class=\"small muted\" id=\"waits\" data-keep hidden></span> ")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

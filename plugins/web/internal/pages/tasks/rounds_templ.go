@@ -706,7 +706,7 @@ func proof(evidence []pluginsdk.Evidence) templ.Component {
 			}
 		}
 		if named := kinds(evidence, kindTree, kindBase, kindPatch); len(named) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<dl class=\"pairs named\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<dl class=\"pairs\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
