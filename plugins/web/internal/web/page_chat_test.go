@@ -25,8 +25,8 @@ func conversation(t *testing.T) *browser {
 	return s.browser()
 }
 
-// shows reads a page, which there must be, and which has and lacks words.
-func (b *browser) shows(path string, has []string, lacks ...string) string {
+// reads reads a page, which there must be, and which has and lacks words.
+func (b *browser) reads(path string, has []string, lacks ...string) string {
 	b.Helper()
 	shown := b.expect(path, b.visit(path, "Accept", "text/html"), http.StatusOK, has...)
 	for _, word := range lacks {
@@ -56,7 +56,7 @@ func TestAConversationIsShown(t *testing.T) {
 	b.said("system", "status", "r2", "I could not answer: overloaded", `{"event":"pipeline_error"}`)
 	b.said("system", "notification", "", "The build is **done**", "")
 	b.said("system", "status", "", "Ann allowed it once", `{"event":"approval_allowed","approvalId":"p"}`)
-	body := b.shows("/chat/A", []string{
+	body := b.reads("/chat/A", []string{
 		"<strong>Will</strong> it rain?", "<em>will</em>", "Ann &lt;img", "Worked 12 s · 3 tools · 4,200 tokens", "I could not answer: overloaded", `action="/chat/A/retry"`,
 		"<strong>done</strong>", "Ann allowed it once", `src="/api/files/f1/content"`, `href="/api/files/f2/content"`, "2.0 kB", "Rain &lt;img", `role="log"`,
 	}, "Pipeline", "secretly", "<img src=x", "<script>alert")
@@ -75,15 +75,20 @@ func TestALongConversationIsShownInPieces(t *testing.T) {
 	b := conversation(t)
 	for n := range 100 {
 		b.said("user", "text", "", fmt.Sprintf("message %d!", n), "")
-		b.said("system", "status", "", "Pipeline started", `{"event":"pipeline_start"}`)
+		if n%3 == 0 {
+			b.said("system", "status", "", "Pipeline started", `{"event":"pipeline_start"}`)
+		}
 	}
 	seen, path := map[string]int{}, "/chat/A"
 	for pages := 0; path != ""; pages++ {
-		body := b.shows(path, nil)
+		body := b.reads(path, nil)
 		for _, match := range regexp.MustCompile(`message \d+!`).FindAllString(body, -1) {
 			seen[match]++
 		}
 		path = ""
+		if shown := strings.Count(body, `<li class="message`); pages < 2 && shown != 40 {
+			t.Errorf("page %d shows %d messages", pages, shown)
+		}
 		if match := regexp.MustCompile(`id="older"[^>]*href="([^"]+)"`).FindStringSubmatch(body); match != nil {
 			path = match[1]
 		}
@@ -99,9 +104,14 @@ func TestALongConversationIsShownInPieces(t *testing.T) {
 			t.Errorf("%s was shown %d times", message, n)
 		}
 	}
-	middle := b.host.Messages("A")[60].ID
-	b.shows(fmt.Sprintf("/chat/A?around=%d", middle), []string{"message 30!", "message 29!", "message 31!", "To the newest"}, "message 99!")
-	b.shows(fmt.Sprintf("/chat/A/older?before=%d", middle), []string{"message 29!"}, "message 30!")
+	var middle int64
+	for _, row := range b.host.Messages("A") {
+		if row.Content == "message 30!" {
+			middle = row.ID
+		}
+	}
+	b.reads(fmt.Sprintf("/chat/A?around=%d", middle), []string{"message 30!", "message 29!", "message 31!", "To the newest"}, "message 99!")
+	b.reads(fmt.Sprintf("/chat/A/older?before=%d", middle), []string{"message 29!"}, "message 30!")
 	b.expect("a word for a number", b.visit("/chat/A?before=x", "Accept", "text/html"), http.StatusUnprocessableEntity, "the id of a message")
 }
 
@@ -109,8 +119,14 @@ func TestALongConversationIsShownInPieces(t *testing.T) {
 func TestALongMessageIsCut(t *testing.T) {
 	b := conversation(t)
 	message := b.said("assistant", "text", "r", strings.Repeat("many words\n", 5000)+"the end", "")
-	b.shows("/chat/A", []string{"many words", "Show all 55 kB"}, "the end")
-	b.shows(fmt.Sprintf("/chat/A/messages/%d", message), []string{"the end"})
+	b.reads("/chat/A", []string{"many words", "Show all 55 kB"}, "the end")
+	b.reads(fmt.Sprintf("/chat/A/messages/%d", message), []string{"the end"})
+	for n := range 20 {
+		b.said("user", "text", "", fmt.Sprintf("%d: %s", n, strings.Repeat("twenty thousand bytes", 1000)), "")
+	}
+	if shown := strings.Count(b.reads("/chat/A", nil), `<li class="message`); shown < 5 || shown > 10 {
+		t.Errorf("of 20 long messages a page shows %d", shown)
+	}
 	b.expect("another thread's", b.visit(fmt.Sprintf("/chat/T/messages/%d", message), "Accept", "text/html"), http.StatusNotFound)
 }
 
@@ -146,7 +162,7 @@ func (b *browser) multipartForm(path string, fields url.Values, files map[string
 // its field again, with the reason, and its files with it.
 func TestSayingWithoutScript(t *testing.T) {
 	b := conversation(t)
-	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(b.shows("/chat/A", nil))[1]
+	key := regexp.MustCompile(`name="key" value="([^"]+)"`).FindStringSubmatch(b.reads("/chat/A", nil))[1]
 	sent := b.multipartForm("/chat/A", url.Values{"key": {key}, "content": {"Look at\r\nthis"}}, map[string]string{"a.txt": "bytes"})
 	if sent.status != http.StatusSeeOther || sent.header.Get("Location") != "/chat/A#end" {
 		t.Fatalf("%d %s %s", sent.status, sent.header.Get("Location"), sent.body)
@@ -161,8 +177,13 @@ func TestSayingWithoutScript(t *testing.T) {
 	}
 	refused := b.multipartForm("/chat/A", url.Values{"key": {"k2"}, "content": {strings.Repeat("long ", 60<<10)}}, map[string]string{"b.txt": "kept"})
 	b.expect("too long", refused, http.StatusUnprocessableEntity, "The message has", "long long", `name="file" value="`, "b.txt", `aria-invalid="true"`)
+	file := regexp.MustCompile(`name="file" value="([^"]+)"`).FindStringSubmatch(refused.body)[1]
+	b.expect("with the file of the one before", b.submit("/chat/A", "", url.Values{"key": {"k4"}, "content": {"shorter"}, "file": {file}}), http.StatusSeeOther)
+	if last := b.host.Submissions()[2]; last.Content != "shorter" || len(last.Attachments) != 1 || last.Attachments[0].Name != "b.txt" {
+		t.Errorf("%+v", last)
+	}
 	b.expect("nothing", b.submit("/chat/A", "", url.Values{"key": {"k3"}, "content": {" "}}), http.StatusUnprocessableEntity, "must not be empty")
-	if n := len(b.host.Submissions()); n != 2 {
+	if n := len(b.host.Submissions()); n != 3 {
 		t.Errorf("%d messages were accepted", n)
 	}
 }
@@ -174,11 +195,11 @@ func TestAReaderOfAConversation(t *testing.T) {
 	s.host.AddMessage(pluginsdk.Message{ThreadID: "A", Role: "user", Kind: "text", Content: "hello", RunID: "r"})
 	asked := s.host.Ask(pluginsdk.Approval{ThreadID: "A", RunID: "r", Tool: "Bash", Title: "Bash: rm", Input: json.RawMessage(`{"command":"rm -r all"}`)})
 	reader, chatter := s.logIn("Rita", pluginsdk.ScopeRead), s.logIn("Cleo", pluginsdk.ScopeChat)
-	reader.shows("/chat/A", []string{"hello", "You may read this conversation", "rm -r all", "scope approve"}, `id="compose"`, "/branch", "/edit", "/stop", `name="choice"`)
-	reader.shows("/threads", []string{"Rain"}, "/threads/new")
-	reader.shows("/chat/A/settings", []string{"Rain"}, ">Save<", "Directory", "/archive")
-	chatter.shows("/chat/A", []string{`id="compose"`, "/branch"}, `name="choice"`)
-	chatter.shows("/chat/A/settings", []string{">Save<", "/archive"}, "Directory", "/delete", "Permission mode")
+	reader.reads("/chat/A", []string{"hello", "You may read this conversation", "rm -r all", "scope approve"}, `id="compose"`, "/branch", "/edit", "/stop", `name="choice"`)
+	reader.reads("/threads", []string{"Rain"}, "/threads/new")
+	reader.reads("/chat/A/settings", []string{"Rain"}, ">Save<", "Directory", "/archive")
+	chatter.reads("/chat/A", []string{`id="compose"`, "/branch"}, `name="choice"`)
+	chatter.reads("/chat/A/settings", []string{">Save<", "/archive"}, "Directory", "/delete", "Permission mode")
 	for path, form := range map[string]url.Values{
 		"/chat/A": {"content": {"hi"}}, "/chat/A/stop": {}, "/chat/A/busy": {"mode": {"steer"}}, "/chat/A/branch": {}, "/chat/A/settings": {"name": {"x"}},
 		"/chat/A/archive": {}, "/threads": {"name": {"x"}}, "/chat/A/retry": {"run": {"r"}}, "/chat/A/edit": {"message": {"1"}},
@@ -228,13 +249,13 @@ func TestAnAnswerUnderWay(t *testing.T) {
 	b.heard(101, pluginsdk.EventPipelineStart, pluginsdk.RunRef{ThreadID: "A", RunID: "r", MessageID: 7, Attempt: 1})
 	step(102, pluginsdk.StreamEvent{Type: pluginsdk.StreamThinking, Text: "let me see"})
 	step(103, pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: "Bash", ToolUseID: "u1", Input: json.RawMessage(`{"command":"ls <b>"}`)})
-	b.shows("/chat/A", []string{"let me see", "ls &lt;b&gt;", "running", "Working…", "1 message waits", "Stop all", `data-mark="now">waits`, `data-seq="103"`})
+	b.reads("/chat/A", []string{"let me see", "ls &lt;b&gt;", "running", "Working…", "1 message waits", "Stop all", `data-mark="now">waits`, `data-seq="103"`})
 	step(104, pluginsdk.StreamEvent{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: "two files"})
 	step(105, pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: "There **are** "})
-	b.shows("/chat/A/turn", []string{"two files", "There <strong>are</strong>", `data-writing="text"`, `data-seq="105"`, `data-run="r"`}, ">running<")
+	b.reads("/chat/A/turn", []string{"two files", "There <strong>are</strong>", `data-writing="text"`, `data-seq="105"`, `data-run="r"`}, ">running<")
 	b.host.FinishRun("r", pluginsdk.InvokeResult{Text: "There **are** two."})
 	b.heard(106, pluginsdk.EventPipelineComplete, pluginsdk.CompletePayload{ThreadID: "A", RunID: "r"})
-	b.shows("/chat/A/news?after=8", []string{"There <strong>are</strong> two.", `data-run=""`, `data-tail="true"`, `id="asks"`, `id="state"`}, "two files")
+	b.reads("/chat/A/news?after=8", []string{"There <strong>are</strong> two.", `data-run=""`, `data-tail="true"`, `id="asks"`, `id="state"`}, "two files")
 }
 
 // How an answer came about is told by its run, and once that was cleared by the rows of the
@@ -249,13 +270,13 @@ func TestHowAnAnswerCameAbout(t *testing.T) {
 			{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: strings.Repeat("line\n", 2000) + "the last line", IsError: true}, {Type: pluginsdk.StreamText, Text: "done"},
 		},
 	})
-	b.shows("/chat/A/work/r", []string{"First I look.", "/src/a.go", "&lt;three&gt;", `class="added"`, `class="removed"`, "failed", "Show all", `href="/runs/r"`}, "the last line", ">done<", "<three>")
-	b.shows("/chat/A/work/r/u1", []string{"the last line"})
+	b.reads("/chat/A/work/r", []string{"First I look.", "/src/a.go", "&lt;three&gt;", `class="added"`, `class="removed"`, "failed", "Show all", `href="/runs/r"`}, "the last line", ">done<", "<three>")
+	b.reads("/chat/A/work/r/u1", []string{"the last line"})
 	b.host.AddRun(pluginsdk.Run{ID: "old", ThreadID: "A", State: pluginsdk.RunSucceeded})
 	b.said("assistant", "thinking", "old", "hm, hm", "")
 	b.said("assistant", "tool_call", "old", "mcp__harness__time__now", `{"toolName":"mcp__harness__time__now","toolUseId":"u2","input":{"zone":"UTC"}}`)
 	b.said("assistant", "tool_result", "old", "noon", `{"toolUseId":"u2","success":true,"durationMs":1500}`)
-	b.shows("/chat/A/work/old", []string{"hm, hm", "time: now", "zone", "noon", "1.5 s"})
+	b.reads("/chat/A/work/old", []string{"hm, hm", "time: now", "zone", "noon", "1.5 s"})
 	b.expect("no step", b.visit("/chat/A/work/r/none", "Accept", "text/html"), http.StatusNotFound)
 }
 
@@ -272,7 +293,7 @@ func TestTheAgentAsks(t *testing.T) {
 		{Text: "Which colour?", Options: []pluginsdk.QuestionOption{{Label: "Red", Description: "warm"}, {Label: "Blue"}}}, {Text: "Which days?", Multiple: true, Options: []pluginsdk.QuestionOption{{Label: "Mon"}, {Label: "Tue"}}},
 	}})
 	plan := b.host.Ask(pluginsdk.Approval{ThreadID: "A", RunID: "r3", Kind: pluginsdk.ApprovalPlan, Tool: "ExitPlanMode", Title: "The plan", Text: "1. **first**\n2. then"})
-	b.shows("/chat/A", []string{
+	b.reads("/chat/A", []string{
 		"rm -r everything", "&lt;img src=x", "it may already have been done", "each echo in here", "Which colour?", "warm", `type="checkbox" name="q1"`, "the thread of a task",
 		"<strong>first</strong>",
 	})
@@ -302,7 +323,7 @@ func TestTheAgentAsks(t *testing.T) {
 	if a := find(plan.ID); a.State != pluginsdk.ApprovalAllowed {
 		t.Errorf("%+v", a)
 	}
-	b.shows("/chat/A", nil, "rm -r everything", "Which colour?")
+	b.reads("/chat/A", nil, "rm -r everything", "Which colour?")
 }
 
 // Threads are found by name and by pages, the archived ones apart; a new one says its first
@@ -315,11 +336,11 @@ func TestThreads(t *testing.T) {
 	b.host.AddThread(pluginsdk.Thread{ID: "X", Source: "web", SourceID: "x", Kind: pluginsdk.ThreadGeneral, Name: "Put away", Status: pluginsdk.ThreadArchived})
 	b.host.AddMessage(pluginsdk.Message{ThreadID: "N3", Role: "assistant", Kind: "text", Content: "news"})
 	b.host.AddRun(pluginsdk.Run{ID: "r", ThreadID: "N2", State: pluginsdk.RunRunning, Kind: pluginsdk.RunMessage})
-	b.shows("/threads", []string{"Trip 0!", "Trip 40!", "More", "not read", ", working", `href="/chat/T"`}, "Trip 55!", "Put away")
-	b.shows("/threads?from=N49", []string{"Trip 55!"}, "Trip 40!")
-	b.shows("/threads?q=trip+7", []string{"Trip 7!", "Trip 17!"}, "Trip 8!")
-	b.shows("/threads/list?q=nothing", []string{"No thread is called that"})
-	b.shows("/chat/A?archive=1", []string{"Put away"}, "Trip 7!")
+	b.reads("/threads", []string{"Trip 0!", "Trip 40!", "More", "not read", ", working", `href="/chat/T"`}, "Trip 55!", "Put away")
+	b.reads("/threads?from=N49", []string{"Trip 55!"}, "Trip 40!")
+	b.reads("/threads?q=trip+7", []string{"Trip 7!", "Trip 17!"}, "Trip 8!")
+	b.reads("/threads/list?q=nothing", []string{"No thread is called that"})
+	b.reads("/chat/A?archive=1", []string{"Put away"}, "Trip 7!")
 	form := url.Values{"key": {"k"}, "content": {"Where is it warm?"}, "name": {""}}
 	first := b.submit("/threads", "", form)
 	if again := b.submit("/threads", "", form); first.status != http.StatusSeeOther || first.header.Get("Location") != again.header.Get("Location") {
@@ -335,8 +356,10 @@ func TestThreads(t *testing.T) {
 // The settings of a thread are changed where they are shown, and only those that were.
 func TestSettingsOfAThread(t *testing.T) {
 	b := conversation(t)
-	b.shows("/chat/A/settings", []string{"Directory", "Permission mode", "/delete"})
-	b.shows("/chat/T/settings", nil, "/delete", "/archive")
+	b.reads("/chat/A/settings", []string{"Directory", "Permission mode", "/delete"})
+	b.host.AddThread(pluginsdk.Thread{ID: "old", Source: "web", SourceID: "o", Kind: pluginsdk.ThreadGeneral, PermissionMode: "of an older version"})
+	b.expect("what is not changed", b.submit("/chat/old/settings", "", url.Values{"name": {"New"}, "permissionMode": {"of an older version"}}), http.StatusSeeOther)
+	b.reads("/chat/T/settings", nil, "/delete", "/archive")
 	sent := b.submit("/chat/A/settings", "", url.Values{"name": {"Sun"}, "model": {"opus"}, "busyMode": {"steer"}, "cwd": {"/work"}})
 	b.expect("saved", sent, http.StatusSeeOther)
 	if a := b.thread("A"); a.Name != "Sun" || a.Model != "opus" || a.BusyMode != pluginsdk.BusySteer || a.Cwd != "/work" || a.PermissionMode != "" {
@@ -360,7 +383,7 @@ func TestSayingItDifferently(t *testing.T) {
 	first := b.said("user", "text", "r1", "a question", "")
 	answer := b.said("assistant", "text", "r1", "an answer", "")
 	second := b.said("user", "text", "r2", "a worse question", "")
-	b.shows(fmt.Sprintf("/chat/A/edit?message=%d", second), []string{"a worse question"})
+	b.reads(fmt.Sprintf("/chat/A/edit?message=%d", second), []string{"a worse question"})
 	edit := func(message int64, key, words string) string {
 		t.Helper()
 		sent := b.submit("/chat/A/edit", "", url.Values{"message": {fmt.Sprint(message)}, "key": {key}, "content": {words}})
@@ -386,7 +409,7 @@ func TestSayingItDifferently(t *testing.T) {
 	b.expect("nothing", b.submit("/chat/A/edit", "", url.Values{"message": {fmt.Sprint(second)}, "key": {"k3"}, "content": {" "}}), http.StatusUnprocessableEntity, "must not be empty")
 	branched := b.submit("/chat/A/branch", "", url.Values{"message": {fmt.Sprint(answer)}, "key": {"k4"}})
 	b.expect("branch", branched, http.StatusSeeOther)
-	b.shows(branched.header.Get("Location"), []string{"an answer"}, "a worse question")
+	b.reads(branched.header.Get("Location"), []string{"an answer"}, "a worse question")
 }
 
 // Stopping keeps what waits or drops it, as was said; what has no answer says so, and can be
@@ -395,11 +418,27 @@ func TestStopping(t *testing.T) {
 	b := conversation(t)
 	b.host.AddRun(pluginsdk.Run{ID: "r", ThreadID: "A", MessageID: 7, Kind: pluginsdk.RunMessage, State: pluginsdk.RunCancelled})
 	b.host.AddMessage(pluginsdk.Message{ID: 7, ThreadID: "A", Role: "user", Kind: "text", Content: "never mind", RunID: "r"})
-	b.shows("/chat/A", []string{"not answered: it was stopped", `name="run" value="r"`})
+	b.reads("/chat/A", []string{"not answered: it was stopped", `name="run" value="r"`})
 	b.expect("retry", b.submit("/chat/A/retry", "", url.Values{"run": {"r"}}), http.StatusSeeOther)
 	if calls := b.host.Submissions(); len(b.host.Messages("A")) < 2 {
 		t.Errorf("it was not tried again: %+v", calls)
 	}
-	b.expect("stop", b.submit("/chat/A/stop", "", url.Values{"queue": {"drop"}}), http.StatusSeeOther)
-	b.shows("/chat/A", nil, "Stop all")
+	b.host.AddRun(pluginsdk.Run{ID: "works", ThreadID: "A", Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning})
+	b.host.AddRun(pluginsdk.Run{ID: "waits", ThreadID: "A", Kind: pluginsdk.RunMessage, State: pluginsdk.RunQueued})
+	state := func(id string) pluginsdk.RunState {
+		t.Helper()
+		found, err := b.host.SDK().Runs.Get(t.Context(), &pluginsdk.GetRunRequest{ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Run.State
+	}
+	b.expect("stop", b.submit("/chat/A/stop", "", url.Values{"queue": {"keep"}}), http.StatusSeeOther)
+	if state("works") != pluginsdk.RunCancelled || state("waits") != pluginsdk.RunQueued {
+		t.Errorf("after a stop: %s, %s", state("works"), state("waits"))
+	}
+	b.expect("stop all", b.submit("/chat/A/stop", "", url.Values{"queue": {"drop"}}), http.StatusSeeOther)
+	if state("waits") != pluginsdk.RunCancelled {
+		t.Errorf("what waits is %s after all was stopped", state("waits"))
+	}
 }

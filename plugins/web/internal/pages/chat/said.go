@@ -26,11 +26,13 @@ const (
 	// readAtOnce is how many rows are read for a page: about half of them say that a run
 	// began or ended.
 	readAtOnce = 120
-	// overlap is how far before the newest known row news are read: a row may become visible
-	// after one with a greater id, and what was said a moment ago may have ended otherwise.
-	overlap = 100
+	// overlap is how far before the newest known row news are shown again: a row may become
+	// visible after one with a greater id. lookedAt is how far what was said without an answer is
+	// looked at: it may have ended meanwhile.
+	overlap  = 32
+	lookedAt = 200
 	// newsAtOnce is how many rows are read of news.
-	newsAtOnce = 300
+	newsAtOnce = 400
 )
 
 // said is a part of what was said in a thread, oldest first.
@@ -38,7 +40,7 @@ type said struct {
 	ThreadID string
 	Items    []item
 	Older    int64 // there is more before this id; 0: there is none
-	Newer    int64 // there is more after this id; 0: there is none
+	Newer    int64 // unless it ends with the newest: there is more after this id
 	Last     int64 // the greatest id of the rows that were read, shown or not
 	Tail     bool  // it ends with the newest
 }
@@ -120,7 +122,8 @@ func (c *chat) said(ctx context.Context, threadID string, at window, who viewer)
 	case at.around > 0:
 		return c.around(ctx, threadID, at.around, who)
 	case at.after > 0:
-		return c.saidAfter(ctx, threadID, at.after, readAtOnce, who)
+		found, err := c.saidAfter(ctx, threadID, at.after, readAtOnce, who)
+		return found.bounded(), err
 	}
 	return c.saidBefore(ctx, threadID, at.before, who)
 }
@@ -169,10 +172,18 @@ func (c *chat) saidAfter(ctx context.Context, threadID string, after int64, most
 	if len(rows) > 0 {
 		found.Last = rows[len(rows)-1].ID
 	}
-	if !found.Tail {
-		found.Newer = found.Last
-	}
+	found.Newer = found.Last
 	return found, nil
+}
+
+// bounded is as much of the beginning as a page has room for.
+func (s said) bounded() said {
+	if kept := fittingFirst(s.Items); len(kept) < len(s.Items) {
+		s.Items, s.Tail = kept, false
+		s.Last = kept[len(kept)-1].Message.ID
+		s.Newer = s.Last
+	}
+	return s
 }
 
 // around reads what was said before and after a message, and that itself.
@@ -185,8 +196,8 @@ func (c *chat) around(ctx context.Context, threadID string, message int64, who v
 	if err != nil {
 		return said{}, err
 	}
-	after.Older = before.Older
-	after.Last = max(after.Last, before.Last)
+	after = after.bounded()
+	after.Older, after.Last = before.Older, max(after.Last, before.Last)
 	after.Items = append(before.Items, after.Items...)
 	return after, nil
 }
@@ -221,6 +232,18 @@ func fitting(items []item) []item {
 		bytes += min(len(items[i].Message.Content), itemBytes)
 		if i < len(items)-1 && (bytes > pageBytes || len(items)-i > pageItems) {
 			return items[i+1:]
+		}
+	}
+	return items
+}
+
+// fittingFirst is the same of the oldest of them.
+func fittingFirst(items []item) []item {
+	bytes := 0
+	for i, one := range items {
+		bytes += min(len(one.Message.Content), itemBytes)
+		if i > 0 && (bytes > pageBytes || i >= pageItems) {
+			return items[:i]
 		}
 	}
 	return items

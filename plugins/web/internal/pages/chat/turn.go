@@ -2,6 +2,7 @@ package chat
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/a-h/templ"
 
@@ -60,12 +61,13 @@ func (c *chat) news(r *http.Request) (templ.Component, error) {
 	if shown.Asks, err = c.asks(ctx, threadID); err != nil {
 		return nil, err
 	}
-	if shown.Said, err = c.saidAfter(ctx, threadID, max(0, after-overlap), newsAtOnce, shown.viewer); err != nil {
+	if shown.Said, err = c.saidAfter(ctx, threadID, max(0, after-lookedAt), newsAtOnce, shown.viewer); err != nil {
 		return nil, err
 	}
 	shown.Said.Last = max(shown.Said.Last, after)
 	if err := c.mark(ctx, &shown); err != nil {
 		return nil, err
 	}
+	shown.Said.Items = slices.DeleteFunc(shown.Said.Items, func(one item) bool { return one.Message.ID <= after-overlap && !one.Over })
 	return newsPart(shown), nil
 }
