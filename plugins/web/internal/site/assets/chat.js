@@ -370,7 +370,7 @@
       const fresh = parse(await answer.text());
       changing(() => {
         const messages = [...fresh.getElementById("said-list").children].filter((one) => !document.getElementById(one.id));
-        log.setAttribute("aria-live", "off"); // it is old
+        log.parentElement.setAttribute("aria-live", "off"); // it is old
         list.prepend(...messages);
         messages.forEach(prepare);
         const next = fresh.getElementById("older");
@@ -381,7 +381,7 @@
           watch.unobserve(link);
           watch.observe(link);
         } else link.parentElement.remove();
-        setTimeout(() => log.setAttribute("aria-live", "polite"), 100);
+        setTimeout(() => log.parentElement.setAttribute("aria-live", "polite"), 100);
       });
     } catch (error) {
       toast(error.message, { bad: true });
