@@ -28,6 +28,19 @@ func figureCPUBeside(database string) string {
 	return database + ": CPU of a demo turn, to the build beside"
 }
 
+func figurePainted(database, page string) string { return database + ": " + page + ", painted, p50" }
+func figureSlowest(database string) string {
+	return database + ": slowest page of the navigation, painted, cold, p50"
+}
+func figureHeaviest(database string) string { return database + ": heaviest page of the navigation" }
+func figureWord(database string) string     { return database + ": a word of the agent in the page, p99" }
+func figureKey(database string) string {
+	return database + ": a key's character while the agent talks, p99"
+}
+func figureTogether(database string) string {
+	return database + ": what is done on one page on another, p99"
+}
+
 // figure is what one measurement came to.
 type figure struct {
 	Value float64 `json:"value"`
@@ -90,6 +103,13 @@ func (b *bench) aims(release book) {
 	aims = append(aims, aim{figureRate("SQLite"), 500}, aim{figureRate("Postgres"), 300})
 	for _, database := range []string{"SQLite", "Postgres"} {
 		aims = append(aims, aim{figureSearch(database), ms(searchAim)}, aim{figureSearchP99(database), ms(searchAimP99)})
+	}
+	for _, database := range []string{"SQLite", "Postgres"} {
+		for _, page := range []string{pageHot, pageThreads} {
+			aims = append(aims, aim{figurePainted(database, page), ms(openAim)})
+		}
+		aims = append(aims, aim{figureSlowest(database), ms(openAim)}, aim{figureHeaviest(database), weightAim},
+			aim{figureWord(database), ms(wordAim)}, aim{figureKey(database), ms(wordAim)}, aim{figureTogether(database), ms(togetherAim)})
 	}
 	for name, part := range map[string]float64{figureOverhead: 0.5, figureBoot: 1, figureMemory: 1, figureHop: 1} {
 		if before, ok := release.Figures[name]; ok {

@@ -40,11 +40,13 @@ func main() {
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
 	b.tasks, b.spoken, b.searching = 1000, 200, 25
+	b.shown, b.asked, b.opens, b.words = crowded(), 100, 20, 2000
 	if *quick {
 		b.boots, b.turns, b.load = 3, 50, time.Second
 		b.cancels, b.kills, b.pages, b.volume, b.busy = 20, 3, 50, million().part(10), 400
 		b.calls, b.changing, b.starts = 4_000, 15*time.Second, 3
 		b.tasks, b.spoken, b.searching = 100, 30, 8
+		b.shown, b.asked, b.opens, b.words = crowded().part(10), 20, 4, 400
 	}
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -69,6 +71,9 @@ type bench struct {
 	calls            int           // of each kind in the section hop
 	changing         time.Duration // each load of the section upgrade
 	starts           int           // of the section plugins
+	shown            volume        // of the database in the section pages
+	asked, opens     int           // of that section: requests of each kind, and times that a page is opened
+	words            int           // of that section: what the agent says
 	tasks, spoken    int           // of the sections about tasks: how many tasks, and messages of a person
 	table            *tabwriter.Writer
 }
@@ -95,6 +100,7 @@ func (b *bench) run(only string) error {
 		{"memory over tasks, demo agent", b.tasksOver},
 		{"a crowd of 100 clients", b.crowd},
 		{"scale, demo agent", b.scale},
+		{"pages of the dashboard", b.dashboard},
 		{"search", b.searches},
 		{"turns beside the search index, demo agent", b.indexing},
 		{"trace of a turn", b.traces},

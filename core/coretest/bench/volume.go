@@ -21,6 +21,9 @@ type volume struct {
 // million is what a busy installation has after years.
 func million() volume { return volume{threads: 10_000, hot: 100_000, rest: 900_000, spread: 9_999} }
 
+// crowded is one with as many threads, and a thread as long, and not much in the others.
+func crowded() volume { return volume{threads: 10_000, hot: 100_000, rest: 100_000, spread: 9_999} }
+
 // part is an nth of it, with as many messages in an ordinary thread.
 func (v volume) part(n int) volume {
 	return volume{threads: v.threads / n, hot: v.hot / n, rest: v.rest / n, spread: v.threads/n - 1}

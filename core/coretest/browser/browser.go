@@ -42,7 +42,7 @@ type Browser struct {
 
 // Start starts a browser that ends with the test. Without HARNESS_TEST_CHROMIUM, which
 // .ci/test-env sets, the test is left out.
-func Start(t *testing.T) *Browser {
+func Start(t testing.TB) *Browser {
 	t.Helper()
 	program := os.Getenv("HARNESS_TEST_CHROMIUM")
 	if program == "" {
@@ -79,7 +79,7 @@ var sameSite = map[http.SameSite]network.CookieSameSite{
 
 // Page is a page in a browser context of its own: it shares no cookies, storage or cache with another.
 type Page struct {
-	t       *testing.T
+	t       testing.TB
 	ctx     context.Context
 	options Options
 	watch   *watch
@@ -88,7 +88,7 @@ type Page struct {
 
 // Page opens an empty page that is closed when t ends. What was wrong on it by then, and
 // was not taken with Faults, fails t.
-func (b *Browser) Page(t *testing.T, options Options) *Page {
+func (b *Browser) Page(t testing.TB, options Options) *Page {
 	t.Helper()
 	if options.Width == 0 {
 		options.Width = 1280

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
 )
 
 // Resource is something that a page has loaded.
@@ -82,4 +85,23 @@ func (p *Page) Paint() time.Duration {
 		return "", nil
 	})
 	return time.Duration(milliseconds * float64(time.Millisecond))
+}
+
+// Busy is how long the page's own thread has worked since the page was first asked for this:
+// its scripts, its layout and its painting. The first answer is 0.
+func (p *Page) Busy() (worked time.Duration) {
+	p.t.Helper()
+	p.do("ask how busy the page is", func(ctx context.Context) error {
+		if _, err := chromedp.Call(ctx, performance.Enable, performance.EnableParams{}); err != nil {
+			return err
+		}
+		found, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
+		for _, metric := range found.Metrics {
+			if metric.Name == "TaskDuration" {
+				worked = time.Duration(metric.Value * float64(time.Second))
+			}
+		}
+		return err
+	})
+	return worked
 }

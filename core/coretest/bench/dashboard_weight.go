@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/coretest/browser"
+)
+
+// watchers is how many pages are open while memory and idle load are measured.
+const watchers = 10
+
+// held is what the plugin holds with pages open, and what they cost while nothing happens.
+func (b *bench) held(_ testing.TB, f *filled) error {
+	processes, err := f.processes()
+	if err != nil {
+		return err
+	}
+	var kept []process
+	for _, p := range processes {
+		if p.name == "daemon" || strings.HasSuffix(p.name, " web") {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) != 2 {
+		return errors.New("the plugin web does not run")
+	}
+	const watched = 10 * time.Second
+	idle := func() (used [2]float64) {
+		before := [2]time.Duration{kept[0].spent().cpu, kept[1].spent().cpu}
+		<-time.After(watched)
+		for i, p := range kept {
+			used[i] = 100 * float64(p.spent().cpu-before[i]) / float64(watched)
+		}
+		return used
+	}
+	before, alone := resident(kept), idle()
+	var open []float64
+	var beside [2]float64
+	err = browse(func(t testing.TB) error {
+		started := browser.Start(t)
+		for n := range watchers {
+			p := started.Page(t, browser.Options{})
+			p.Open(f.URL + "/chat/" + f.landmarks.ordinary[n])
+			p.Wait("#say")
+		}
+		open, beside = resident(kept), idle()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	after := resident(kept)
+	for i, p := range kept {
+		b.row(f.database.name+": "+p.name+", 10 pages open", "RSS %.1f MB before, %.1f with them, %.1f after; idle %.2f %% of a core before, %.2f with them, %s",
+			before[i], open[i], after[i], alone[i], beside[i], load())
+	}
+	return nil
+}
+
+// firstSight is how each page of the navigation shows itself to a browser that has nothing of
+// it, and what it loads, then and the next time.
+func (b *bench) firstSight(t testing.TB, f *filled) error {
+	started := browser.Start(t)
+	slowest, heaviest := time.Duration(0), 0.0
+	for _, path := range []string{"/", "/chat", "/threads", "/tasks", "/runs", "/search?q=words", "/memory", "/crons", "/usage", "/plugins", "/system"} {
+		var cold, warm []time.Duration
+		var bytes [2]int64
+		for range max(3, b.opens/3) {
+			p := started.Page(t, browser.Options{})
+			p.Open(f.URL + path)
+			cold = append(cold, p.Paint())
+			bytes[0] = settledBytes(p)
+			p.Open(f.URL + path)
+			warm = append(warm, p.Paint())
+			bytes[1] = settledBytes(p)
+		}
+		first := float64(bytes[0]) / 1000
+		b.row(f.database.name+": "+path, "painted p50 %v cold, %v warm (aim %v); %.1f KB, then %.1f (aim %d), %s",
+			fine(quantile(cold, 0.5)), fine(quantile(warm, 0.5)), openAim, first, float64(bytes[1])/1000, weightAim, load())
+		slowest, heaviest = max(slowest, quantile(cold, 0.5)), max(heaviest, first)
+	}
+	b.note(figureSlowest(f.database.name), ms(slowest), "ms")
+	b.note(figureHeaviest(f.database.name), heaviest, "KB")
+	return nil
+}
+
+// settledBytes is what a page has loaded once it asks for nothing more for a while.
+func settledBytes(p *browser.Page) int64 {
+	for last := int64(-1); ; {
+		loaded := p.Transferred().Bytes()
+		if loaded == last {
+			return loaded
+		}
+		last = loaded
+		<-time.After(500 * time.Millisecond)
+	}
+}
