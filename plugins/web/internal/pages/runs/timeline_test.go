@@ -73,6 +73,10 @@ func TestTimeline(t *testing.T) {
 			"2: OnMessage@0(time)=1ms The-attempt-failed@+7 ms",
 			"3: OnMessage@0(time)=1ms The-agent-is-asked@+8 ms Over@+28 ms",
 		}},
+		"attempts in which no plugin was asked": {func(r *api.Run) {
+			r.Attempt, r.Failures = 2, []pluginsdk.Failed{{Attempt: 1, Error: "overloaded", At: at(9)}}
+			r.Steps = []pluginsdk.PipelineStep{{Step: "invoking", Timestamp: at(1010)}}
+		}, []string{"1: Accepted@0 Started@0 The-attempt-failed@+9 ms", "2: The-agent-is-asked@0"}},
 		"an attempt that ended with the daemon": {func(r *api.Run) {
 			r.Attempt = 2
 			r.Hooks = []api.HookCall{asked(1, "OnMessage", "time", 2, 1), asked(2, "OnMessage", "time", 1002, 1)}
