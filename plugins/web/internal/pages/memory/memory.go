@@ -95,7 +95,7 @@ func (p pages) write(r *http.Request) (site.Done, error) {
 	switch site.Status(err) {
 	case http.StatusConflict:
 		return site.Done{}, conflict(typed, err)
-	case http.StatusUnprocessableEntity:
+	case http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
 		typed.wrong = err.Error()
 		return site.Done{}, &site.Again{View: view(typed)}
 	}
