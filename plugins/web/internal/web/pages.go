@@ -32,4 +32,5 @@ func register(frame *site.Site, hub *live.Hub) {
 	system.Register(frame)
 	tasks.Register(frame)
 	usage.Register(frame)
+	registerDesign(frame)
 }
