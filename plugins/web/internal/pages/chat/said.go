@@ -45,17 +45,17 @@ type said struct {
 	Tail     bool  // it ends with the newest
 }
 
-// form is how a message is shown.
+// form is how a message is shown: the class of its element.
 type form string
 
 const (
-	ofPerson form = "person"
-	ofAgent  form = "agent"
-	ofPlugin form = "plugin" // words of a plugin, or of the core: answers of commands
-	note     form = "note"   // a notification
-	summary  form = "summary"
-	line     form = "line"    // something that happened
-	failure  form = "failure" // something that went wrong
+	ofPerson form = "of-person"
+	ofAgent  form = "of-agent"
+	ofPlugin form = "of-plugin" // words of a plugin, or of the core: answers of commands
+	note     form = "of-note"   // a notification
+	summary  form = "of-summary"
+	line     form = "of-line"    // something that happened
+	failure  form = "of-failure" // something that went wrong
 )
 
 // item is a message as it is shown.

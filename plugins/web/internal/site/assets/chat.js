@@ -44,10 +44,7 @@
     if (sticking) seenAll();
   }, { passive: true });
   new ResizeObserver(() => sticking && toBottom()).observe(scroll.firstElementChild);
-  new ResizeObserver(() => {
-    chat.querySelector(".talk-new").style.setProperty("--talk-foot", scroll.parentElement.getBoundingClientRect().bottom - scroll.getBoundingClientRect().bottom + 12 + "px");
-    if (sticking) toBottom();
-  }).observe(scroll);
+  new ResizeObserver(() => sticking && toBottom()).observe(scroll);
   if (location.hash.startsWith("#m")) document.getElementById(location.hash.slice(1))?.scrollIntoView({ block: "center" });
   else if (atTail) {
     sticking = true;
