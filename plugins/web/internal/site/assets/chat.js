@@ -367,7 +367,7 @@
       const fresh = parse(await answer.text());
       changing(() => {
         const messages = [...fresh.getElementById("said-list").children].filter((one) => !document.getElementById(one.id));
-        log.parentElement.setAttribute("aria-live", "off"); // it is old
+        log.setAttribute("aria-live", "off"); // it is old
         list.prepend(...messages);
         messages.forEach(prepare);
         const next = fresh.getElementById("older");
@@ -378,7 +378,7 @@
           watch.unobserve(link);
           watch.observe(link);
         } else link.parentElement.remove();
-        setTimeout(() => log.parentElement.setAttribute("aria-live", "polite"), 100);
+        setTimeout(() => log.setAttribute("aria-live", "polite"), 100);
       });
     } catch (error) {
       toast(error.message, { bad: true });

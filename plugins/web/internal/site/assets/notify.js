@@ -33,19 +33,21 @@
   const wish = "harness-notify";
   const can = "Notification" in window && window.isSecureContext;
   const wanted = () => can && Notification.permission === "granted" && localStorage.getItem(wish) === "1";
-  const button = document.querySelector("[data-notify]");
-  if (can && button) {
-    const tell = () => {
+  const buttons = document.querySelectorAll("[data-notify]");
+  function tellButtons() {
+    for (const button of buttons) {
+      button.hidden = false;
       button.setAttribute("aria-pressed", String(wanted()));
-      button.title = wanted() ? "The system tells you when the agent is done or asks, while this page is out of sight. Press to end that." : "Have the system tell you when the agent is done or asks, while this page is out of sight.";
-    };
-    button.hidden = false;
-    tell();
+      button.title = "The system tells you when the agent is done or asks, while this page is out of sight." + (wanted() ? " Press to end that." : "");
+    }
+  }
+  if (can && buttons.length) tellButtons();
+  for (const button of buttons) {
     button.addEventListener("click", async () => {
       if (wanted()) localStorage.removeItem(wish);
       else if ((await Notification.requestPermission()) === "granted") localStorage.setItem(wish, "1");
       else toast("The browser does not allow notifications of this site. Its settings for the site can.", { bad: true });
-      tell();
+      tellButtons();
     });
   }
   function notify(words, thread, tag) {
