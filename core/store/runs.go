@@ -55,7 +55,7 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	}
 	switch {
 	case q.ThreadID != "":
-		query.Where(ofThread(q), afterRun(q.After, q.Newest)).Order(run.ByMessageID(order...), run.ByID(order...))
+		query.Where(ofThread(q), afterRun(q.After, q.Newest)).Order(byMessage(q, order...), run.ByID(order...))
 	case q.Newest && q.After != "":
 		query.Where(run.IDLT(q.After)).Order(run.ByID(order...))
 	default:
@@ -85,6 +85,23 @@ func ofThread(q pluginsdk.RunQuery) predicate.Run {
 	}
 	return func(s *entsql.Selector) {
 		s.Where(entsql.P(func(b *entsql.Builder) { b.WriteString("runs.thread_id || '' = ").Arg(q.ThreadID) }))
+	}
+}
+
+// byMessage is the order of a thread's runs. Of those that are not over there are few, and an
+// index has them: a database that sees that another has all runs of the thread in order reads
+// them all.
+func byMessage(q pluginsdk.RunQuery, order ...entsql.OrderTermOption) run.OrderOption {
+	if len(q.States) == 0 || slices.ContainsFunc(q.States, pluginsdk.RunState.Final) {
+		return run.ByMessageID(order...)
+	}
+	return func(s *entsql.Selector) {
+		s.OrderExprFunc(func(b *entsql.Builder) {
+			b.WriteString("runs.message_id + 0")
+			if q.Newest {
+				b.WriteString(" DESC")
+			}
+		})
 	}
 }
 
