@@ -97,17 +97,18 @@ func (b *bench) live(t testing.TB, f *filled) error {
 		}
 	}
 	keys, frames := durations(seen.Keys), durations(seen.Frames)
-	b.row(f.database.name+": from a word of the agent to the page", "%s (aim %v), %.0f events a second, %s", spread(late), wordAim, float64(seen.Deltas)/took.Seconds(), load())
-	b.row(f.database.name+": from a key to its character meanwhile", "%s (aim %v)", spread(keys), wordAim)
-	b.row(f.database.name+": frames meanwhile", "%s", spread(frames))
-	b.row(f.database.name+": the page's own thread meanwhile", "%.0f %% of a core", 100*busy.Seconds()/took.Seconds())
+	b.row("from a word of the agent to the page", "%s (aim %v), %.0f words a second in %.0f events, %s",
+		spread(late), wordAim, float64(len(seen.Told))/took.Seconds(), float64(seen.Deltas)/took.Seconds(), load())
+	b.row("from a key to its character meanwhile", "%s (aim %v)", spread(keys), wordAim)
+	b.row("frames meanwhile", "%s", spread(frames))
+	b.row("the page's own thread meanwhile", "CPU %.0f %% of a core", 100*busy.Seconds()/took.Seconds())
 	for _, one := range used.perTurn(1) {
 		if one.Process == "daemon" || strings.HasSuffix(one.Process, " web") {
-			b.row(f.database.name+": "+one.Process+" meanwhile", "%.0f %% of a core", one.CPU/10/took.Seconds())
+			b.row(one.Process+" meanwhile", "CPU %.0f %% of a core", one.CPU/10/took.Seconds())
 		}
 	}
-	b.note(figureWord(f.database.name), ms(quantile(late, 0.99)), "ms")
-	b.note(figureKey(f.database.name), ms(quantile(keys, 0.99)), "ms")
+	b.note(figureWord, ms(quantile(late, 0.99)), "ms")
+	b.note(figureKey, ms(quantile(keys, 0.99)), "ms")
 	return nil
 }
 
@@ -164,9 +165,9 @@ func (b *bench) together(t testing.TB, f *filled) error {
 		answered = append(answered, evalled(other, "window.gone")-from)
 		one.WaitTrue(`document.querySelectorAll("#said-list > [data-id]").length && !document.getElementById("state").dataset.phase`)
 	}
-	b.row(f.database.name+": from a message until another page shows it", "%s (aim %v), %s", spread(said), togetherAim, load())
-	b.row(f.database.name+": the same until it shows what the agent asks", "%s", spread(asked))
-	b.row(f.database.name+": from an answer until another page shows it", "%s (aim %v)", spread(answered), togetherAim)
-	b.note(figureTogether(f.database.name), ms(max(quantile(said, 0.99), quantile(answered, 0.99))), "ms")
+	b.row("from a message until another page shows it", "%s (aim %v), %s", spread(said), togetherAim, load())
+	b.row("the same until it shows what the agent asks", "%s", spread(asked))
+	b.row("from an answer until another page shows it", "%s (aim %v)", spread(answered), togetherAim)
+	b.note(figureTogether, ms(max(quantile(said, 0.99), quantile(answered, 0.99))), "ms")
 	return nil
 }

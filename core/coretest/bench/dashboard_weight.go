@@ -54,7 +54,7 @@ func (b *bench) held(_ testing.TB, f *filled) error {
 	}
 	after := resident(kept)
 	for i, p := range kept {
-		b.row(f.database.name+": "+p.name+", 10 pages open", "RSS %.1f MB before, %.1f with them, %.1f after; idle %.2f %% of a core before, %.2f with them, %s",
+		b.row(p.name+", 10 pages open", "RSS %.1f MB before, %.1f with them, %.1f after; idle %.2f %% of a core before, %.2f with them, %s",
 			before[i], open[i], after[i], alone[i], beside[i], load())
 	}
 	return nil
@@ -68,7 +68,7 @@ func (b *bench) firstSight(t testing.TB, f *filled) error {
 	for _, path := range []string{"/", "/chat", "/threads", "/tasks", "/runs", "/search?q=words", "/memory", "/crons", "/usage", "/plugins", "/system"} {
 		var cold, warm []time.Duration
 		var bytes [2]int64
-		for range max(3, b.opens/3) {
+		for range max(3, b.opens/4) {
 			p := started.Page(t, browser.Options{})
 			p.Open(f.URL + path)
 			cold = append(cold, p.Paint())
@@ -78,12 +78,12 @@ func (b *bench) firstSight(t testing.TB, f *filled) error {
 			bytes[1] = settledBytes(p)
 		}
 		first := float64(bytes[0]) / 1000
-		b.row(f.database.name+": "+path, "painted p50 %v cold, %v warm (aim %v); %.1f KB, then %.1f (aim %d), %s",
+		b.row(path, "painted p50 %v cold, %v warm (aim %v); %.1f KB, then %.1f (aim %d), %s",
 			fine(quantile(cold, 0.5)), fine(quantile(warm, 0.5)), openAim, first, float64(bytes[1])/1000, weightAim, load())
 		slowest, heaviest = max(slowest, quantile(cold, 0.5)), max(heaviest, first)
 	}
-	b.note(figureSlowest(f.database.name), ms(slowest), "ms")
-	b.note(figureHeaviest(f.database.name), heaviest, "KB")
+	b.note(figureSlowest, ms(slowest), "ms")
+	b.note(figureHeaviest, heaviest, "KB")
 	return nil
 }
 

@@ -87,21 +87,21 @@ func (p *Page) Paint() time.Duration {
 	return time.Duration(milliseconds * float64(time.Millisecond))
 }
 
-// Busy is how long the page's own thread has worked since the page was first asked for this:
-// its scripts, its layout and its painting. The first answer is 0.
-func (p *Page) Busy() (worked time.Duration) {
+// Busy is the processor time that the page's own thread has used since the page was first asked
+// for this: for its scripts, its layout and its painting. The first answer is 0.
+func (p *Page) Busy() (used time.Duration) {
 	p.t.Helper()
 	p.do("ask how busy the page is", func(ctx context.Context) error {
-		if _, err := chromedp.Call(ctx, performance.Enable, performance.EnableParams{}); err != nil {
+		if _, err := chromedp.Call(ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
 			return err
 		}
 		found, err := chromedp.Call(ctx, performance.GetMetrics, cdp.Empty{})
 		for _, metric := range found.Metrics {
 			if metric.Name == "TaskDuration" {
-				worked = time.Duration(metric.Value * float64(time.Second))
+				used = time.Duration(metric.Value * float64(time.Second))
 			}
 		}
 		return err
 	})
-	return worked
+	return used
 }
