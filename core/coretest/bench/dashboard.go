@@ -73,7 +73,7 @@ func (b *bench) dashboardOn(database database, measures []func(testing.TB, *fill
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
 	b.row(database.name, "%v; filled in %v", f.volume, f.filling.Round(time.Second))
-	if err := f.work(); err != nil {
+	if err := errors.Join(b.fresh(f), f.work()); err != nil {
 		return err
 	}
 	if err := b.answers(f); err != nil {
@@ -84,6 +84,9 @@ func (b *bench) dashboardOn(database database, measures []func(testing.TB, *fill
 		return nil
 	}
 	for _, measure := range measures {
+		if err := b.table.Flush(); err != nil { // it takes minutes, and each part is worth having
+			return err
+		}
 		if err := browse(func(t testing.TB) error { return measure(t, f) }); err != nil {
 			return err
 		}
@@ -143,10 +146,11 @@ func load() string {
 // answers is what the daemon and the plugin take to answer with a page.
 func (b *bench) answers(f *filled) error {
 	hot, ordinary := "/chat/"+f.landmarks.hot, func(n int) string { return "/chat/" + f.landmarks.ordinary[n%walk] }
-	for _, page := range []struct {
+	type asked struct {
 		name string
 		path func(n int) string
-	}{
+	}
+	pages := []asked{
 		{pageHot, func(int) string { return hot }},
 		{"an older page of it", func(n int) string { return fmt.Sprintf("%s/older?before=%d", hot, f.landmarks.before[n%walk]) }},
 		{"ordinary threads", ordinary},
@@ -154,7 +158,11 @@ func (b *bench) answers(f *filled) error {
 		{"threads by a word of their names", func(n int) string { return "/threads/list?q=" + url.QueryEscape(fmt.Sprint("thread ", n)) }},
 		{"threads by what no name has", func(n int) string { return fmt.Sprintf("/threads/list?q=nothing+%d", n) }},
 		{"what is new in a thread", func(int) string { return hot + "/news?after=" + fmt.Sprint(f.volume.messages()) }},
-	} {
+	}
+	for _, path := range entries {
+		pages = append(pages, asked{path, func(int) string { return path }})
+	}
+	for _, page := range pages {
 		var times []time.Duration
 		var used meter
 		bytes := 0
@@ -188,16 +196,19 @@ func (b *bench) opened(t testing.TB, f *filled) error {
 		{pageHot, "/chat/" + f.landmarks.hot, "#said-list li"},
 		{pageThreads, "/threads", "#thread-list li"},
 	} {
-		var painted, loaded []time.Duration
+		var painted, loaded, busy []time.Duration
 		p.Open(f.URL + page.path)
+		p.Busy()
 		for range b.opens {
 			p.Open(f.URL + page.path)
 			p.Wait(page.seen)
 			painted = append(painted, p.Paint())
 			loaded = append(loaded, navigated(p, "loadEventEnd"))
+			busy = append(busy, p.Busy())
 		}
 		b.row(page.name+", until it is painted", "%s (aim %v), %s", spread(painted), openAim, load())
 		b.row(page.name+", until it is loaded", "%s", spread(loaded))
+		b.row(page.name+", CPU of the page's own thread for that", "%s", spread(busy))
 		b.note(figurePainted(page.name), ms(quantile(painted, 0.5)), "ms")
 	}
 	return b.found(p, f)

@@ -9,23 +9,43 @@ import (
 	"github.com/seed-706843ae/harness/core/coretest/browser"
 )
 
+// entries are the pages that every page leads to.
+var entries = []string{"/", "/chat", "/threads", "/tasks", "/runs", "/search?q=words", "/memory", "/crons", "/usage", "/plugins", "/system"}
+
 // watchers is how many pages are open while memory and idle load are measured.
 const watchers = 10
 
-// held is what the plugin holds with pages open, and what they cost while nothing happens.
-func (b *bench) held(_ testing.TB, f *filled) error {
+// servers are the two processes that a page comes from: the daemon and the plugin.
+func (f *filled) servers() (two []process, err error) {
 	processes, err := f.processes()
+	for _, p := range processes {
+		if p.name == "daemon" || strings.HasSuffix(p.name, " web") {
+			two = append(two, p)
+		}
+	}
+	if err == nil && len(two) != 2 {
+		err = errors.New("the plugin web does not run")
+	}
+	return two, err
+}
+
+// fresh is what they hold before anybody has seen a page.
+func (b *bench) fresh(f *filled) error {
+	two, err := f.servers()
 	if err != nil {
 		return err
 	}
-	var kept []process
-	for _, p := range processes {
-		if p.name == "daemon" || strings.HasSuffix(p.name, " web") {
-			kept = append(kept, p)
-		}
+	for i, size := range resident(two) {
+		b.row(f.database.name+": "+two[i].name+", no page seen yet", "RSS %.1f MB", size)
 	}
-	if len(kept) != 2 {
-		return errors.New("the plugin web does not run")
+	return nil
+}
+
+// held is what the plugin holds with pages open, and what they cost while nothing happens.
+func (b *bench) held(_ testing.TB, f *filled) error {
+	kept, err := f.servers()
+	if err != nil {
+		return err
 	}
 	const watched = 10 * time.Second
 	idle := func() (used [2]float64) {
@@ -65,7 +85,7 @@ func (b *bench) held(_ testing.TB, f *filled) error {
 func (b *bench) firstSight(t testing.TB, f *filled) error {
 	started := browser.Start(t)
 	slowest, heaviest := time.Duration(0), 0.0
-	for _, path := range []string{"/", "/chat", "/threads", "/tasks", "/runs", "/search?q=words", "/memory", "/crons", "/usage", "/plugins", "/system"} {
+	for _, path := range entries {
 		var cold, warm []time.Duration
 		var bytes [2]int64
 		for range max(3, b.opens/4) {

@@ -87,8 +87,8 @@ func (p *Page) Paint() time.Duration {
 	return time.Duration(milliseconds * float64(time.Millisecond))
 }
 
-// Busy is the processor time that the page's own thread has used since the page was first asked
-// for this: for its scripts, its layout and its painting. The first answer is 0.
+// Busy is the processor time that the page's own thread has used for its scripts, its layout and
+// its painting: since it was opened, or since the first call of Busy where that was later.
 func (p *Page) Busy() (used time.Duration) {
 	p.t.Helper()
 	p.do("ask how busy the page is", func(ctx context.Context) error {
