@@ -1,8 +1,11 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"net/url"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -21,22 +24,42 @@ func ThreadName(thread pluginsdk.Thread) string {
 	return "Conversation " + ui.Short(thread.ID)
 }
 
-// maxNames is how many threads' names a page may ask for: each is a request.
-const maxNames = 40
+// maxNames is how many threads' names a page may ask for: each is a request, namesAtOnce of
+// them at a time.
+const (
+	maxNames    = 40
+	namesAtOnce = 8
+)
 
 // ThreadNames returns what threads are called, by their ids. One that is gone is called by
 // the end of its id.
 func (s *Site) ThreadNames(ctx context.Context, ids ...string) map[string]string {
 	names := make(map[string]string, len(ids))
+	var asked []string
 	for _, id := range ids {
 		if _, known := names[id]; known || id == "" {
 			continue
 		}
 		names[id] = "Conversation " + ui.Short(id)
-		var thread pluginsdk.Thread
-		if len(names) <= maxNames && s.Get(ctx, "/api/threads/"+url.PathEscape(id), nil, &thread) == nil {
-			names[id] = ThreadName(thread)
+		if len(asked) < maxNames {
+			asked = append(asked, id)
 		}
+	}
+	found := make([]string, len(asked))
+	var together errgroup.Group
+	together.SetLimit(namesAtOnce)
+	for n, id := range asked {
+		together.Go(func() error {
+			var thread pluginsdk.Thread
+			if s.Get(ctx, "/api/threads/"+url.PathEscape(id), nil, &thread) == nil {
+				found[n] = ThreadName(thread)
+			}
+			return nil
+		})
+	}
+	_ = together.Wait() // what was not found keeps the end of its id
+	for n, id := range asked {
+		names[id] = cmp.Or(found[n], names[id])
 	}
 	return names
 }
