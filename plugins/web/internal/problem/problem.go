@@ -11,10 +11,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// Type is the content type of a problem document.
+const Type = "application/problem+json"
+
 // Write answers with a problem document: the status, its text as the title, and
 // detail, words that say what is wrong and what to do.
 func Write(w http.ResponseWriter, status int, detail string) {
-	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Type", Type)
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(&huma.ErrorModel{ //nolint:errchkjson // plain strings; the client may be gone
 		Title: http.StatusText(status), Status: status, Detail: detail,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/access"
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 )
 
 // Errors makes pages of the problem documents that a person would see who has asked for a
@@ -111,7 +112,7 @@ func (a *watched) WriteHeader(status int) {
 		return
 	}
 	a.begun = true
-	if a.Header().Get("Content-Type") == "application/problem+json" {
+	if a.Header().Get("Content-Type") == problem.Type {
 		a.problem, a.status = true, status
 		a.Header().Del("Content-Type")
 		a.Header().Del("Content-Length")

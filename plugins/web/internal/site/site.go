@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -64,7 +65,7 @@ func New(mux *http.ServeMux, config Config) (*Site, error) {
 	}
 	// The padding hides how long an answer is, which tells something of what is in it when a
 	// stranger chose a part of it (https://www.breachattack.com).
-	zip, err := gzhttp.NewWrapper(gzhttp.RandomJitter(32, 0, false))
+	zip, err := gzhttp.NewWrapper(gzhttp.RandomJitter(32, 0, false), gzhttp.ContentTypeFilter(compressed))
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +76,12 @@ func New(mux *http.ServeMux, config Config) (*Site, error) {
 		return View{Title: "More", At: "/more", Body: more(s.frame(r, View{}))}, nil
 	})
 	return s, nil
+}
+
+// compressed reports whether what is of a type is compressed. Problems are not: Errors reads
+// them.
+func compressed(contentType string) bool {
+	return !strings.HasPrefix(contentType, problem.Type) && gzhttp.DefaultContentTypeFilter(contentType)
 }
 
 // View is a page as it is to be shown.

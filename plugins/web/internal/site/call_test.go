@@ -1,0 +1,55 @@
+package site_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
+	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
+	"github.com/seed-706843ae/harness/plugins/web/internal/site"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// open returns a site whose pages ask api, and what answers browsers that may everything.
+func open(t *testing.T, api http.Handler) (s *site.Site, answers http.Handler) {
+	t.Helper()
+	mux := http.NewServeMux()
+	s, err := site.New(mux, site.Config{
+		API: api, Position: func() pluginsdk.Position { return pluginsdk.Position{} }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, s.Errors(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.ServeHTTP(w, r.WithContext(access.With(r.Context(), access.Caller{Open: true})))
+	}))
+}
+
+func TestALongProblemIsAPageThatBrowsersCanRead(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("the setting colour is not one of those that there are; ", 60)
+	s, answers := open(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { problem.Write(w, http.StatusUnprocessableEntity, long) }))
+	s.Page("GET /long", pluginsdk.ScopeRead, func(r *http.Request) (site.View, error) {
+		return site.View{}, s.Get(r.Context(), "/api/x", nil, nil)
+	})
+	server := httptest.NewServer(answers)
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/long", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/html")
+	answer, err := http.DefaultClient.Do(request) // it says that it takes gzip, and unpacks it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(page), long[:200]) {
+		t.Errorf("%d %v: %s", answer.StatusCode, err, page)
+	}
+}
