@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -57,8 +58,8 @@ func words(err error) (status int, detail string) {
 type askerKey struct{}
 
 // Ask makes a request of the API in the name of who looks at the page, whose request ctx
-// belongs to, and reads its answer into out (nil: there is none to read). body is sent as
-// JSON; nil: there is none. What the API refuses is a *Problem.
+// belongs to, and reads its answer into out (nil: there is none to read). Parts of path that
+// are data are escaped (url.PathEscape). body is sent as JSON; nil: there is none. What the API refuses is a *Problem.
 func (s *Site) Ask(ctx context.Context, method, path string, query url.Values, body, out any) error {
 	var sent []byte
 	if body != nil {
@@ -100,7 +101,11 @@ func (s *Site) Upload(ctx context.Context, query url.Values, file io.Reader, siz
 }
 
 func (s *Site) ask(ctx context.Context, method, path string, query url.Values, media string, body io.Reader, size int64) ([]byte, error) {
-	target := &url.URL{Path: path, RawQuery: query.Encode()}
+	target, err := url.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
 	if err != nil {
 		return nil, err
@@ -114,7 +119,13 @@ func (s *Site) ask(ctx context.Context, method, path string, query url.Values, m
 		request.RemoteAddr, request.Host, request.TLS = asker.RemoteAddr, asker.Host, asker.TLS
 	}
 	answer := &kept{header: make(http.Header)}
-	s.config.API.ServeHTTP(answer, request)
+	if err := s.serve(answer, request); err != nil {
+		return nil, err
+	}
+	if answer.status >= http.StatusMultipleChoices && answer.status < http.StatusBadRequest {
+		// The router leads away from a path with an empty part or a .. in it: nothing was done.
+		return nil, &Problem{Status: http.StatusNotFound, Detail: "there is nothing at " + path}
+	}
 	if answer.status >= http.StatusBadRequest {
 		told := &Problem{Status: answer.status, Body: answer.body.Bytes()}
 		if json.Unmarshal(told.Body, told) != nil || told.Detail == "" {
@@ -123,6 +134,19 @@ func (s *Site) ask(ctx context.Context, method, path string, query url.Values, m
 		return nil, told
 	}
 	return answer.body.Bytes(), nil
+}
+
+// serve has the API answer. A panic of it is an error: who asks may be work that goes on
+// without a request, where nobody else would take it.
+func (s *Site) serve(answer http.ResponseWriter, request *http.Request) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.config.Log.Error("request panicked", "method", request.Method, "path", request.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+			err = &Problem{Status: http.StatusInternalServerError, Detail: "the server failed on this request; its log says more"}
+		}
+	}()
+	s.config.API.ServeHTTP(answer, request)
+	return nil
 }
 
 // kept is an answer that is kept in memory.

@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -51,5 +52,29 @@ func TestALongProblemIsAPageThatBrowsersCanRead(t *testing.T) {
 	page, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(string(page), long[:200]) {
 		t.Errorf("%d %v: %s", answer.StatusCode, err, page)
+	}
+}
+
+func TestWhatTheAPIDoesNotAnswerIsNotTakenForDone(t *testing.T) {
+	t.Parallel()
+	api := http.NewServeMux()
+	asked := ""
+	api.HandleFunc("POST /api/tokens/{id}/revoke", func(_ http.ResponseWriter, r *http.Request) { asked = r.PathValue("id") })
+	s, _ := open(t, api)
+	for _, path := range []string{"/api/tokens/../revoke", "/api/tokens//revoke"} {
+		if err := s.Post(t.Context(), path, nil, nil); site.Status(err) != http.StatusNotFound || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := s.Post(t.Context(), "/api/tokens/a%2Fb%3Fc/revoke", nil, nil); err != nil || asked != "a/b?c" {
+		t.Errorf("an id with signs in it: %v, asked for %q", err, asked)
+	}
+}
+
+func TestAnAPIThatFailsTakesNobodyWithIt(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") }))
+	if err := s.Get(context.Background(), "/api/x", nil, nil); site.Status(err) != http.StatusInternalServerError {
+		t.Errorf("the error: %v", err)
 	}
 }
