@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
 	"github.com/seed-706843ae/harness/plugins/web/internal/charts"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
@@ -171,26 +173,32 @@ func (p pages) page(r *http.Request) (site.View, error) {
 	for _, one := range byDay {
 		shown.charts = append(shown.charts, drawn{one.name, one.draw(days)})
 	}
-	var threads []string
-	for _, of := range []shares{{"By model", pluginsdk.UsageByModel, nil}, {"By conversation", pluginsdk.UsageByThread, nil},
-		{"By purpose", pluginsdk.UsageByPurpose, nil}, {"By plugin", pluginsdk.UsageByPlugin, nil}} {
-		if total.Turns == 0 {
-			break
-		}
-		found, err := p.sums(r.Context(), shown.period, of.by, 10)
-		if err != nil {
-			return site.View{}, err
-		}
-		of.sums = found.Sums
-		slices.SortStableFunc(of.sums, func(a, b pluginsdk.UsageSum) int {
-			return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Turns, a.Turns))
+	if total.Turns > 0 {
+		shown.shares = []shares{{"By model", pluginsdk.UsageByModel, nil}, {"By conversation", pluginsdk.UsageByThread, nil},
+			{"By purpose", pluginsdk.UsageByPurpose, nil}, {"By plugin", pluginsdk.UsageByPlugin, nil}}
+	}
+	together, ctx := errgroup.WithContext(r.Context()) // each sums up all turns of the period
+	for n := range shown.shares {
+		together.Go(func() error {
+			of := &shown.shares[n]
+			found, err := p.sums(ctx, shown.period, of.by, 10)
+			of.sums = found.Sums
+			slices.SortStableFunc(of.sums, func(a, b pluginsdk.UsageSum) int {
+				return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Turns, a.Turns))
+			})
+			return err
 		})
+	}
+	if err := together.Wait(); err != nil {
+		return site.View{}, err
+	}
+	var threads []string
+	for _, of := range shown.shares {
 		if of.by == pluginsdk.UsageByThread {
 			for _, sum := range of.sums {
 				threads = append(threads, sum.Of)
 			}
 		}
-		shown.shares = append(shown.shares, of)
 	}
 	shown.names = p.ThreadNames(r.Context(), append(threads, shown.thread)...)
 	return site.View{Title: "Usage", At: "/usage", Body: page(shown)}, nil
