@@ -10,7 +10,7 @@ import (
 )
 
 // entries are the pages that every page leads to.
-var entries = []string{"/", "/chat", "/threads", "/tasks", "/runs", "/search?q=words", "/memory", "/crons", "/usage", "/plugins", "/system"}
+var entries = []string{"/", "/chat", "/threads", "/tasks", "/runs", "/search?q=4711", "/memory", "/crons", "/usage", "/plugins", "/system"}
 
 // watchers is how many pages are open while memory and idle load are measured.
 const watchers = 10
