@@ -231,13 +231,17 @@
 
   const look = (element) => around(element).map(face).join("\n\n");
 
-  let without, met, invisible, blanks;
+  let without, met, invisible, blanks, round;
 
-  // unfocused takes the focus away and keeps how everything looks that can have it.
+  // unfocused takes the focus away, keeps how everything looks that can have it, and from
+  // then on compares with that each element that gets it.
   looks.unfocused = () => {
     document.activeElement?.blur();
     settle();
-    [without, met, invisible, blanks] = [new Map(), new Set(), [], 0];
+    if (!without) {
+      document.addEventListener("focusin", compare, true);
+    }
+    [without, met, invisible, blanks, round] = [new Map(), new Set(), [], 0, false];
     for (const element of document.querySelectorAll("*")) {
       if (element.tabIndex >= 0 || element.isContentEditable) {
         without.set(element, look(element));
@@ -246,26 +250,23 @@
     return "";
   };
 
-  // focused compares the element with the focus, and reports whether the focus has come
-  // around.
-  looks.focused = () => {
-    const element = document.activeElement;
-    if (!element || element === document.body) {
-      return ++blanks > 1;
+  const compare = ({ target }) => {
+    if (target.localName === "iframe") {
+      return; // it is in there
     }
-    if (element.localName === "iframe") {
-      return false; // it is in there
+    if (met.has(target)) {
+      round = true;
+      return;
     }
-    if (met.has(element)) {
-      return true;
-    }
-    met.add(element);
+    met.add(target);
     settle();
-    if (without.get(element) === look(element)) {
-      invisible.push(name(element));
+    if (without.get(target) === look(target)) {
+      invisible.push(name(target));
     }
-    return false;
   };
+
+  // focused reports whether the focus has come around, or finds nothing that can have it.
+  looks.focused = () => round || ((!document.activeElement || document.activeElement === document.body) && ++blanks > 1);
 
   looks.focusInvisible = () => invisible;
 
