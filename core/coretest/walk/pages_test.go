@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/coretest/browser"
@@ -43,55 +42,71 @@ func (l *lived) pages() map[string]string {
 	return pages
 }
 
+// look is how somebody looks at the dashboard.
+type look struct {
+	name string
+	browser.Options
+	first bool // each page is the first that is opened: nothing of it is known yet
+}
+
+var looks = []look{
+	{"light-desk", browser.Options{}, true},
+	{"dark-desk", browser.Options{Dark: true}, false},
+	{"light-phone", browser.Options{Width: 360, Height: 740, Mobile: true}, false},
+	{"dark-phone", browser.Options{Width: 360, Height: 740, Mobile: true, Dark: true}, false},
+}
+
 // Whatever page somebody opens, on a desk or a phone, in the light or the dark: nothing goes
 // wrong on it, it can be read and used by everybody, and it is small.
 func TestEveryPage(t *testing.T) {
 	b := browser.Start(t)
 	l := live(t)
-	for _, look := range []struct {
-		name    string
-		options browser.Options
-	}{
-		{"light-desk", browser.Options{}}, {"dark-phone", browser.Options{Width: 360, Height: 740, Mobile: true, Dark: true}},
-		{"dark-desk", browser.Options{Dark: true}}, {"light-phone", browser.Options{Width: 360, Height: 740, Mobile: true}},
-	} {
-		t.Run(look.name, func(t *testing.T) {
+	for _, as := range looks {
+		t.Run(as.name, func(t *testing.T) {
 			t.Parallel()
+			if as.first {
+				for name, path := range l.pages() {
+					t.Run(name, func(t *testing.T) { inspect(t, b.Page(t, as.Options), l.URL+path, name, as) })
+				}
+				return
+			}
+			p := b.Page(t, as.Options)
 			for name, path := range l.pages() {
-				t.Run(name, func(t *testing.T) {
-					p := b.Page(t, look.options)
-					p.Open(l.URL + path)
-					p.Wait("h1")
-					inspect(t, p, name+"-"+look.name, look.options)
-				})
+				inspect(t, p, l.URL+path, name, as)
 			}
 		})
 	}
 }
 
-// inspect says what is wrong with a page that has been opened.
-func inspect(t *testing.T, p *browser.Page, name string, as browser.Options) {
-	loaded := p.Transferred()
-	if loaded.Bytes() > most {
-		t.Errorf("it loads %d bytes:\n%s", loaded.Bytes(), loaded)
-	}
-	t.Logf("%d bytes", loaded.Bytes())
+// inspect opens a page and says what is wrong with it.
+func inspect(t *testing.T, p *browser.Page, address, name string, as look) {
+	p.Open(address)
+	p.Wait("h1")
 	for _, violation := range p.Axe() {
-		t.Errorf("axe: %s", violation)
+		violation.Nodes = violation.Nodes[:min(len(violation.Nodes), 3)]
+		t.Errorf("%s: axe: %s", name, violation)
 	}
 	for _, element := range p.Overflow() {
-		t.Errorf("too wide: %s", element)
+		t.Errorf("%s: too wide: %s", name, element)
 	}
 	for _, element := range p.SmallTargets() {
-		t.Errorf("too small to be hit: %s", element)
+		t.Errorf("%s: too small to be hit: %s", name, element)
 	}
-	// What has the focus looks the same in each light and size, but for the colours.
-	if !as.Mobile && !as.Dark {
+	if as.first {
+		loaded := p.Transferred()
+		t.Logf("%s: %d bytes", name, loaded.Bytes())
+		if loaded.Bytes() > most {
+			t.Errorf("%s: it loads %d bytes:\n%s", name, loaded.Bytes(), loaded)
+		}
+		// What has the focus differs between looks in its colours alone.
 		for _, element := range p.FocusInvisible() {
-			t.Errorf("the focus is not seen: %s", element)
+			t.Errorf("%s: the focus is not seen: %s", name, element)
 		}
 	}
 	if dir := os.Getenv("HARNESS_TEST_SCREENSHOTS"); dir != "" {
-		p.Screenshot(filepath.Join(dir, strings.ReplaceAll(name, "/", "-")+".png"))
+		p.Screenshot(filepath.Join(dir, name+"-"+as.name+".png"))
+	}
+	for _, fault := range p.Faults() {
+		t.Errorf("%s: %s", name, fault)
 	}
 }
