@@ -88,7 +88,7 @@ func (b *bench) firstSight(t testing.TB, f *filled) error {
 	for _, path := range entries {
 		var cold, warm []time.Duration
 		var bytes [2]int64
-		for range max(3, b.opens/4) {
+		for range max(1, b.opens/4) {
 			p := started.Page(t, browser.Options{})
 			p.Open(f.URL + path)
 			cold = append(cold, p.Paint())
