@@ -204,9 +204,7 @@ func TestAPluginIsInstalledFromAFileAfterItsPlanWasShown(t *testing.T) {
 	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
 	s.expect("the form", ann.visit("/plugins/install"), 200, `enctype="multipart/form-data"`)
 	s.expect("nothing", ann.send("/plugins/install", nil), 422, "Choose the package")
-	if page := ann.leads("what is none", ann.send("/plugins/install", []byte("x")), "/plugins/install?file="); !strings.Contains(page, "this is no package") {
-		t.Errorf("what is no package: %s", page)
-	}
+	s.expect("what is none", ann.send("/plugins/install", []byte("x")), 422, "this is no package")
 	if left := s.host.Files(); len(left) != 0 {
 		t.Errorf("left: %+v", left)
 	}
@@ -231,5 +229,11 @@ func TestAPluginIsInstalledFromAFileAfterItsPlanWasShown(t *testing.T) {
 	ann.leads("cancel", ann.post("/plugins/install/drop", "file", s.host.Files()[0].ID, "upgrade", "poet"), "/plugins/poet?tab=versions")
 	if left := s.host.Files(); len(left) != 0 {
 		t.Errorf("left: %+v", left)
+	}
+
+	picture := s.host.AddFile(pluginsdk.File{Name: "cat.png"}, []byte("x"))
+	s.expect("a link that names a file of a conversation", ann.visit("/plugins/install?file="+picture.ID), 200, "this is no package")
+	if left := s.host.Files(); len(left) != 1 {
+		t.Errorf("to follow a link has deleted a file: %+v", left)
 	}
 }

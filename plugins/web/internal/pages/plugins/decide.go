@@ -116,7 +116,6 @@ func (p pages) install(r *http.Request) (site.View, error) {
 		if site.Status(err) == 0 {
 			return site.View{}, err
 		}
-		p.forget(r.Context(), of)
 		return chooser(of.upgrade, err.Error()), nil
 	}
 	return d.view(), nil
@@ -126,7 +125,9 @@ func chooser(upgrade, wrong string) site.View {
 	return site.View{Title: "Install a plugin", At: at, Body: installPage(upgrade, wrong)}
 }
 
-// takeIn takes a package in, and leads to its plan.
+// takeIn takes a package in, and leads to its plan. The files of one that cannot be planned
+// are given up here, and not by the page of the plan: whoever makes somebody follow a link
+// names what files they like in it.
 func (p pages) takeIn(r *http.Request) (site.Done, error) {
 	of := takenFrom(r.PostForm)
 	of.file, of.signature = "", ""
@@ -142,6 +143,12 @@ func (p pages) takeIn(r *http.Request) (site.Done, error) {
 	}
 	if (of.file == "") == (of.upload == "") {
 		return site.Done{}, &site.Again{View: chooser(of.upgrade, "Choose the package's file, or name one in the uploads directory.")}
+	}
+	if d := of.decision(); of.file != "" {
+		if err := d.make(r.Context(), p.Site); err != nil {
+			p.forget(r.Context(), of)
+			return site.Done{}, &site.Again{View: chooser(of.upgrade, err.Error())}
+		}
 	}
 	return site.Done{To: at + "/install?" + of.query()}, nil
 }
