@@ -62,7 +62,7 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request, status int, detai
 		if _, err := r.Cookie(askedCookie); err != nil && foreign(r) {
 			http.SetCookie(w, &http.Cookie{Name: askedCookie, Value: "1", Path: "/", MaxAge: 10, HttpOnly: true, SameSite: http.SameSiteLaxMode})
 			w.Header().Set("Refresh", "0")
-			s.write(w, r, http.StatusOK, again(s.bare(r, "One moment"), r.URL.RequestURI()))
+			s.write(w, r, http.StatusOK, again(s.bare(r, "One moment"), access.Local(r.URL.RequestURI())))
 			return
 		}
 		w.Header().Del("WWW-Authenticate")
