@@ -40,9 +40,13 @@ func (s *Site) frame(r *http.Request, view View) frame {
 	if caller.Open {
 		scope = pluginsdk.ScopeAdmin
 	}
+	path := r.URL.RequestURI()
+	if r.Method == http.MethodPost {
+		path = cameFrom(r) // what takes a form has not always a page
+	}
 	return frame{
 		View: view, Theme: theme(r), Name: caller.Token.Name, Session: caller.Known(), Scope: scope,
-		Path: r.URL.RequestURI(), Version: s.config.Version, Asset: s.assets.url,
+		Path: path, Version: s.config.Version, Asset: s.assets.url,
 	}
 }
 

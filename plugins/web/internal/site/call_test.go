@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a-h/templ"
+
 	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
@@ -90,5 +92,25 @@ func TestWhoIsAskedOnceMoreIsLedNowhereElse(t *testing.T) {
 	refused.ServeHTTP(answer, request)
 	if page := answer.Body.String(); strings.Contains(page, "//evil.example") || !strings.Contains(page, `href="/"`) {
 		t.Errorf("the page leads on to: %s", page)
+	}
+}
+
+func TestTheThemeIsChosenOnAPageThatAFormHasAnswered(t *testing.T) {
+	t.Parallel()
+	s, answers := open(t, http.NotFoundHandler())
+	s.Form("POST /things/drop", pluginsdk.ScopeRead, func(*http.Request) (site.Done, error) {
+		return site.Done{}, &site.Again{View: site.View{Title: "Once more", Body: templ.NopComponent}}
+	})
+	request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1/things/drop", strings.NewReader("a=b"))
+	for name, value := range map[string]string{
+		"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin", "Referer": "http://127.0.0.1/things?page=2",
+	} {
+		request.Header.Set(name, value)
+	}
+	request.Host = "127.0.0.1"
+	answer := httptest.NewRecorder()
+	answers.ServeHTTP(answer, request)
+	if page := answer.Body.String(); !strings.Contains(page, `name="back" value="/things?page=2"`) {
+		t.Errorf("the theme leads back to what can only be sent: %d %s", answer.Code, page)
 	}
 }
