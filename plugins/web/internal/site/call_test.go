@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/a-h/templ"
@@ -112,5 +114,26 @@ func TestTheThemeIsChosenOnAPageThatAFormHasAnswered(t *testing.T) {
 	answers.ServeHTTP(answer, request)
 	if page := answer.Body.String(); !strings.Contains(page, `name="back" value="/things?page=2"`) {
 		t.Errorf("the theme leads back to what can only be sent: %d %s", answer.Code, page)
+	}
+}
+
+func TestNamesAreNotAskedForInVain(t *testing.T) {
+	t.Parallel()
+	const threads, atOnce = 40, 8
+	ids := make([]string, threads)
+	for n := range ids {
+		ids[n] = "thread-" + strconv.Itoa(n)
+	}
+	for status, most := range map[int]int64{http.StatusServiceUnavailable: 2 * atOnce, http.StatusNotFound: threads} {
+		var asked atomic.Int64
+		s, _ := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Context().Err() == nil {
+				asked.Add(1)
+			}
+			problem.Write(w, status, "not now")
+		}))
+		if names := s.ThreadNames(t.Context(), ids...); len(names) != threads || names["thread-9"] == "" || asked.Load() > most {
+			t.Errorf("%d: asked %d times, at most %d wanted: %v", status, asked.Load(), most, names)
+		}
 	}
 }

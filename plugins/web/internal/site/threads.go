@@ -3,6 +3,7 @@ package site
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"net/url"
 
 	"golang.org/x/sync/errgroup"
@@ -32,7 +33,8 @@ const (
 )
 
 // ThreadNames returns what threads are called, by their ids. One that is gone is called by
-// the end of its id.
+// the end of its id; so are all that are left when names cannot be had at the moment: a page
+// does not wait for each of them.
 func (s *Site) ThreadNames(ctx context.Context, ids ...string) map[string]string {
 	names := make(map[string]string, len(ids))
 	var asked []string
@@ -46,13 +48,16 @@ func (s *Site) ThreadNames(ctx context.Context, ids ...string) map[string]string
 		}
 	}
 	found := make([]string, len(asked))
-	var together errgroup.Group
+	together, ctx := errgroup.WithContext(ctx)
 	together.SetLimit(namesAtOnce)
 	for n, id := range asked {
 		together.Go(func() error {
 			var thread pluginsdk.Thread
-			if s.Get(ctx, "/api/threads/"+url.PathEscape(id), nil, &thread) == nil {
+			switch err := s.Get(ctx, "/api/threads/"+url.PathEscape(id), nil, &thread); {
+			case err == nil:
 				found[n] = ThreadName(thread)
+			case Status(err) != http.StatusNotFound:
+				return err // the others need not be asked for
 			}
 			return nil
 		})
