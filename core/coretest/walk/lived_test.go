@@ -23,7 +23,7 @@ import (
 type lived struct {
 	daemon
 	talk, diffs, asking, foreign        string // threads
-	answered, failedRun                 string // runs
+	answered, failedRun, step           string // runs, and a tool call of the first
 	message                             int64  // of talk
 	waiting, completed, failed, running string // tasks
 	change                              pluginsdk.WorkspaceChange
@@ -90,6 +90,7 @@ func shop(name, version string) object {
 
 func (l *lived) plugins(t *testing.T) {
 	l.MustRun(t, "plugin", "install", pack(t, shop("shop", "1.0.0"), map[string]string{"log.txt": "the shop is open\nthere is bread\n"}), "--yes", "--grant", "state", "--enable")
+	l.MustRun(t, "plugin", "upgrade", "shop", pack(t, shop("shop", "2.0.0"), map[string]string{}), "--yes")
 	l.MustRun(t, "plugin", "install", pack(t, shop("moody", "0.9.0-rc.1"), map[string]string{"fault.txt": "I do not feel like it, and this is why: " + strings.Repeat("the weather ", 30)}), "--yes")
 	l.call(t, http.MethodPatch, "/api/plugins/moody", object{"enabled": true}, nil)
 }
@@ -118,6 +119,11 @@ func (l *lived) talks(t *testing.T) {
 	var found struct{ Messages []pluginsdk.Message }
 	l.call(t, http.MethodGet, "/api/threads/"+l.talk+"/messages?role=user&limit=1", nil, &found)
 	l.message = found.Messages[0].ID
+	var called struct {
+		Messages []struct{ Metadata struct{ ToolUseID string } }
+	}
+	l.call(t, http.MethodGet, "/api/threads/"+l.talk+"/messages?kind=tool_call&last=true&limit=1", nil, &called)
+	l.step = called.Messages[0].Metadata.ToolUseID
 	l.open(t, l.asking)
 }
 

@@ -20,15 +20,16 @@ func (l *lived) pages() map[string]string {
 		"overview": "/", "more": "/more", "shortcuts": "/shortcuts", "palette": "/palette?q=billing", "login": "/login", "nothing": "/nothing/here",
 		"threads": "/threads", "threads-new": "/threads/new", "chat": "/chat/" + l.talk, "chat-rtl": "/chat/" + l.foreign, "chat-diff": "/chat/" + l.diffs, "chat-asks": "/chat/" + l.asking,
 		"chat-settings": "/chat/" + l.talk + "/settings", "chat-edit": fmt.Sprintf("/chat/%s/edit?message=%d", l.talk, l.message), "chat-message": fmt.Sprintf("/chat/%s/messages/%d", l.talk, l.message),
+		"chat-step":  "/chat/" + l.talk + "/work/" + l.answered + "/" + l.step,
 		"chat-older": fmt.Sprintf("/chat/%s?around=%d", l.talk, l.message),
 		"runs":       "/runs", "runs-failed": "/runs?state=failed", "run": "/runs/" + l.answered, "run-failed": "/runs/" + l.failedRun,
 		"search": "/search", "search-found": "/search?q=billing",
 		"tasks": "/tasks", "tasks-list": "/tasks?view=list", "tasks-new": "/tasks/new", "task-waiting": "/tasks/" + l.waiting, "task-failed": "/tasks/" + l.failed, "task-running": "/tasks/" + l.running,
 		"memory": "/memory", "memory-file": "/memory/file?path=context%2Fshop.md", "memory-new": "/memory/new", "memory-history": "/memory/history", "memory-change": "/memory/change?" + changed.Encode(),
-		"crons": "/crons", "usage": "/usage", "usage-week": "/usage?days=7",
+		"crons": "/crons", "usage": "/usage", "usage-thread": "/usage?days=7&thread=" + l.talk,
 		"plugins": "/plugins", "plugins-install": "/plugins/install", "plugin-quarantined": "/plugins/moody", "plugin-web": "/plugins/web", "plugin-validation": "/plugins/validation?tab=settings",
-		"plugin-remove": plugin + "/remove",
-		"system":        "/system",
+		"plugin-remove": plugin + "/remove", "plugin-rollback": plugin + "/rollback",
+		"system": "/system",
 	}
 	for _, tab := range []string{"overview", "settings", "grants", "limits", "log", "versions"} {
 		pages["plugin-"+tab] = plugin + "?tab=" + tab
