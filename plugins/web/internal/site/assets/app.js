@@ -4,6 +4,7 @@
 
 (() => {
   const scriptHeader = "X-Harness-Script";
+  const saidKey = "harness-said";
   const html = document.documentElement;
   const body = document.body;
   html.classList.add("script");
@@ -140,7 +141,16 @@
       }
       return;
     }
-    if (event.defaultPrevented || !form.hasAttribute("data-swap") || form.method !== "post") return;
+    if (event.defaultPrevented || form.method !== "post") return;
+    if (sending.has(form)) {
+      event.preventDefault(); // pressed twice, it is sent once
+      return;
+    }
+    sending.add(form);
+    if (!form.hasAttribute("data-swap")) {
+      setTimeout(() => sending.delete(form), 10000); // there was no next page
+      return;
+    }
     event.preventDefault();
     const fields = new FormData(form, event.submitter);
     const sent = form.enctype === "multipart/form-data" ? fields : new URLSearchParams(fields);
@@ -148,28 +158,32 @@
     button?.classList.add("working");
     try {
       const answer = await ask(form.getAttribute("action") || location.href, { method: "POST", body: sent });
-      show(await answer.text(), answer.url, form);
+      show(await answer.text(), answer, form);
     } catch (error) {
       toast(error.message, { bad: true });
     } finally {
+      sending.delete(form);
       button?.classList.remove("working");
     }
   });
 
+  // sending are the forms that are on their way.
+  let sending = new WeakSet();
+
   // show makes this page what the answer to a form is. Other forms that are in hand stay.
-  function show(text, url, sent) {
+  function show(text, answer, sent) {
     const fresh = parse(text);
     const main = fresh.getElementById("main");
-    if (!main) {
-      location.href = url;
+    const there = new URL(answer.url);
+    const here = there.pathname === location.pathname;
+    if (!main || (answer.redirected && !here)) {
+      const said = fresh.querySelector("#said p");
+      if (said) sessionStorage.setItem(saidKey, said.textContent); // it is told once, and was told to this page
+      location.href = answer.redirected ? answer.url : location.href; // another page brings its own script
       return;
     }
-    const there = new URL(url);
-    if (there.pathname !== location.pathname) {
-      location.href = url; // another page: it brings its own script
-      return;
-    }
-    if (there.search !== location.search) history.replaceState(null, "", there);
+    // What a form of another path shows by itself can be had with POST only.
+    if (here && there.search !== location.search) history.replaceState(null, "", there);
     document.title = fresh.title;
     morph(document.getElementById("main"), main, (node) => node !== sent && inHand(node));
   }
@@ -303,6 +317,7 @@
   addEventListener("pageshow", (event) => {
     leaving = false;
     if (event.persisted) {
+      sending = new WeakSet();
       connect();
       refreshSoon();
     }
@@ -468,6 +483,11 @@
   // --- begin ---
 
   prepare(document.body);
+  const said = sessionStorage.getItem(saidKey);
+  if (said) {
+    sessionStorage.removeItem(saidKey);
+    toast(said);
+  }
   setInterval(tick, 20000);
   connect();
   window.harness = { ask, parse, morph, toast, prepare, confirmed, position, refresh: refreshSoon };
