@@ -119,3 +119,23 @@ func TestAFormIsSentOnceAndAnsweredInPlace(t *testing.T) {
 	p.WaitTrue(`location.pathname === "/next"`)
 	p.WaitText("#toasts", "It is done.")
 }
+
+// A browser whose network comes and goes has one socket, and not one more each time.
+func TestAPageHasOneSocket(t *testing.T) {
+	s, b := newScripted(t), browser.Start(t)
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL + "/")
+	for range 2 {
+		s.away.Store(true)
+		s.event <- ""
+		p.WaitTrue(`!document.getElementById("connection").hidden`)
+		s.away.Store(false)
+		p.Eval(`void dispatchEvent(new Event("online"))`, nil)
+		p.WaitTrue(`document.getElementById("connection").hidden`)
+	}
+	p.Eval(`new Promise((done) => setTimeout(done, 5000))`, nil) // what was put off is tried by then
+	if sockets := s.sockets.Load(); sockets != 1 {
+		t.Errorf("it has %d sockets", sockets)
+	}
+	p.Faults() // that it could not connect
+}

@@ -280,10 +280,13 @@
 
   let socket;
   let tries = 0;
+  let retry = 0;
   let away = 0;
   const position = { boot: body.dataset.boot || "", seq: body.dataset.seq || "0" };
 
   function connect() {
+    clearTimeout(retry);
+    if (socket) return; // a second one would say everything twice
     const query = new URLSearchParams({ stream: body.dataset.follows || "none" });
     if (position.boot) {
       query.set("boot", position.boot);
@@ -305,7 +308,7 @@
         toast("You are not logged in any more. Log in in another tab; what you typed stays here.", { bad: true, href: "/login", label: "Log in" });
       }
       away ||= setTimeout(() => (document.getElementById("connection").hidden = false), 1500);
-      setTimeout(connect, Math.min(500 * 2 ** tries++, 15000) * (0.75 + Math.random() / 2));
+      retry = setTimeout(connect, Math.min(500 * 2 ** tries++, 15000) * (0.75 + Math.random() / 2));
     });
   }
 
@@ -324,7 +327,7 @@
   });
   addEventListener("online", () => {
     tries = 0;
-    if (!socket) connect();
+    connect();
   });
 
   function heard(frame) {
