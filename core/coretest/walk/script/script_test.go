@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gorilla/websocket"
 
@@ -138,4 +139,33 @@ func TestAPageHasOneSocket(t *testing.T) {
 		t.Errorf("it has %d sockets", sockets)
 	}
 	p.Faults() // that it could not connect
+}
+
+// However much happens, a page asks for itself about once a second.
+func TestManyEventsAreFewQuestions(t *testing.T) {
+	s, b := newScripted(t), browser.Start(t)
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL + "/")
+	before := s.pages.Load()
+	stop := make(chan struct{})
+	go func() {
+		often := time.NewTicker(20 * time.Millisecond)
+		defer often.Stop()
+		for {
+			select {
+			case <-often.C:
+				select {
+				case s.event <- `{"event":"task:changed"}`:
+				default:
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	p.Eval(`new Promise((done) => setTimeout(done, 4000))`, nil)
+	close(stop)
+	if asked := s.pages.Load() - before; asked < 2 || asked > 6 {
+		t.Errorf("it has asked %d times within 4 seconds", asked)
+	}
 }

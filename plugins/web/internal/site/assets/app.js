@@ -236,6 +236,7 @@
   let stale = false;
   let waiting = 0;
   let fetching = false;
+  let rested = 0; // from when on the next may begin
 
   function touched(type) {
     for (const part of document.querySelectorAll("[data-live]")) {
@@ -247,7 +248,7 @@
   function refreshSoon() {
     stale = true;
     if (waiting || fetching || document.hidden) return;
-    waiting = setTimeout(refresh, 250);
+    waiting = setTimeout(refresh, Math.max(250, rested - performance.now()));
   }
 
   async function refresh() {
@@ -257,6 +258,7 @@
     if (!parts.length) return;
     stale = false;
     fetching = true;
+    const begun = performance.now();
     try {
       const answer = await ask(location.href);
       const fresh = parse(await answer.text());
@@ -268,7 +270,9 @@
       stale = true; // the socket comes back with the daemon, and then it is tried again
     } finally {
       fetching = false;
-      if (stale) setTimeout(refreshSoon, 2000);
+      // However much happens, a page asks for a fifth of the time, and not more than once a second.
+      rested = performance.now() + Math.max(1000, 4 * (performance.now() - begun));
+      if (stale) refreshSoon();
     }
   }
 
