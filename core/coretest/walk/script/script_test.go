@@ -169,3 +169,24 @@ func TestManyEventsAreFewQuestions(t *testing.T) {
 		t.Errorf("it has asked %d times within 4 seconds", asked)
 	}
 }
+
+// A conversation that is open twice: the one where nothing is typed takes nothing of what was
+// typed in the other away.
+func TestADraftIsOfThePageWhereItIsTyped(t *testing.T) {
+	s, b := newScripted(t), browser.Start(t)
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL + "/chat")
+	p.Eval(`localStorage.setItem("harness-draft-T", JSON.stringify({ text: "typed elsewhere", files: [] }))`, nil)
+	p.Open(s.URL + "/chat")
+	p.WaitTrue(`document.getElementById("say").value === "typed elsewhere"`)
+	p.Type("#say", " and here")
+	p.Open(s.URL + "/chat")
+	p.WaitTrue(`document.getElementById("say").value.includes("and here")`)
+	p.Eval(`localStorage.removeItem("harness-draft-T")`, nil) // the other page has sent it
+	p.Open(s.URL + "/")
+	var kept *string
+	p.Eval(`localStorage.getItem("harness-draft-T")`, &kept)
+	if kept != nil {
+		t.Errorf("what was sent elsewhere is a draft again: %s", *kept)
+	}
+}

@@ -38,9 +38,11 @@
   }
   function store() {
     clearTimeout(saving);
+    saving = 0;
     keep(kept, draft.text || draft.files.length ? draft : null);
   }
-  addEventListener("pagehide", store);
+  // What was not typed here is not kept again: another page of the same thread may have sent it.
+  addEventListener("pagehide", () => saving && store());
 
   function write(text) {
     draft.text = field.value = text;
@@ -425,8 +427,10 @@
 
   // --- begin: with what was there when the page was left ---
 
-  if (wrong.textContent || field.value) draft.text = field.value;
-  else {
+  if (wrong.textContent || field.value) {
+    draft.text = field.value;
+    save();
+  } else {
     const old = read(kept);
     if (typeof old?.text === "string" && Array.isArray(old.files)) draft = { text: old.text, files: old.files };
   }
