@@ -15,7 +15,7 @@ import (
 // How much of a message's code is coloured, and how long that may take: the rest is black.
 const (
 	mostColoured     = 64 << 10
-	longestColouring = 200 * time.Millisecond
+	longestColouring = 500 * time.Millisecond
 	longestName      = 40 // bytes, of a language
 )
 
@@ -58,10 +58,16 @@ func (p *page) colour(w util.BufWriter, language, text string) {
 	if len(text) > p.colours || !time.Now().Before(p.until) {
 		return
 	}
+	began := time.Now()
 	lexer := lexers.Find(language)
 	if lexer == nil {
 		return
 	}
+	// The first text of a language has its rules read and compiled, which is no fault of it.
+	if _, err := lexer.Tokenise(nil, ""); err != nil {
+		return
+	}
+	p.until = p.until.Add(time.Since(began))
 	p.colours -= len(text)
 	next, err := lexer.Tokenise(&chroma.TokeniseOptions{State: "root"}, text)
 	if err != nil {
