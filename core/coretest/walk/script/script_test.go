@@ -19,10 +19,11 @@ import (
 // dashboard, so that what happens to it can be arranged to the moment.
 type scripted struct {
 	*httptest.Server
-	sockets, pages, posts atomic.Int64
-	away                  atomic.Bool   // it answers no socket
-	event                 chan string   // what the sockets say; empty: one ends
-	answer                chan struct{} // lets a form be answered
+	sockets, pages, posts, lines atomic.Int64
+
+	away   atomic.Bool   // it answers no socket
+	event  chan string   // what the sockets say; empty: one ends
+	answer chan struct{} // lets a form be answered
 }
 
 func newScripted(t *testing.T) *scripted {
@@ -42,6 +43,13 @@ func newScripted(t *testing.T) *scripted {
 	files := http.FileServer(http.Dir("../../../../plugins/web/internal/site/assets"))
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", files))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { page(w, "") })
+	mux.HandleFunc("GET /bare", func(w http.ResponseWriter, _ *http.Request) {
+		page(w, `<script>Object.defineProperty(window, "sessionStorage", { get() { throw new Error("none") } })</script>`)
+	})
+	mux.HandleFunc("GET /log", func(w http.ResponseWriter, _ *http.Request) {
+		page(w, `<div hx-get="/lines" hx-trigger="every 100ms"></div>`)
+	})
+	mux.HandleFunc("GET /lines", func(http.ResponseWriter, *http.Request) { s.lines.Add(1) })
 	mux.HandleFunc("GET /chat", func(w http.ResponseWriter, _ *http.Request) {
 		page(w, `<section class="talk"><form id="compose" method="post" data-thread="T"><label>Say <textarea id="say"></textarea></label>
 <p id="compose-wrong"></p><ul id="chips"></ul><input type="file" aria-label="Files"></form></section><script src="/assets/composer.js" defer></script>`)
@@ -189,4 +197,32 @@ func TestADraftIsOfThePageWhereItIsTyped(t *testing.T) {
 	if kept != nil {
 		t.Errorf("what was sent elsewhere is a draft again: %s", *kept)
 	}
+}
+
+// A page that nobody looks at does not ask again and again.
+func TestWhatNobodyLooksAtIsNotAskedFor(t *testing.T) {
+	s, b := newScripted(t), browser.Start(t)
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL + "/log")
+	p.Eval(`new Promise((done) => setTimeout(done, 1000))`, nil)
+	if s.lines.Load() == 0 {
+		t.Fatal("it has not asked while somebody looks")
+	}
+	p.Eval(`void Object.defineProperty(document, "hidden", { get: () => true })`, nil)
+	p.Eval(`new Promise((done) => setTimeout(done, 500))`, nil) // what is under way ends
+	before := s.lines.Load()
+	p.Eval(`new Promise((done) => setTimeout(done, 1500))`, nil)
+	if asked := s.lines.Load() - before; asked != 0 {
+		t.Errorf("it has asked %d times", asked)
+	}
+}
+
+// A browser that keeps nothing for pages can use them.
+func TestAPageWorksWhereNothingIsKept(t *testing.T) {
+	s, b := newScripted(t), browser.Start(t)
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL + "/bare")
+	p.WaitTrue(`document.getElementById("connection").hidden && window.harness !== undefined`)
+	p.Click("#away button")
+	p.WaitTrue(`location.pathname === "/next"`)
 }

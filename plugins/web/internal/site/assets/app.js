@@ -167,6 +167,15 @@
     }
   });
 
+  // stored does something with what the browser keeps for this tab: it may keep nothing.
+  function stored(act) {
+    try {
+      return act(sessionStorage);
+    } catch {
+      return null;
+    }
+  }
+
   // sending are the forms that are on their way.
   let sending = new WeakSet();
 
@@ -178,7 +187,7 @@
     const here = there.pathname === location.pathname;
     if (!main || (answer.redirected && !here)) {
       const said = fresh.querySelector("#said p");
-      if (said) sessionStorage.setItem(saidKey, said.textContent); // it is told once, and was told to this page
+      if (said) stored((kept) => kept.setItem(saidKey, said.textContent)); // it is told once, and was told to this page
       location.href = answer.redirected ? answer.url : location.href; // another page brings its own script
       return;
     }
@@ -475,6 +484,9 @@
   // --- htmx: parts that are fetched when they are wanted ---
 
   document.addEventListener("htmx:configRequest", (event) => (event.detail.headers[scriptHeader] = "1"));
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden && event.target.matches('[hx-trigger^="every"]')) event.preventDefault(); // nobody looks
+  });
   document.addEventListener("htmx:afterSwap", (event) => prepare(event.target));
   document.addEventListener("htmx:sendError", () => toast("Harness does not answer. It may be starting; try again in a moment.", { bad: true }));
   document.addEventListener("htmx:responseError", (event) => {
@@ -490,9 +502,9 @@
   // --- begin ---
 
   prepare(document.body);
-  const said = sessionStorage.getItem(saidKey);
+  const said = stored((kept) => kept.getItem(saidKey));
   if (said) {
-    sessionStorage.removeItem(saidKey);
+    stored((kept) => kept.removeItem(saidKey));
     toast(said);
   }
   setInterval(tick, 20000);
