@@ -31,7 +31,7 @@ run: build ## build, then start the daemon with its data in ./data
 # Many tests wait more than they work, so there are more at once than there are cores. The
 # packages that take longest begin first: the last would leave the other cores with nothing
 # to do. What is linked, once for each package, is so without what only a debugger reads.
-LONGEST := ./core/daemon ./core/invoker ./core/store ./pluginsdk/launch ./core/pluginhost ./pluginsdk/plugintest/conform
+LONGEST := ./core/daemon ./core/coretest/walk ./core/invoker ./core/search ./core/store ./core/tasks ./pluginsdk/launch ./core/pluginhost ./pluginsdk/plugintest/conform
 
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
 # tests build does not. It is not told of SQLite, whose C in Go brings its own locks and
