@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/problem"
 )
@@ -217,10 +218,28 @@ func isOf(wanted string, contentTypes []string) bool {
 	return err == nil && media == wanted
 }
 
-// Form hands on what a form of a page of this very site sends: of the two types of forms
+// Forms lets forms with files in one after the other, so that what lies in the system's
+// directory for such has a bound.
+type Forms struct{ places chan struct{} }
+
+// NewForms returns Forms that takes filesAtOnce forms with files at a time.
+func NewForms() Forms { return Forms{make(chan struct{}, filesAtOnce)} }
+
+// What a form may have, in bytes: its fields; with files; and of those what is held in
+// memory, the rest being in files meanwhile. filesAtOnce of these are taken at a time, and
+// each may take filesTimeout to arrive.
+const (
+	maxForm      = 2 << 20
+	maxFiles     = 256 << 20
+	heldInMemory = 1 << 20
+	filesAtOnce  = 4
+	filesTimeout = 10 * time.Minute
+)
+
+// Take hands on what a form of a page of this very site sends: of the two types of forms
 // that it uses, and from a browser that says whose page it is. A page of another site can
 // send the same.
-func Form(next http.HandlerFunc) http.HandlerFunc {
+func (f Forms) Take(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !ownPage(r) {
 			problem.Write(w, http.StatusForbidden, "a form must say that a page of this very site sends it (Sec-Fetch-Site: same-origin, or Origin); "+
@@ -234,6 +253,17 @@ func Form(next http.HandlerFunc) http.HandlerFunc {
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			err = r.ParseForm()
 		case isOf("multipart/form-data", types):
+			select {
+			case f.places <- struct{}{}:
+				defer func() { <-f.places }()
+			default:
+				w.Header().Set("Connection", "close") // its body is on its way
+				w.Header().Set("Retry-After", "5")
+				problem.Write(w, http.StatusServiceUnavailable, "other files are on their way; try again in a moment")
+				return
+			}
+			// It fails where there is no connection to set it on, as in tests.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(filesTimeout))
 			r.Body = http.MaxBytesReader(w, r.Body, maxFiles)
 			if err = r.ParseMultipartForm(heldInMemory); err == nil {
 				defer r.MultipartForm.RemoveAll() //nolint:errcheck // files of this request, in the system's directory for such
@@ -250,11 +280,3 @@ func Form(next http.HandlerFunc) http.HandlerFunc {
 		next(w, r)
 	}
 }
-
-// What a form may have, in bytes: its fields; with files; and of those what is held in
-// memory, the rest being in files meanwhile.
-const (
-	maxForm      = 2 << 20
-	maxFiles     = 256 << 20
-	heldInMemory = 1 << 20
-)

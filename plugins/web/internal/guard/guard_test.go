@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
@@ -222,5 +223,35 @@ func TestAllowedHostsAreChecked(t *testing.T) {
 		if _, err := guard.ParseHosts([]string{"fine.example", wrong}); err == nil || !strings.Contains(err.Error(), "\""+wrong+"\"") {
 			t.Errorf("%q: %v", wrong, err)
 		}
+	}
+}
+
+// Forms with files take room on the disk until they are done with: more than a few at a time
+// are told to come again, and a place is free once its form is done.
+func TestFormsWithFilesAreTakenAFewAtATime(t *testing.T) {
+	forms, begun, done := guard.NewForms(), make(chan struct{}), make(chan struct{})
+	send := func(next http.HandlerFunc) int {
+		request := httptest.NewRequest("POST", "/", strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--x--\r\n"))
+		request.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		recorder := httptest.NewRecorder()
+		forms.Take(next).ServeHTTP(recorder, request)
+		return recorder.Code
+	}
+	var sent sync.WaitGroup
+	for range 4 {
+		sent.Go(func() {
+			send(func(http.ResponseWriter, *http.Request) { begun <- struct{}{}; <-done })
+		})
+		<-begun
+	}
+	if status := send(nil); status != http.StatusServiceUnavailable {
+		t.Errorf("one too many: %d", status)
+	}
+	close(done)
+	sent.Wait()
+	field := ""
+	if status := send(func(_ http.ResponseWriter, r *http.Request) { field = r.PostForm.Get("a") }); status != http.StatusOK || field != "b" {
+		t.Errorf("after that: %d, %q", status, field)
 	}
 }

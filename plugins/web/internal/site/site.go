@@ -39,6 +39,7 @@ type Site struct {
 	config Config
 	mux    *http.ServeMux
 	assets *assets
+	forms  guard.Forms
 	zip    func(http.Handler) http.HandlerFunc
 	within time.Duration
 }
@@ -69,7 +70,7 @@ func New(mux *http.ServeMux, config Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{config: config, mux: mux, assets: files, zip: zip, within: deadline}
+	s := &Site{config: config, mux: mux, assets: files, forms: guard.NewForms(), zip: zip, within: deadline}
 	mux.Handle("GET "+assetsPath+"{hash}/{name}", files)
 	s.Form("POST /theme", pluginsdk.ScopeRead, setTheme)
 	s.Page("GET /more", pluginsdk.ScopeRead, func(r *http.Request) (View, error) {
@@ -154,7 +155,7 @@ func (s *Site) Part(pattern string, scope pluginsdk.TokenScope, show func(*http.
 // Form takes what a form of a page has sent, to a pattern (POST /path), and leads on to a
 // page. Its fields are in r.PostForm, or r.MultipartForm where it has files.
 func (s *Site) Form(pattern string, scope pluginsdk.TokenScope, take func(*http.Request) (Done, error)) {
-	s.handle(pattern, scope, guard.Form(func(w http.ResponseWriter, r *http.Request) {
+	s.handle(pattern, scope, s.forms.Take(func(w http.ResponseWriter, r *http.Request) {
 		done, err := take(r)
 		if err != nil {
 			s.Fail(w, r, err)

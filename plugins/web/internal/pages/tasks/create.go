@@ -47,7 +47,7 @@ func (p pages) form(r *http.Request, d draft) (site.View, error) {
 	if d.threads, err = p.threads(r.Context()); err != nil {
 		return site.View{}, err
 	}
-	d.mayDir = may(r, pluginsdk.ScopeAdmin)
+	d.mayDir = site.May(r, pluginsdk.ScopeAdmin)
 	return site.View{Title: "Hand work on", At: at, Body: form(d)}, nil
 }
 

@@ -52,7 +52,7 @@ func (p pages) task(r *http.Request) (site.View, error) { return p.look(r, words
 // look makes the page of a task, as one of its views.
 func (p pages) look(r *http.Request, said words) (site.View, error) {
 	ctx, id := r.Context(), r.PathValue("id")
-	w := whole{said: said, key: rand.Text(), maySay: may(r, pluginsdk.ScopeChat), mayDecide: may(r, pluginsdk.ScopeApprove)}
+	w := whole{said: said, key: rand.Text(), maySay: site.May(r, pluginsdk.ScopeChat), mayDecide: site.May(r, pluginsdk.ScopeApprove)}
 	if err := p.Get(ctx, "/api/tasks/"+url.PathEscape(id), nil, &w.TaskHistory); err != nil {
 		return site.View{}, err
 	}

@@ -14,7 +14,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -39,10 +38,6 @@ func Register(s *site.Site) {
 	s.Form("POST /tasks/new", pluginsdk.ScopeChat, p.create)
 	s.Page("GET /tasks/{id}", pluginsdk.ScopeRead, p.task)
 	s.Form("POST /tasks/{id}", pluginsdk.ScopeChat, p.act)
-}
-
-func may(r *http.Request, scope pluginsdk.TokenScope) bool {
-	return access.From(r.Context()).May(scope)
 }
 
 // The groups of statuses that a person tells apart.
@@ -116,14 +111,7 @@ func (t threads) name(id string) string {
 	if i < 0 {
 		return "Thread " + ui.Short(id)
 	}
-	return nameOf(t[i])
-}
-
-func nameOf(thread pluginsdk.Thread) string {
-	if thread.Kind == pluginsdk.ThreadPrimary {
-		return cmp.Or(thread.Name, "The primary thread")
-	}
-	return cmp.Or(thread.Name, "Thread "+ui.Short(thread.ID))
+	return site.ThreadName(t[i])
 }
 
 // options are the threads to choose from, those of tasks left out, after a first choice of none.
@@ -131,7 +119,7 @@ func (t threads) options(none, chosen string) []ui.Option {
 	options := []ui.Option{{Label: none}}
 	for _, thread := range t {
 		if thread.Kind != pluginsdk.ThreadTask || thread.ID == chosen {
-			options = append(options, ui.Option{Value: thread.ID, Label: ui.Cut(nameOf(thread), 60)})
+			options = append(options, ui.Option{Value: thread.ID, Label: ui.Cut(site.ThreadName(thread), 60)})
 		}
 	}
 	if chosen != "" && !slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == chosen }) {

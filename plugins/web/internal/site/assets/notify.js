@@ -82,7 +82,7 @@
   async function tell(words, id, tag, { quiet = false } = {}) {
     const thread = await about(id);
     if (quiet && thread.kind !== "primary" && thread.kind !== "general") return;
-    const said = words.replace("THREAD", thread.name);
+    const said = words.replace("THREAD", () => thread.name);
     if (document.hidden) {
       count++;
       show();
