@@ -80,7 +80,10 @@ func (w *watch) see(event any) {
 			w.fault("console error: %s", said(e.Args))
 		}
 	case *runtime.EventExceptionThrown:
-		w.fault("uncaught exception: %s", thrown(e.ExceptionDetails))
+		// Chromium says so of itself when a page is left before it has faded in.
+		if words := thrown(e.ExceptionDetails); !strings.Contains(words, "AbortError: Transition was skipped") {
+			w.fault("uncaught exception: %s", words)
+		}
 	case *log.EventEntryAdded:
 		// Requests are judged below, with their status.
 		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
