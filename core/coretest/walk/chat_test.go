@@ -50,6 +50,21 @@ func thread(t *testing.T, d *installation.Installation, name string) string {
 	return made.ID
 }
 
+// newest is the number of the last thing that was said in a thread.
+func newest(t *testing.T, d *installation.Installation, thread string) int64 {
+	t.Helper()
+	answer, err := http.Get(d.URL + "/api/threads/" + thread + "/messages?last=true&limit=1&kind=text") //nolint:noctx // a test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var page struct{ Messages []struct{ ID int64 } }
+	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil || len(page.Messages) != 1 {
+		t.Fatal(page, err)
+	}
+	return page.Messages[0].ID
+}
+
 // count is how many elements a selector has.
 func count(p *browser.Page, selector string) (n int) {
 	p.Eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector), &n)
@@ -242,6 +257,20 @@ func TestReadingBack(t *testing.T) {
 	p.Click("#new")
 	p.WaitTrue(`(() => { const s = document.getElementById("scroll"); return s.scrollHeight - s.scrollTop - s.clientHeight < 2 })()`)
 	p.WaitGone("#new")
+
+	// A page that is open for days keeps the end of what was said, and finds the rest again.
+	p.Eval(`window.first = document.querySelector("#said-list > li").id`, nil)
+	for n := range 150 {
+		post(t, d, "/api/chat", fmt.Sprintf(`{"threadId": %q, "content": "later %d"}`, id, n), nil)
+	}
+	d.MustRun(t, "send", "--thread", id, "the end")
+	p.WaitTrue(fmt.Sprintf(`document.getElementById("m%d") !== null`, newest(t, d, id)))
+	if n := count(p, "#said-list > li"); n > 300 {
+		t.Errorf("the page has %d messages", n)
+	}
+	p.Eval(`window.back = setInterval(() => { document.getElementById("scroll").scrollTop = 0 }, 50)`, nil)
+	p.WaitTrue(`document.getElementById(window.first) !== null`)
+	p.Eval(`clearInterval(window.back)`, nil)
 }
 
 // Conversations can be used by everybody, on every screen, in both themes, also without script.

@@ -287,9 +287,17 @@
     morph(document.getElementById("asks"), fresh.getElementById("asks"));
     morph(document.getElementById("state"), fresh.getElementById("state"));
     mark();
+    trim();
     dispatchEvent(new CustomEvent("harness:said"));
     if (sticking && !document.hidden) read();
     else addUnseen(added);
+  }
+  // trim takes away what was said first, once there is much of it: a page may be open for
+  // days. It is fetched again when somebody reads back to it.
+  function trim() {
+    if (!sticking || list.children.length <= 300) return;
+    while (list.children.length > 150) list.firstElementChild.remove();
+    offerOlder(list.firstElementChild.dataset.id);
   }
   // mark says at messages what becomes of them while they have no answer.
   function mark() {
@@ -371,13 +379,8 @@
         list.prepend(...messages);
         messages.forEach(prepare);
         const next = fresh.getElementById("older");
-        if (next) {
-          link.href = next.getAttribute("href");
-          link.dataset.older = next.dataset.older;
-          delete link.dataset.asked;
-          watch.unobserve(link);
-          watch.observe(link);
-        } else link.parentElement.remove();
+        if (next) lead(link, next.getAttribute("href"), next.dataset.older);
+        else link.parentElement.remove();
         setTimeout(() => log.setAttribute("aria-live", "polite"), 100);
       });
     } catch (error) {
@@ -386,13 +389,41 @@
     }
   }
   const watch = new IntersectionObserver((seen) => seen.forEach((one) => one.isIntersecting && older(one.target)), { root: scroll, rootMargin: "600px 0px 0px" });
-  const link = document.getElementById("older");
-  if (link) {
+  // lead has the link fetch what is older than what is shown now.
+  function lead(link, href, path) {
+    link.href = href;
+    link.dataset.older = path;
+    delete link.dataset.asked;
+    watch.unobserve(link);
+    watch.observe(link);
+  }
+  function offer(link) {
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey) return;
       event.preventDefault();
       older(link);
     });
+  }
+  // offerOlder leads to what was said before a message, also where nothing did.
+  function offerOlder(id) {
+    let link = document.getElementById("older");
+    if (!link) {
+      const around = document.createElement("p");
+      around.className = "talk-more";
+      link = document.createElement("a");
+      link.className = "button small";
+      link.id = "older";
+      link.rel = "prev";
+      link.textContent = "Older messages";
+      around.append(link);
+      log.before(around);
+      offer(link);
+    }
+    lead(link, base + "?before=" + id, base + "/older?before=" + id);
+  }
+  const link = document.getElementById("older");
+  if (link) {
+    offer(link);
     setTimeout(() => watch.observe(link), 300);
   }
 
