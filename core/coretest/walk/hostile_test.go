@@ -163,7 +163,7 @@ func TestNothingThatIsWrittenRuns(t *testing.T) {
 	})
 	var changes struct{ Changes []pluginsdk.WorkspaceChange }
 	d.call(t, http.MethodGet, "/api/context/history?path=context/hostile.md", nil, &changes)
-	change := url.Values{"path": {changes.Changes[0].Path}, "before": {changes.Changes[0].Before}, "version": {changes.Changes[0].Version}}
+	change := url.Values{"path": {changes.Changes[0].Path}, "version": {changes.Changes[0].Version}} // all of it, as if it had been made then
 
 	p := b.Page(t, browser.Options{})
 	look := func(path string, payloads ...string) {
@@ -212,7 +212,8 @@ func TestNothingThatIsWrittenRuns(t *testing.T) {
 	look("/memory")
 	look("/memory/file?path=context%2Fhostile.md", all...)
 	look("/memory/history")
-	look("/memory/change?"+change.Encode(), all[:70]...)
+	// There it stands line by line.
+	look("/memory/change?"+change.Encode(), slices.DeleteFunc(slices.Clone(all[:70]), func(payload string) bool { return strings.Contains(payload, "\n") })...)
 	look("/plugins")
 	for name, part := range map[string][]string{"hostile": flat[:40], "faulty": flat[40:80], "judge": flat[80:]} {
 		for _, tab := range []string{"overview", "grants", "limits", "log", "versions"} {

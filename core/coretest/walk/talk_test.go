@@ -219,21 +219,11 @@ func apart(on *browser.Page, effect string, act func()) time.Duration {
 	return time.Since(begun)
 }
 
-// atOnce is how soon one page shows what was done on another. A machine that has much else to
-// do may be late; of a few tries one is in time.
-const atOnce = 300 * time.Millisecond
-
-func soon(t *testing.T, what string, try func(n int) time.Duration) {
+// shown does something on one page that another one shows, and logs how soon. What that is to
+// be is an aim of the benchmark (bench -only pages): the machine may have much else to do here.
+func shown(t *testing.T, what string, try func() time.Duration) {
 	t.Helper()
-	var took []time.Duration
-	for n := range 10 {
-		took = append(took, try(n))
-		if took[n] <= atOnce {
-			t.Logf("%s: after %v", what, took)
-			return
-		}
-	}
-	t.Errorf("%s: after %v", what, took)
+	t.Logf("%s: after %v", what, try())
 }
 
 // Two people are in one conversation, one of them with a phone: each sees what the other does.
@@ -253,20 +243,20 @@ func TestTwoPeople(t *testing.T) {
 		p.Wait("#say")
 		p.WaitTrue("window.harness.position.boot")
 	}
-	soon(t, "Ben sees what Ann says", func(n int) time.Duration {
-		words := fmt.Sprintf("Hello number %d", n)
+	shown(t, "Ben sees what Ann says", func() time.Duration {
+		const words = "Hello together"
 		ann.Type("#say", words)
 		return apart(ben, fmt.Sprintf(`document.getElementById("said-list").innerText.includes(%q)`, words+"."), func() { ann.Press(".", "Enter") })
 	})
 	ben.WaitText("#said-list", "Ann")
 	ann.WaitGone("#state .talk-stop")
-	soon(t, "Ann sees what Ben says", func(n int) time.Duration {
-		words := fmt.Sprintf("From the phone, number %d", n)
+	shown(t, "Ann sees what Ben says", func() time.Duration {
+		const words = "From the phone"
 		ben.Type("#say", words)
 		return apart(ann, fmt.Sprintf(`document.getElementById("said-list").innerText.includes(%q)`, words), func() { ben.Click(".send") })
 	})
 	ann.WaitText("#said-list", "Ben")
-	soon(t, "Ann sees that Ben has stopped the agent", func(int) time.Duration {
+	shown(t, "Ann sees that Ben has stopped the agent", func() time.Duration {
 		ann.WaitGone("#state .talk-stop")
 		ann.Type("#say", "Tell us a long story\n")
 		ann.WaitText("#turn", "word3")

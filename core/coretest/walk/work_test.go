@@ -38,8 +38,8 @@ func TestTheAgentAsks(t *testing.T) {
 		page.Open(d.URL + "/chat/" + thread)
 		page.WaitTrue("window.harness.position.boot")
 	}
-	soon(t, "another page shows that it is answered", func(n int) time.Duration {
-		name := fmt.Sprintf("once%d", n)
+	shown(t, "another page shows that it is answered", func() time.Duration {
+		const name = "once"
 		d.say(t, thread, "Ann", call(name, "It is there: "+name))
 		p.WaitText("#asks .command", "mkdir "+name)
 		other.WaitText("#asks .command", "mkdir "+name)
