@@ -20,7 +20,7 @@ func (l *lived) pages() map[string]string {
 		"overview": "/", "more": "/more", "shortcuts": "/shortcuts", "palette": "/palette?q=billing", "login": "/login", "nothing": "/nothing/here",
 		"threads": "/threads", "threads-new": "/threads/new", "chat": "/chat/" + l.talk, "chat-rtl": "/chat/" + l.foreign, "chat-diff": "/chat/" + l.diffs, "chat-asks": "/chat/" + l.asking,
 		"chat-settings": "/chat/" + l.talk + "/settings", "chat-edit": fmt.Sprintf("/chat/%s/edit?message=%d", l.talk, l.message), "chat-message": fmt.Sprintf("/chat/%s/messages/%d", l.talk, l.message),
-		"chat-step":  "/chat/" + l.talk + "/work/" + l.answered + "/" + l.step,
+		"chat-step":  "/chat/" + l.talk + "/steps/" + l.answered + "/" + l.step,
 		"chat-older": fmt.Sprintf("/chat/%s?around=%d", l.talk, l.message),
 		"runs":       "/runs", "runs-failed": "/runs?state=failed", "run": "/runs/" + l.answered, "run-failed": "/runs/" + l.failedRun,
 		"search": "/search", "search-found": "/search?q=billing",

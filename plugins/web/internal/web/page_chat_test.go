@@ -270,14 +270,14 @@ func TestHowAnAnswerCameAbout(t *testing.T) {
 			{Type: pluginsdk.StreamToolResult, ToolUseID: "u1", Text: strings.Repeat("line\n", 2000) + "the last line", IsError: true}, {Type: pluginsdk.StreamText, Text: "done"},
 		},
 	})
-	b.reads("/chat/A/work/r", []string{"First I look.", "/src/a.go", "&lt;three&gt;", `class="added"`, `class="removed"`, "failed", "Show all", `href="/runs/r"`}, "the last line", ">done<", "<three>")
-	b.reads("/chat/A/work/r/u1", []string{"the last line"})
+	b.reads("/chat/A/steps/r", []string{"First I look.", "/src/a.go", "&lt;three&gt;", `class="added"`, `class="removed"`, "failed", "Show all", `href="/runs/r"`}, "the last line", ">done<", "<three>")
+	b.reads("/chat/A/steps/r/u1", []string{"the last line"})
 	b.host.AddRun(pluginsdk.Run{ID: "old", ThreadID: "A", State: pluginsdk.RunSucceeded})
 	b.said("assistant", "thinking", "old", "hm, hm", "")
 	b.said("assistant", "tool_call", "old", "mcp__harness__time__now", `{"toolName":"mcp__harness__time__now","toolUseId":"u2","input":{"zone":"UTC"}}`)
 	b.said("assistant", "tool_result", "old", "noon", `{"toolUseId":"u2","success":true,"durationMs":1500}`)
-	b.reads("/chat/A/work/old", []string{"hm, hm", "time: now", "zone", "noon", "1.5 s"})
-	b.expect("no step", b.visit("/chat/A/work/r/none", "Accept", "text/html"), http.StatusNotFound)
+	b.reads("/chat/A/steps/old", []string{"hm, hm", "time: now", "zone", "noon", "1.5 s"})
+	b.expect("no step", b.visit("/chat/A/steps/r/none", "Accept", "text/html"), http.StatusNotFound)
 }
 
 // What the agent asks is shown with all that it would do, and answered where it is asked.

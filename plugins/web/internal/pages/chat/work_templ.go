@@ -42,9 +42,9 @@ func workFold(thread string, i item) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var2 string
-		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(path(thread, "work", i.Message.RunID))
+		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(path(thread, "steps", i.Message.RunID))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/chat/work.templ`, Line: 13, Col: 69}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/chat/work.templ`, Line: 13, Col: 70}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -282,7 +282,7 @@ func stepItem(thread, run string, s step) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = stepBody(s, path(thread, "work", run, s.UseID), false).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = stepBody(s, path(thread, "steps", run, s.UseID), false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
