@@ -2,13 +2,9 @@
 package rest
 
 import (
-	"context"
 	"log/slog"
-	"time"
 
 	"github.com/bwmarrin/discordgo"
-
-	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
 )
 
 // Base is where Discord's API is.
@@ -25,22 +21,12 @@ type Config struct {
 // Client asks the API. It may be used by several goroutines.
 type Client struct{ config Config }
 
-// New makes a client.
-func New(config Config) *Client { return &Client{config} }
+// New makes a client. It asks nobody; a Base that cannot be meant is an error.
+func New(config Config) (*Client, error) { return &Client{config}, nil }
 
-// Error is Discord's refusal.
-type Error struct {
-	Status     int           // of HTTP
-	Code       int           // Discord's own: topics/opcodes-and-status-codes#json
-	Message    string        // in Discord's words
-	RetryAfter time.Duration // of 429: when it can be tried again
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// Message is what is sent as a message, or what one is changed to. The zero of a field
-// leaves it as it is when it is changed, but for Content, which is always set.
+// Message is what is sent as a message, or what one is changed to. Nobody is pinged by it.
 type Message struct {
+	// Content is always set, also when a message is changed.
 	Content string
 	// Nonce makes a message that is sent again the same one, for a few minutes; at most
 	// 25 characters.
@@ -49,12 +35,10 @@ type Message struct {
 	// Components replace those of a changed message; an empty slice that is not nil takes
 	// them away.
 	Components []discordgo.MessageComponent
-	Embeds     []*discordgo.MessageEmbed
-	Files      []*discordgo.File
-	Ephemeral  bool // shown to one person only: of answers to interactions
-}
-
-// Send posts a message.
-func (c *Client) Send(ctx context.Context, channel string, message Message) (wire.Message, error) {
-	return wire.Message{}, nil
+	// Embeds replace those of a changed message. Without any, none is shown: neither
+	// earlier ones nor what Discord makes of links.
+	Embeds []*discordgo.MessageEmbed
+	// Files replace those of a changed message, as Components do.
+	Files     []*discordgo.File
+	Ephemeral bool // shown to one person only: of answers to interactions
 }
