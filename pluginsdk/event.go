@@ -12,6 +12,7 @@ type EventType string
 // publishes events of its own only under its name (NAME:...).
 const (
 	EventChatMessage       EventType = "chat:message"       // ChatMessage
+	EventChatAmended       EventType = "chat:amended"       // ChatMessage
 	EventPipelineStart     EventType = "pipeline:start"     // RunRef
 	EventPipelineStep      EventType = "pipeline:step"      // StepEvent
 	EventPipelineStream    EventType = "pipeline:stream"    // StreamPayload
@@ -69,7 +70,8 @@ func (e Event) Delta() bool {
 	return json.Unmarshal(e.Data, &payload) == nil && StreamEvent{Type: payload.Event.Type}.Delta()
 }
 
-// ChatMessage is the payload of EventChatMessage.
+// ChatMessage is the payload of EventChatMessage, and of EventChatAmended: the message says
+// this from now on.
 type ChatMessage struct {
 	ThreadID  string `json:"threadId"`
 	MessageID int64  `json:"messageId"`

@@ -125,6 +125,14 @@ type Messages interface {
 	// (/new, /model, /busy) what Threads.Update of it would need, for /tasks tasks.read, and
 	// tasks.decide when it is a word on a task.
 	Submit(ctx context.Context, request *SubmitMessageRequest) (*SubmitMessageResponse, error)
+	// Amend changes the words of a message that the plugin has submitted, and that nothing
+	// was done about yet: its run waits for its first attempt and is no other's. Either the
+	// run begins with the new words or the call is CodeStale and nothing is changed. With what
+	// the message says already, nothing is done, whatever has become of its run. What is or
+	// becomes a command is CodeInvalid, a key that the source has not used CodeNotFound. The
+	// submission is recognised by its key with the first words as with those of now. Needs
+	// messages.submit.
+	Amend(ctx context.Context, request *AmendMessageRequest) (*AmendMessageResponse, error)
 	// Append stores rows in a thread, all or none. Repeated with the same
 	// key, it returns the rows the first call made; with other content it is
 	// CodeConflict. Needs messages.write.
@@ -138,6 +146,20 @@ type SubmitMessageRequest struct{ Submission Submission }
 
 // SubmitMessageResponse says what it became.
 type SubmitMessageResponse struct{ Accepted Accepted }
+
+// AmendMessageRequest names a message by what it was submitted under, and says what it is
+// from now on.
+type AmendMessageRequest struct {
+	ThreadID string // empty: wherever it is
+	Source   string // as in Submission
+	Key      string
+	Content  string
+	// Attachments are all that the message has from now on; none: it keeps those that it has.
+	Attachments []Attachment
+}
+
+// AmendMessageResponse has the message as it is now.
+type AmendMessageResponse struct{ Message Message }
 
 // AppendMessagesRequest has rows for a thread.
 type AppendMessagesRequest struct {

@@ -136,6 +136,18 @@ func (m Message) Retry() (r Retry) {
 	return r
 }
 
+// EditedAt returns when the message was amended last, as its metadata says (editedAt); zero:
+// it is as it was submitted.
+func (m Message) EditedAt() time.Time {
+	var edited struct {
+		At time.Time `json:"editedAt"`
+	}
+	if len(m.Metadata) > 0 {
+		_ = json.Unmarshal(m.Metadata, &edited) // metadata of others has other fields
+	}
+	return edited.At
+}
+
 // MessageQuery selects messages of a thread, in the order of their ids unless
 // BeforeRunID is set. Zero fields do not restrict. The id of the last message of a page,
 // or with Last of the first one, is where the next page goes on, as After or Before.

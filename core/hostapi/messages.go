@@ -120,6 +120,11 @@ func (a *API) threadOr(ctx context.Context, id string) (pluginsdk.Thread, error)
 	return found[0], nil
 }
 
+// Amend is not offered yet.
+func (s messages) Amend(context.Context, *pluginsdk.AmendMessageRequest) (*pluginsdk.AmendMessageResponse, error) {
+	return nil, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "this daemon does not amend messages")
+}
+
 // Append stores the rows and broadcasts them. A call made inside a hook writes
 // under the fence of the hook's run when it writes to that run's thread, and the
 // rows are the run's.

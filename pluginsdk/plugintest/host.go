@@ -15,7 +15,7 @@ import (
 
 // Host is a host in memory, safe for concurrent use. It keeps what plugins
 // give it and records every call; it executes no runs and broadcasts nothing: a
-// test plays the core (FinishRun, Judge, Apply), the agent (Ask) and the person (Decide,
+// test plays the core (BeginRun, FinishRun, Judge, Apply), the agent (Ask) and the person (Decide,
 // through the plugin or SDK).
 type Host struct {
 	// Agent answers the turns that plugins ask for, each in a goroutine of its own
@@ -83,6 +83,7 @@ type HostCall struct {
 // made is what a call with a key made, to be returned again.
 type made struct {
 	content []byte
+	now     []byte // of a submission that was amended: what it says now, which is as good
 	result  any
 }
 
@@ -213,7 +214,7 @@ func once[R any](h *Host, key string, content any, do func() R) (result R, repea
 		return result, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", key, err)
 	}
 	if before, ok := h.made[key]; ok {
-		if !bytes.Equal(before.content, encoded) {
+		if !bytes.Equal(before.content, encoded) && !bytes.Equal(before.now, encoded) {
 			return result, false, pluginsdk.Errorf(pluginsdk.CodeConflict, "%s was used before with other content", key)
 		}
 		return before.result.(R), true, nil

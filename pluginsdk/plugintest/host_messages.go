@@ -2,7 +2,10 @@ package plugintest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -50,27 +53,122 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 	}
 	defer leave()
 	submission := request.Submission
-	if submission.Source == "" {
-		submission.Source = s.manifest.SpeaksFor()[0]
+	if submission.Source, err = s.source(submission.Source); err != nil {
+		return nil, err
 	}
-	if !s.speaksFor(submission.Source) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "source: the plugin %s does not speak for %q; a plugin names its sources in its manifest", s.manifest.Name, submission.Source)
-	}
-	key := "submission " + submission.Source + "/" + submission.Key
-	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.h.accept(submission) })
+	key := submissionKey(submission.Source, submission.Key)
+	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.h.accept(s.manifest.Name, submission) })
 	accepted.Existed = repeated
 	return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
 }
 
-// accept stores a submission with its run, which nothing executes.
-func (h *Host) accept(submission pluginsdk.Submission) pluginsdk.Accepted {
+// source is the one that a plugin names, or its first; another's is refused.
+func (v view) source(named string) (string, error) {
+	if named == "" {
+		named = v.manifest.SpeaksFor()[0]
+	}
+	if !v.speaksFor(named) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "source: the plugin %s does not speak for %q; a plugin names its sources in its manifest", v.manifest.Name, named)
+	}
+	return named, nil
+}
+
+func submissionKey(source, key string) string { return "submission " + source + "/" + key }
+
+// Amend changes a message until its run begins, which is when the test says so (BeginRun).
+func (s messages) Amend(ctx context.Context, request *pluginsdk.AmendMessageRequest) (*pluginsdk.AmendMessageResponse, error) {
+	leave, err := s.h.enter(ctx, "Messages.Amend")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	source, err := s.source(request.Source)
+	if err != nil {
+		return nil, err
+	}
+	before, known := s.h.made[submissionKey(source, request.Key)]
+	accepted, _ := before.result.(pluginsdk.Accepted)
+	at := slices.IndexFunc(s.h.messages, func(m pluginsdk.Message) bool { return m.ID == accepted.MessageID })
+	if !known || at < 0 || request.ThreadID != "" && request.ThreadID != accepted.ThreadID {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "key: %s has submitted no message as %q", source, request.Key)
+	}
+	message := s.h.messages[at]
+	amended := message
+	amended.Content = request.Content
+	if len(request.Attachments) > 0 {
+		amended.Attachments = slices.Clone(request.Attachments)
+	}
+	switch {
+	case message.Plugin != s.manifest.Name && !s.any:
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "key: the message was submitted by the plugin %s, not by %s", message.Plugin, s.manifest.Name)
+	case strings.TrimSpace(amended.Content) == "" && len(amended.Attachments) == 0:
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a message needs text or an attachment")
+	case amended.Content == message.Content && slices.Equal(amended.Attachments, message.Attachments):
+		return &pluginsdk.AmendMessageResponse{Message: message}, nil
+	case isCommand(message.Content) || isCommand(amended.Content):
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a command is not amended, and no message becomes one; submit it under a key of its own")
+	case !s.h.waits(accepted.RunID):
+		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "the message cannot be amended: its run has begun, or is over")
+	}
+	now := now()
+	if amended.Metadata, err = withEditedAt(amended.Metadata, now); err != nil {
+		return nil, err
+	}
+	s.h.messages[at] = amended
+	return &pluginsdk.AmendMessageResponse{Message: amended}, s.h.amend(source, request.Key, amended)
+}
+
+func isCommand(content string) bool {
+	_, _, is := pluginsdk.ParseCommand(content)
+	return is
+}
+
+// waits reports whether a run has not begun.
+func (h *Host) waits(runID string) bool {
+	return slices.ContainsFunc(h.runs, func(r pluginsdk.Run) bool {
+		return r.ID == runID && r.State == pluginsdk.RunQueued && r.Attempt == 0 && r.StartedAt.IsZero()
+	})
+}
+
+// amend has a submission recognised also as what it says now.
+func (h *Host) amend(source, key string, message pluginsdk.Message) error {
+	of := slices.IndexFunc(h.submissions, func(s pluginsdk.Submission) bool { return s.Source == source && s.Key == key })
+	if of < 0 {
+		return nil
+	}
+	submission := h.submissions[of]
+	submission.Content, submission.Attachments = message.Content, message.Attachments
+	encoded, err := json.Marshal(submission)
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", key, err)
+	}
+	before := h.made[submissionKey(source, key)]
+	before.now = encoded
+	h.made[submissionKey(source, key)] = before
+	return nil
+}
+
+// withEditedAt returns metadata that say when the message was amended.
+func withEditedAt(metadata json.RawMessage, at time.Time) (json.RawMessage, error) {
+	fields := make(map[string]any)
+	if len(metadata) > 0 {
+		if err := json.Unmarshal(metadata, &fields); err != nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "metadata: want a JSON object")
+		}
+	}
+	fields["editedAt"] = at
+	return json.Marshal(fields)
+}
+
+// accept stores a plugin's submission with its run, which nothing executes.
+func (h *Host) accept(plugin string, submission pluginsdk.Submission) pluginsdk.Accepted {
 	run := pluginsdk.Run{
 		ID: h.nextID("run"), ThreadID: submission.ThreadID, Kind: pluginsdk.RunMessage,
 		State: pluginsdk.RunQueued, CauseRunID: submission.CauseRunID, QueuedAt: now(),
 	}
 	message := h.addMessage(pluginsdk.Message{
 		ThreadID: submission.ThreadID, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText,
-		Source: submission.Source, Author: submission.Author, Content: submission.Content,
+		Source: submission.Source, Plugin: plugin, Author: submission.Author, Content: submission.Content,
 		Attachments: submission.Attachments, Metadata: submission.Metadata, RunID: run.ID,
 	})
 	run.MessageID = message.ID

@@ -18,6 +18,23 @@ func (h *Host) AddRun(run pluginsdk.Run) {
 	h.runs = append(h.runs, run)
 }
 
+// BeginRun begins an attempt of a run as the core does: the event that the core would
+// broadcast is returned. A run that does not wait is a mistake of the test and panics.
+func (h *Host) BeginRun(id string) pluginsdk.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, err := find(h.runs, "run", id, runID)
+	if err != nil || h.runs[i].State != pluginsdk.RunQueued {
+		panic("BeginRun: the run " + id + " is not there, or does not wait")
+	}
+	run := &h.runs[i]
+	run.State, run.StartedAt = pluginsdk.RunRunning, now()
+	run.Attempt++
+	return h.event(pluginsdk.EventPipelineStart, run.ThreadID, pluginsdk.RunRef{
+		ThreadID: run.ThreadID, RunID: id, MessageID: run.MessageID, Attempt: run.Attempt,
+	})
+}
+
 // FinishRun ends a run as the core does: its reply is stored, and the event that
 // the core would broadcast is returned. A run that is not there, or is over, is a
 // mistake of the test and panics.

@@ -225,7 +225,7 @@ func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskReque
 	case task.CostUSD >= task.CostCapUSD:
 		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", task.ID, task.CostUSD, task.CostCapUSD)
 	}
-	accepted = s.h.accept(pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content})
+	accepted = s.h.accept(s.manifest.Name, pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content})
 	s.h.made[key] = made{result: accepted}
 	task.CurrentIteration, task.RunID = request.Iteration, accepted.RunID
 	return accepted, nil

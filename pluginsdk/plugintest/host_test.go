@@ -191,6 +191,55 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// A test of what a plugin does with people's corrections must meet what the daemon says to them.
+func TestAMessageIsAmendedUntilItsRunBegins(t *testing.T) {
+	host, ctx := plugintest.NewHost(), t.Context()
+	sdk := host.As(manifest("chat"))
+	submission := pluginsdk.Submission{ThreadID: "T", Key: "k", Content: "helo", Metadata: json.RawMessage(`{"of":"chat"}`)}
+	submit := func(content string) (*pluginsdk.SubmitMessageResponse, error) {
+		submission.Content = content
+		return sdk.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: submission})
+	}
+	amend := func(content string) (*pluginsdk.AmendMessageResponse, error) {
+		return sdk.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{ThreadID: "T", Key: "k", Content: content})
+	}
+	refuses := func(what string, want pluginsdk.Code, err error) {
+		t.Helper()
+		if pluginsdk.CodeOf(err) != want {
+			t.Errorf("%s: %v, want %s", what, err, want)
+		}
+	}
+	_, err := amend("hello")
+	refuses("a key that is not known", pluginsdk.CodeNotFound, err)
+	accepted := must(submit("helo")).Accepted
+	message := must(amend("hello")).Message
+	if stored := host.Messages("T"); len(stored) != 1 || !reflect.DeepEqual(stored[0], message) || message.ID != accepted.MessageID ||
+		message.Content != "hello" || message.EditedAt().IsZero() || !strings.Contains(string(message.Metadata), `"of":"chat"`) {
+		t.Errorf("amended to %+v, stored is %+v", message, stored)
+	}
+	if again := must(amend("hello")).Message; !reflect.DeepEqual(again, message) {
+		t.Errorf("amended to the same again: %+v", again)
+	}
+	for _, content := range []string{"helo", "hello"} {
+		if got := must(submit(content)).Accepted; !got.Existed || got.RunID != accepted.RunID {
+			t.Errorf("submitted again with %q: %+v", content, got)
+		}
+	}
+	_, err = submit("another")
+	refuses("another one under the key", pluginsdk.CodeConflict, err)
+	_, err = amend("/new")
+	refuses("a command", pluginsdk.CodeInvalid, err)
+	_, err = amend(" ")
+	refuses("nothing", pluginsdk.CodeInvalid, err)
+	host.BeginRun(accepted.RunID)
+	_, err = amend("too late")
+	refuses("once the run has begun", pluginsdk.CodeStale, err)
+	must(amend("hello")) // says what it says already
+	if got := host.Messages("T")[0].Content; got != "hello" {
+		t.Errorf("the message says %q", got)
+	}
+}
+
 // What is delivered goes to where the thread's people are.
 func TestAppendedRowsAreDelivered(t *testing.T) {
 	host := plugintest.NewHost()

@@ -129,6 +129,38 @@ func submitMessageResponseFrom(m *hostv1.SubmitMessageResponse) pluginsdk.Submit
 	}
 }
 
+func amendMessageRequestTo(v pluginsdk.AmendMessageRequest) *hostv1.AmendMessageRequest {
+	return &hostv1.AmendMessageRequest{
+		ThreadId:    v.ThreadID,
+		Source:      v.Source,
+		Key:         v.Key,
+		Content:     v.Content,
+		Attachments: listTo(v.Attachments, attachmentTo),
+	}
+}
+
+func amendMessageRequestFrom(m *hostv1.AmendMessageRequest) pluginsdk.AmendMessageRequest {
+	return pluginsdk.AmendMessageRequest{
+		ThreadID:    m.GetThreadId(),
+		Source:      m.GetSource(),
+		Key:         m.GetKey(),
+		Content:     m.GetContent(),
+		Attachments: listFrom(m.GetAttachments(), attachmentFrom),
+	}
+}
+
+func amendMessageResponseTo(v pluginsdk.AmendMessageResponse) *hostv1.AmendMessageResponse {
+	return &hostv1.AmendMessageResponse{
+		Message: messageTo(v.Message),
+	}
+}
+
+func amendMessageResponseFrom(m *hostv1.AmendMessageResponse) pluginsdk.AmendMessageResponse {
+	return pluginsdk.AmendMessageResponse{
+		Message: messageFrom(m.GetMessage()),
+	}
+}
+
 func appendMessagesRequestTo(v pluginsdk.AppendMessagesRequest) *hostv1.AppendMessagesRequest {
 	return &hostv1.AppendMessagesRequest{
 		ThreadId: v.ThreadID,

@@ -75,6 +75,14 @@ func (c messageClient) Submit(ctx context.Context, request *pluginsdk.SubmitMess
 	return ask(ctx, request, submitMessageRequestTo, c.client.SubmitMessage, submitMessageResponseFrom)
 }
 
+func (s hostServer) AmendMessage(ctx context.Context, m *hostv1.AmendMessageRequest) (*hostv1.AmendMessageResponse, error) {
+	return answer(ctx, m, amendMessageRequestFrom, s.host.Messages.Amend, amendMessageResponseTo)
+}
+
+func (c messageClient) Amend(ctx context.Context, request *pluginsdk.AmendMessageRequest) (*pluginsdk.AmendMessageResponse, error) {
+	return ask(ctx, request, amendMessageRequestTo, c.client.AmendMessage, amendMessageResponseFrom)
+}
+
 func (s hostServer) AppendMessages(ctx context.Context, m *hostv1.AppendMessagesRequest) (*hostv1.AppendMessagesResponse, error) {
 	return answer(ctx, m, appendMessagesRequestFrom, s.host.Messages.Append, appendMessagesResponseTo)
 }

@@ -65,6 +65,8 @@ func trips() []trip {
 		roundTrip(updateThreadResponseTo, updateThreadResponseFrom),
 		roundTrip(submitMessageRequestTo, submitMessageRequestFrom),
 		roundTrip(submitMessageResponseTo, submitMessageResponseFrom),
+		roundTrip(amendMessageRequestTo, amendMessageRequestFrom),
+		roundTrip(amendMessageResponseTo, amendMessageResponseFrom),
 		roundTrip(appendMessagesRequestTo, appendMessagesRequestFrom),
 		roundTrip(appendMessagesResponseTo, appendMessagesResponseFrom),
 		roundTrip(listMessagesRequestTo, listMessagesRequestFrom),

@@ -110,6 +110,130 @@ func (x *SubmitMessageResponse) GetAccepted() *v1.Accepted {
 	return nil
 }
 
+type AmendMessageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: wherever it is.
+	ThreadId string `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
+	// What it was submitted under; an empty source: the plugin's first.
+	Source  string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	Key     string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Content string `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
+	// All that it has from now on; none: it keeps those that it has.
+	Attachments   []*v1.Attachment `protobuf:"bytes,5,rep,name=attachments,proto3" json:"attachments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AmendMessageRequest) Reset() {
+	*x = AmendMessageRequest{}
+	mi := &file_harness_host_v1_message_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AmendMessageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AmendMessageRequest) ProtoMessage() {}
+
+func (x *AmendMessageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_message_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AmendMessageRequest.ProtoReflect.Descriptor instead.
+func (*AmendMessageRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *AmendMessageRequest) GetThreadId() string {
+	if x != nil {
+		return x.ThreadId
+	}
+	return ""
+}
+
+func (x *AmendMessageRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *AmendMessageRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *AmendMessageRequest) GetContent() string {
+	if x != nil {
+		return x.Content
+	}
+	return ""
+}
+
+func (x *AmendMessageRequest) GetAttachments() []*v1.Attachment {
+	if x != nil {
+		return x.Attachments
+	}
+	return nil
+}
+
+type AmendMessageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it is now.
+	Message       *v1.Message `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AmendMessageResponse) Reset() {
+	*x = AmendMessageResponse{}
+	mi := &file_harness_host_v1_message_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AmendMessageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AmendMessageResponse) ProtoMessage() {}
+
+func (x *AmendMessageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_message_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AmendMessageResponse.ProtoReflect.Descriptor instead.
+func (*AmendMessageResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *AmendMessageResponse) GetMessage() *v1.Message {
+	if x != nil {
+		return x.Message
+	}
+	return nil
+}
+
 type AppendMessagesRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
@@ -124,7 +248,7 @@ type AppendMessagesRequest struct {
 
 func (x *AppendMessagesRequest) Reset() {
 	*x = AppendMessagesRequest{}
-	mi := &file_harness_host_v1_message_proto_msgTypes[2]
+	mi := &file_harness_host_v1_message_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -136,7 +260,7 @@ func (x *AppendMessagesRequest) String() string {
 func (*AppendMessagesRequest) ProtoMessage() {}
 
 func (x *AppendMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_message_proto_msgTypes[2]
+	mi := &file_harness_host_v1_message_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -149,7 +273,7 @@ func (x *AppendMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendMessagesRequest.ProtoReflect.Descriptor instead.
 func (*AppendMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{2}
+	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AppendMessagesRequest) GetThreadId() string {
@@ -189,7 +313,7 @@ type AppendMessagesResponse struct {
 
 func (x *AppendMessagesResponse) Reset() {
 	*x = AppendMessagesResponse{}
-	mi := &file_harness_host_v1_message_proto_msgTypes[3]
+	mi := &file_harness_host_v1_message_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -201,7 +325,7 @@ func (x *AppendMessagesResponse) String() string {
 func (*AppendMessagesResponse) ProtoMessage() {}
 
 func (x *AppendMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_message_proto_msgTypes[3]
+	mi := &file_harness_host_v1_message_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -214,7 +338,7 @@ func (x *AppendMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendMessagesResponse.ProtoReflect.Descriptor instead.
 func (*AppendMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{3}
+	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AppendMessagesResponse) GetMessages() []*v1.Message {
@@ -233,7 +357,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_harness_host_v1_message_proto_msgTypes[4]
+	mi := &file_harness_host_v1_message_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +369,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_message_proto_msgTypes[4]
+	mi := &file_harness_host_v1_message_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +382,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{4}
+	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListMessagesRequest) GetQuery() *v1.MessageQuery {
@@ -280,7 +404,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_harness_host_v1_message_proto_msgTypes[5]
+	mi := &file_harness_host_v1_message_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -292,7 +416,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_message_proto_msgTypes[5]
+	mi := &file_harness_host_v1_message_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -305,7 +429,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{5}
+	return file_harness_host_v1_message_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*v1.Message {
@@ -332,7 +456,15 @@ const file_harness_host_v1_message_proto_rawDesc = "" +
 	"submission\x18\x01 \x01(\v2\x1c.harness.types.v1.SubmissionR\n" +
 	"submission\"O\n" +
 	"\x15SubmitMessageResponse\x126\n" +
-	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"\x9a\x01\n" +
+	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"\xb6\x01\n" +
+	"\x13AmendMessageRequest\x12\x1b\n" +
+	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x18\n" +
+	"\acontent\x18\x04 \x01(\tR\acontent\x12>\n" +
+	"\vattachments\x18\x05 \x03(\v2\x1c.harness.types.v1.AttachmentR\vattachments\"K\n" +
+	"\x14AmendMessageResponse\x123\n" +
+	"\amessage\x18\x01 \x01(\v2\x19.harness.types.v1.MessageR\amessage\"\x9a\x01\n" +
 	"\x15AppendMessagesRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x128\n" +
@@ -344,9 +476,10 @@ const file_harness_host_v1_message_proto_rawDesc = "" +
 	"\x05query\x18\x01 \x01(\v2\x1e.harness.types.v1.MessageQueryR\x05query\"a\n" +
 	"\x14ListMessagesResponse\x125\n" +
 	"\bmessages\x18\x01 \x03(\v2\x19.harness.types.v1.MessageR\bmessages\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more2\xec\x02\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more2\xde\x03\n" +
 	"\x0eMessageService\x12s\n" +
-	"\rSubmitMessage\x12%.harness.host.v1.SubmitMessageRequest\x1a&.harness.host.v1.SubmitMessageResponse\"\x13\x92\xe1\x18\x0fmessages.submit\x12u\n" +
+	"\rSubmitMessage\x12%.harness.host.v1.SubmitMessageRequest\x1a&.harness.host.v1.SubmitMessageResponse\"\x13\x92\xe1\x18\x0fmessages.submit\x12p\n" +
+	"\fAmendMessage\x12$.harness.host.v1.AmendMessageRequest\x1a%.harness.host.v1.AmendMessageResponse\"\x13\x92\xe1\x18\x0fmessages.submit\x12u\n" +
 	"\x0eAppendMessages\x12&.harness.host.v1.AppendMessagesRequest\x1a'.harness.host.v1.AppendMessagesResponse\"\x12\x92\xe1\x18\x0emessages.write\x12n\n" +
 	"\fListMessages\x12$.harness.host.v1.ListMessagesRequest\x1a%.harness.host.v1.ListMessagesResponse\"\x11\x92\xe1\x18\rmessages.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
@@ -362,38 +495,45 @@ func file_harness_host_v1_message_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_message_proto_rawDescData
 }
 
-var file_harness_host_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_harness_host_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_harness_host_v1_message_proto_goTypes = []any{
 	(*SubmitMessageRequest)(nil),   // 0: harness.host.v1.SubmitMessageRequest
 	(*SubmitMessageResponse)(nil),  // 1: harness.host.v1.SubmitMessageResponse
-	(*AppendMessagesRequest)(nil),  // 2: harness.host.v1.AppendMessagesRequest
-	(*AppendMessagesResponse)(nil), // 3: harness.host.v1.AppendMessagesResponse
-	(*ListMessagesRequest)(nil),    // 4: harness.host.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),   // 5: harness.host.v1.ListMessagesResponse
-	(*v1.Submission)(nil),          // 6: harness.types.v1.Submission
-	(*v1.Accepted)(nil),            // 7: harness.types.v1.Accepted
-	(*v1.NewMessage)(nil),          // 8: harness.types.v1.NewMessage
-	(*v1.Message)(nil),             // 9: harness.types.v1.Message
-	(*v1.MessageQuery)(nil),        // 10: harness.types.v1.MessageQuery
+	(*AmendMessageRequest)(nil),    // 2: harness.host.v1.AmendMessageRequest
+	(*AmendMessageResponse)(nil),   // 3: harness.host.v1.AmendMessageResponse
+	(*AppendMessagesRequest)(nil),  // 4: harness.host.v1.AppendMessagesRequest
+	(*AppendMessagesResponse)(nil), // 5: harness.host.v1.AppendMessagesResponse
+	(*ListMessagesRequest)(nil),    // 6: harness.host.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 7: harness.host.v1.ListMessagesResponse
+	(*v1.Submission)(nil),          // 8: harness.types.v1.Submission
+	(*v1.Accepted)(nil),            // 9: harness.types.v1.Accepted
+	(*v1.Attachment)(nil),          // 10: harness.types.v1.Attachment
+	(*v1.Message)(nil),             // 11: harness.types.v1.Message
+	(*v1.NewMessage)(nil),          // 12: harness.types.v1.NewMessage
+	(*v1.MessageQuery)(nil),        // 13: harness.types.v1.MessageQuery
 }
 var file_harness_host_v1_message_proto_depIdxs = []int32{
-	6,  // 0: harness.host.v1.SubmitMessageRequest.submission:type_name -> harness.types.v1.Submission
-	7,  // 1: harness.host.v1.SubmitMessageResponse.accepted:type_name -> harness.types.v1.Accepted
-	8,  // 2: harness.host.v1.AppendMessagesRequest.messages:type_name -> harness.types.v1.NewMessage
-	9,  // 3: harness.host.v1.AppendMessagesResponse.messages:type_name -> harness.types.v1.Message
-	10, // 4: harness.host.v1.ListMessagesRequest.query:type_name -> harness.types.v1.MessageQuery
-	9,  // 5: harness.host.v1.ListMessagesResponse.messages:type_name -> harness.types.v1.Message
-	0,  // 6: harness.host.v1.MessageService.SubmitMessage:input_type -> harness.host.v1.SubmitMessageRequest
-	2,  // 7: harness.host.v1.MessageService.AppendMessages:input_type -> harness.host.v1.AppendMessagesRequest
-	4,  // 8: harness.host.v1.MessageService.ListMessages:input_type -> harness.host.v1.ListMessagesRequest
-	1,  // 9: harness.host.v1.MessageService.SubmitMessage:output_type -> harness.host.v1.SubmitMessageResponse
-	3,  // 10: harness.host.v1.MessageService.AppendMessages:output_type -> harness.host.v1.AppendMessagesResponse
-	5,  // 11: harness.host.v1.MessageService.ListMessages:output_type -> harness.host.v1.ListMessagesResponse
-	9,  // [9:12] is the sub-list for method output_type
-	6,  // [6:9] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	8,  // 0: harness.host.v1.SubmitMessageRequest.submission:type_name -> harness.types.v1.Submission
+	9,  // 1: harness.host.v1.SubmitMessageResponse.accepted:type_name -> harness.types.v1.Accepted
+	10, // 2: harness.host.v1.AmendMessageRequest.attachments:type_name -> harness.types.v1.Attachment
+	11, // 3: harness.host.v1.AmendMessageResponse.message:type_name -> harness.types.v1.Message
+	12, // 4: harness.host.v1.AppendMessagesRequest.messages:type_name -> harness.types.v1.NewMessage
+	11, // 5: harness.host.v1.AppendMessagesResponse.messages:type_name -> harness.types.v1.Message
+	13, // 6: harness.host.v1.ListMessagesRequest.query:type_name -> harness.types.v1.MessageQuery
+	11, // 7: harness.host.v1.ListMessagesResponse.messages:type_name -> harness.types.v1.Message
+	0,  // 8: harness.host.v1.MessageService.SubmitMessage:input_type -> harness.host.v1.SubmitMessageRequest
+	2,  // 9: harness.host.v1.MessageService.AmendMessage:input_type -> harness.host.v1.AmendMessageRequest
+	4,  // 10: harness.host.v1.MessageService.AppendMessages:input_type -> harness.host.v1.AppendMessagesRequest
+	6,  // 11: harness.host.v1.MessageService.ListMessages:input_type -> harness.host.v1.ListMessagesRequest
+	1,  // 12: harness.host.v1.MessageService.SubmitMessage:output_type -> harness.host.v1.SubmitMessageResponse
+	3,  // 13: harness.host.v1.MessageService.AmendMessage:output_type -> harness.host.v1.AmendMessageResponse
+	5,  // 14: harness.host.v1.MessageService.AppendMessages:output_type -> harness.host.v1.AppendMessagesResponse
+	7,  // 15: harness.host.v1.MessageService.ListMessages:output_type -> harness.host.v1.ListMessagesResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_message_proto_init() }
@@ -408,7 +548,7 @@ func file_harness_host_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_message_proto_rawDesc), len(file_harness_host_v1_message_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	MessageService_SubmitMessage_FullMethodName  = "/harness.host.v1.MessageService/SubmitMessage"
+	MessageService_AmendMessage_FullMethodName   = "/harness.host.v1.MessageService/AmendMessage"
 	MessageService_AppendMessages_FullMethodName = "/harness.host.v1.MessageService/AppendMessages"
 	MessageService_ListMessages_FullMethodName   = "/harness.host.v1.MessageService/ListMessages"
 )
@@ -34,6 +35,9 @@ type MessageServiceClient interface {
 	// messages.submit; for a command that stops or repeats runs also runs.control, for one
 	// that changes what a thread is what UpdateThread of it would need.
 	SubmitMessage(ctx context.Context, in *SubmitMessageRequest, opts ...grpc.CallOption) (*SubmitMessageResponse, error)
+	// AmendMessage changes the words of a message that the plugin has submitted and whose run
+	// has not begun; FAILED_PRECONDITION once it has. Needs messages.submit.
+	AmendMessage(ctx context.Context, in *AmendMessageRequest, opts ...grpc.CallOption) (*AmendMessageResponse, error)
 	// AppendMessages stores rows in a thread, all or none; idempotent by key. Needs
 	// messages.write.
 	AppendMessages(ctx context.Context, in *AppendMessagesRequest, opts ...grpc.CallOption) (*AppendMessagesResponse, error)
@@ -53,6 +57,16 @@ func (c *messageServiceClient) SubmitMessage(ctx context.Context, in *SubmitMess
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SubmitMessageResponse)
 	err := c.cc.Invoke(ctx, MessageService_SubmitMessage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *messageServiceClient) AmendMessage(ctx context.Context, in *AmendMessageRequest, opts ...grpc.CallOption) (*AmendMessageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AmendMessageResponse)
+	err := c.cc.Invoke(ctx, MessageService_AmendMessage_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +103,9 @@ type MessageServiceServer interface {
 	// messages.submit; for a command that stops or repeats runs also runs.control, for one
 	// that changes what a thread is what UpdateThread of it would need.
 	SubmitMessage(context.Context, *SubmitMessageRequest) (*SubmitMessageResponse, error)
+	// AmendMessage changes the words of a message that the plugin has submitted and whose run
+	// has not begun; FAILED_PRECONDITION once it has. Needs messages.submit.
+	AmendMessage(context.Context, *AmendMessageRequest) (*AmendMessageResponse, error)
 	// AppendMessages stores rows in a thread, all or none; idempotent by key. Needs
 	// messages.write.
 	AppendMessages(context.Context, *AppendMessagesRequest) (*AppendMessagesResponse, error)
@@ -106,6 +123,9 @@ type UnimplementedMessageServiceServer struct{}
 
 func (UnimplementedMessageServiceServer) SubmitMessage(context.Context, *SubmitMessageRequest) (*SubmitMessageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SubmitMessage not implemented")
+}
+func (UnimplementedMessageServiceServer) AmendMessage(context.Context, *AmendMessageRequest) (*AmendMessageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AmendMessage not implemented")
 }
 func (UnimplementedMessageServiceServer) AppendMessages(context.Context, *AppendMessagesRequest) (*AppendMessagesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AppendMessages not implemented")
@@ -148,6 +168,24 @@ func _MessageService_SubmitMessage_Handler(srv interface{}, ctx context.Context,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MessageServiceServer).SubmitMessage(ctx, req.(*SubmitMessageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MessageService_AmendMessage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AmendMessageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MessageServiceServer).AmendMessage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MessageService_AmendMessage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MessageServiceServer).AmendMessage(ctx, req.(*AmendMessageRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -198,6 +236,10 @@ var MessageService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SubmitMessage",
 			Handler:    _MessageService_SubmitMessage_Handler,
+		},
+		{
+			MethodName: "AmendMessage",
+			Handler:    _MessageService_AmendMessage_Handler,
 		},
 		{
 			MethodName: "AppendMessages",
