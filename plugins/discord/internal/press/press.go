@@ -2,7 +2,15 @@
 // what was pressed without keeping anything.
 package press
 
-import "github.com/seed-706843ae/harness/pluginsdk"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
 
 // Action says what pressing does.
 type Action byte
@@ -26,26 +34,82 @@ const (
 // ID is what a component's custom id says.
 type ID struct {
 	Action Action
-	Of     string // the id of the run, thread, approval or task
-	N      int    // of a choice its place, from 0; of a task the iteration
+	Of     string // the id of the run, thread, approval or task: at most 64 bytes, as all of Harness's
+	N      int    // of a choice its place, from 0; of a task the iteration, from 1; else 0
 	Check  string // of a choice: tells it from another that came to stand in its place
 }
 
-// Choice is the id for taking a choice of an approval.
-func Choice(approval pluginsdk.Approval, n int) ID { return ID{} }
-
-// Chosen returns the choice of the approval that was pressed; false when the choice is not
-// there any more.
-func (id ID) Chosen(approval pluginsdk.Approval) (pluginsdk.ApprovalChoice, bool) {
-	return pluginsdk.ApprovalChoice{}, false
+// Choice is the id for taking the nth choice of an approval.
+func Choice(approval pluginsdk.Approval, n int) ID {
+	return ID{Action: Approve, Of: approval.ID, N: n, Check: checkOf(approval.Choices[n])}
 }
 
+// Chosen returns the choice that was pressed, of the approval as it is now. False: that
+// choice does not stand there any more.
+func (id ID) Chosen(approval pluginsdk.Approval) (pluginsdk.ApprovalChoice, bool) {
+	if id.Action != Approve || id.Of != approval.ID || id.N < 0 || id.N >= len(approval.Choices) || checkOf(approval.Choices[id.N]) != id.Check {
+		return pluginsdk.ApprovalChoice{}, false
+	}
+	return approval.Choices[id.N], true
+}
+
+// checkOf stands for a choice's own id, which can be long.
+func checkOf(choice pluginsdk.ApprovalChoice) string {
+	sum := sha256.Sum256([]byte(choice.ID))
+	return hex.EncodeToString(sum[:checkSize/2])
+}
+
+const (
+	checkSize = 8
+	// version is what all custom ids of this form begin with. Another form gets another
+	// one, and what people press of the old form is refused.
+	version = "h1"
+)
+
 // String is the custom id, of at most 100 characters.
-func (id ID) String() string { return "" }
+// Source: components/reference#anatomy-of-a-component-custom-id.
+func (id ID) String() string {
+	return fmt.Sprintf("%s%c:%d:%s:%s", version, id.Action, id.N, id.Check, id.Of)
+}
 
-// Decode reads a custom id. False: it is not of this version of the plugin.
-func Decode(customID string) (id ID, ok bool) { return ID{}, false }
+// Decode reads a custom id. False: it is none that this version of the plugin writes.
+func Decode(customID string) (ID, bool) {
+	parts := strings.SplitN(customID, ":", 4)
+	if len(parts) != 4 || len(parts[0]) != len(version)+1 {
+		return ID{}, false
+	}
+	n, err := strconv.Atoi(parts[1])
+	id := ID{Action: Action(parts[0][len(version)]), N: n, Check: parts[2], Of: parts[3]}
+	if err != nil || !id.valid() || id.String() != customID {
+		return ID{}, false
+	}
+	return id, true
+}
 
-// Field is the custom id of the field for the nth of the agent's questions, in the form
-// Answers; words says that it is the one for an answer in words.
-func Field(n int, words bool) string { return "" }
+// valid reports whether the id is one of its action's.
+func (id ID) valid() bool {
+	if id.Of == "" || len(id.Of) > 64 {
+		return false
+	}
+	switch id.Action {
+	case Stop, Retry, Continue, Deny, Words, Answer, Answers:
+		return id.N == 0 && id.Check == ""
+	case Accept, Reject, Feedback:
+		return id.N >= 1 && id.Check == ""
+	case Approve:
+		return id.N >= 0 && len(id.Check) == checkSize
+	}
+	return false
+}
+
+// Said is the custom id of the one field of the forms Words and Feedback.
+const Said = "said"
+
+// Field is the custom id of the field for the nth of the agent's questions, from 0, in the
+// form Answers: the one for its options, or the one for an answer in words.
+func Field(n int, words bool) string {
+	if words {
+		return fmt.Sprintf("words.%d", n)
+	}
+	return fmt.Sprintf("options.%d", n)
+}
