@@ -184,7 +184,14 @@ func run(t *testing.T, s *server, change func(*Config)) *client {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		for over := false; !over; {
+			select {
+			case <-ended:
+				over = true
+			case p := <-s.peers: // whom the test was not waiting for any more
+				p.Close()
+			}
+		}
 		if strings.Contains(c.log.String(), token) || strings.Contains(c.Status().Error, token) {
 			t.Error("the token is in the log or the status")
 		}
@@ -369,7 +376,7 @@ func TestWhatDiscordSaysOfTheSessionIsHeeded(t *testing.T) {
 			c.until("connected", func(s Status) bool { return s.Connected })
 			test.end(p)
 			if test.resumes {
-				p = s.resumed(t, 1)
+				s.resumed(t, 1)
 				c.event("RESUMED")
 			} else {
 				p = s.accept(t, never)

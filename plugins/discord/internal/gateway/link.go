@@ -170,11 +170,14 @@ func dial(ctx context.Context, address string) (*websocket.Conn, error) {
 		WriteBufferSize:  1024,
 	}
 	conn, response, err := dialer.DialContext(ctx, address, nil)
-	if err != nil {
-		if response != nil {
-			return nil, fmt.Errorf("Discord's gateway cannot be reached: it answered %d", response.StatusCode)
-		}
-		return nil, fmt.Errorf("Discord's gateway cannot be reached: %w", err)
+	if response != nil {
+		response.Body.Close()
+	}
+	switch {
+	case err != nil && response != nil:
+		return nil, fmt.Errorf("cannot reach Discord's gateway: it answered %d", response.StatusCode)
+	case err != nil:
+		return nil, fmt.Errorf("cannot reach Discord's gateway: %w", err)
 	}
 	conn.SetReadLimit(maxPayload)
 	return conn, nil

@@ -74,7 +74,7 @@ type resume struct {
 func endpoint(address string) (string, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Hostname() == "" {
-		return "", errors.New("Discord's gateway has an address that cannot be read")
+		return "", errors.New("the address of Discord's gateway cannot be read")
 	}
 	ip := net.ParseIP(at.Hostname())
 	here := at.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
