@@ -1,0 +1,346 @@
+package fake
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// Source: topics/opcodes-and-status-codes#gateway-gateway-opcodes.
+const (
+	opDispatch  = 0
+	opHeartbeat = 1
+	opIdentify  = 2
+	opPresence  = 3
+	opResume    = 6
+	opReconnect = 7
+	opInvalid   = 9
+	opHello     = 10
+	opAck       = 11
+)
+
+// conn is one connection to the gateway. All but its two loops is done with the server's
+// lock held.
+type conn struct {
+	server   *Server
+	ws       *websocket.Conn
+	where    string // for breaches
+	resumes  bool   // it came to the address for resuming
+	compress string // zlib-stream, "payload" or none
+
+	session  *session
+	identify bool // it has identified or resumed
+	invalid  bool // it was told that its session is invalid
+	hung     bool // it says nothing any more
+	ended    bool
+
+	out      []frame
+	wake     chan struct{}
+	sent     []time.Time       // when the bot sent something, of the last minute
+	events   map[int]time.Time // when which event was sent
+	heard    int               // the last sequence that the bot is known to have
+	asked    time.Time         // when a heartbeat was asked for; zero when not
+	deadline *time.Timer       // for the next heartbeat
+}
+
+// frame is a payload or, with a code, the end. Code -1 is an end without a word.
+type frame struct {
+	data []byte
+	code int
+	text string
+}
+
+type refusing struct {
+	times int
+	until time.Time
+}
+
+// connect takes a connection.
+// Source: events/gateway#connecting.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	refused := s.refuse.times > 0 || s.now().Before(s.refuse.until)
+	if s.refuse.times > 0 {
+		s.refuse.times--
+	}
+	s.mu.Unlock()
+	if refused {
+		http.Error(w, "upstream connect error", http.StatusServiceUnavailable)
+		return
+	}
+	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	ws, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // it is answered
+	}
+	query := r.URL.Query()
+	c := &conn{server: s, ws: ws, where: "gateway " + r.URL.RequestURI(), resumes: strings.HasPrefix(r.URL.Path, "/resume/"), compress: query.Get("compress"),
+		wake: make(chan struct{}, 1), events: make(map[int]time.Time)}
+	s.mu.Lock()
+	s.conns[c] = true
+	s.mostConns = max(s.mostConns, len(s.conns))
+	s.touch()
+	go c.writeLoop()
+	switch {
+	case query.Get("v") != "10":
+		s.breach(c.where, RuleGatewayURL, "the version is %q, not 10", query.Get("v"))
+		c.close(4012, "Invalid API version.")
+	case query.Get("encoding") != "json":
+		s.breach(c.where, RuleGatewayURL, "the encoding is %q, not json", query.Get("encoding"))
+		c.close(4002, "Decode error.")
+	case c.compress != "" && c.compress != "zlib-stream":
+		s.breach(c.where, RuleGatewayURL, "the compression %q is not one that the fake has", c.compress)
+		c.close(4002, "Decode error.")
+	default:
+		c.send(object{"op": opHello, "d": object{"heartbeat_interval": s.config.HeartbeatInterval.Milliseconds()}, "s": nil, "t": nil})
+		c.expectHeartbeat()
+	}
+	s.mu.Unlock()
+	c.readLoop()
+}
+
+func (c *conn) readLoop() {
+	s := c.server
+	for {
+		kind, data, err := c.ws.ReadMessage()
+		s.mu.Lock()
+		if err != nil {
+			// Source: events/gateway#initiating-a-disconnect.
+			s.leave(c, websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseGoingAway) && !c.ended)
+			c.gone()
+			s.mu.Unlock()
+			return
+		}
+		if !c.ended && !c.hung {
+			c.receive(kind, data)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// gone forgets the connection.
+func (c *conn) gone() {
+	c.ended = true
+	if c.deadline != nil {
+		c.deadline.Stop()
+	}
+	delete(c.server.conns, c)
+	_ = c.ws.Close() // it is over either way
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	c.server.touch()
+}
+
+// receive takes a payload of the bot.
+// Source: events/gateway#sending-events and #rate-limiting.
+func (c *conn) receive(kind int, data []byte) {
+	s := c.server
+	now := time.Now()
+	c.sent = append(slices.DeleteFunc(c.sent, func(at time.Time) bool { return now.Sub(at) >= time.Minute }), now)
+	if len(c.sent) > 120 {
+		s.breach(c.where, RuleGatewayRate, "more than 120 payloads in 60 seconds")
+		c.close(4008, "Rate limited.")
+		return
+	}
+	if len(data) > 4096 {
+		s.breach(c.where, RulePayload, "a payload of %d bytes; at most 4096 are taken", len(data))
+		c.close(4002, "Decode error.")
+		return
+	}
+	var payload struct {
+		Op *int
+		D  any
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&payload); err != nil || payload.Op == nil || kind != websocket.TextMessage {
+		s.breach(c.where, RulePayload, "a payload that cannot be decoded")
+		c.close(4002, "Decode error.")
+		return
+	}
+	d, _ := payload.D.(object)
+	switch op := *payload.Op; {
+	case c.invalid && op != opHeartbeat:
+		s.breach(c.where, RuleAfterInvalid, "the opcode %d on a connection whose session is invalid: it is for a new one", op)
+		c.close(4003, "Not authenticated.")
+	case op == opHeartbeat:
+		c.heartbeat(payload.D)
+	case (op == opIdentify || op == opResume) && c.identify:
+		s.breach(c.where, RuleIdentifyTwice, "the opcode %d on a connection that has a session", op)
+		c.close(4005, "Already authenticated.")
+	case op == opIdentify:
+		c.onIdentify(d)
+	case op == opResume:
+		c.onResume(d)
+	case !slices.Contains([]int{opPresence, 4, 8, 31, 43}, op):
+		s.breach(c.where, RulePayload, "there is no opcode %d to send", op)
+		c.close(4001, "Unknown opcode.")
+	case !c.identify:
+		s.breach(c.where, RuleNotIdentified, "the opcode %d before identifying", op)
+		c.close(4003, "Not authenticated.")
+	}
+}
+
+// seqLag is how long ago an event must have been sent for the bot to have it.
+const seqLag = 2 * time.Second
+
+// heartbeat takes a heartbeat and answers it.
+// Source: events/gateway#sending-heartbeats.
+func (c *conn) heartbeat(d any) {
+	s := c.server
+	seq := 0
+	number, ok := d.(json.Number)
+	if ok {
+		seq = numberOf(number)
+	}
+	if c.session != nil {
+		least, most := c.heard, c.session.seq
+		for at, when := range c.events {
+			if time.Since(when) > seqLag {
+				least = max(least, at)
+			}
+		}
+		if d != nil && !ok || seq < least || seq > most {
+			s.breach(c.where, RuleHeartbeatSeq, "a heartbeat with %v, but the bot has had %d", d, least)
+		}
+		c.heard = max(c.heard, seq)
+		for at := range c.events {
+			if at <= c.heard {
+				delete(c.events, at)
+			}
+		}
+	}
+	if !c.asked.IsZero() && time.Since(c.asked) > seqLag {
+		s.breach(c.where, RuleHeartbeatAsked, "a heartbeat was asked for and came after %v", time.Since(c.asked))
+	}
+	c.asked = time.Time{}
+	c.expectHeartbeat()
+	c.send(object{"op": opAck})
+}
+
+// expectHeartbeat ends the connection when no heartbeat comes in time.
+// Source: events/gateway#heartbeat-interval.
+func (c *conn) expectHeartbeat() {
+	s := c.server
+	in := s.config.HeartbeatInterval + s.config.HeartbeatGrace
+	if c.deadline != nil {
+		c.deadline.Reset(in)
+		return
+	}
+	c.deadline = time.AfterFunc(in, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if c.ended || c.hung {
+			return
+		}
+		s.breach(c.where, RuleHeartbeatLate, "no heartbeat in %v", in)
+		c.close(4000, "Heartbeat timed out.")
+	})
+}
+
+// onIdentify: events/gateway-events#identify.
+func (c *conn) onIdentify(d object) {
+	s := c.server
+	judge := &check{note: func(rule, format string, args ...any) { s.breach(c.where, rule, format, args...) }}
+	if d == nil {
+		d = object{}
+	}
+	judge.known("identify", d, "token", "properties", "compress", "large_threshold", "shard", "presence", "intents")
+	token := judge.text(d, "", "token", 1, 200, RuleIdentify)
+	properties := judge.object(d, "", "properties", RuleIdentify)
+	if properties == nil {
+		properties = object{}
+	}
+	judge.known("identify.properties", properties, "os", "browser", "device")
+	for _, key := range []string{"os", "browser", "device"} {
+		judge.text(properties, "properties", key, 1, 200, RuleIdentify)
+	}
+	judge.number(d, "", "large_threshold", 50, 250, RuleIdentify)
+	compress := judge.flag(d, "", "compress", RuleIdentify)
+	shard := judge.list(d, "", "shard", 2, RuleIdentify)
+	if judge.refusal() != nil {
+		c.close(4002, "Decode error.")
+		return
+	}
+	if token != s.config.Token {
+		c.close(4004, "Authentication failed.")
+		return
+	}
+	if c.resumes {
+		s.breach(c.where, RuleResumeURL, "identifies at the address for resuming, not at that of Get Gateway Bot")
+	}
+	if len(shard) == 2 && (numberOf(shard[0]) != 0 || numberOf(shard[1]) != 1) {
+		s.breach(c.where, RuleIdentify, "the fake has one shard")
+		c.close(4010, "Invalid shard.")
+		return
+	}
+	number, ok := d["intents"].(json.Number)
+	intents := numberOf(number)
+	if !ok || intents < 0 || intents&^intentsKnown != 0 {
+		s.breach(c.where, RuleIntents, "the intents %v are not ones that there are", d["intents"])
+		c.close(4013, "Invalid intent(s).")
+		return
+	}
+	if compress {
+		if c.compress != "" {
+			s.breach(c.where, RuleIdentify, "payload compression cannot be used with transport compression")
+		} else {
+			c.compress = "payload"
+		}
+	}
+	now := s.now()
+	if !s.lastInvalid.IsZero() && now.Sub(s.lastInvalid) < s.config.AfterInvalid {
+		s.breach(c.where, RuleAfterInvalid, "identifies %v after an invalid session", now.Sub(s.lastInvalid))
+	}
+	if last := len(s.identifies); last > 0 && now.Sub(s.identifies[last-1]) < s.config.IdentifyEvery {
+		s.breach(c.where, RuleIdentifyRate, "identifies %v after the last time", now.Sub(s.identifies[last-1]))
+		c.invalidate(false)
+		return
+	}
+	s.identifies = append(s.identifies, now)
+	if len(s.identifies) > s.config.SessionStarts {
+		s.breach(c.where, RuleIdentifyRate, "more than %d identifies in a day", s.config.SessionStarts)
+		c.close(4004, "Authentication failed.")
+		return
+	}
+	if missing := intents & intentsPrivileged; s.config.Privileged < 0 && missing != 0 || s.config.Privileged > 0 && missing&^s.config.Privileged != 0 {
+		c.close(4014, "Disallowed intent(s).")
+		return
+	}
+	c.identify = true
+	s.begin(c, intents)
+}
+
+// onResume: events/gateway-events#resume.
+func (c *conn) onResume(d object) {
+	s := c.server
+	judge := &check{note: func(rule, format string, args ...any) { s.breach(c.where, rule, format, args...) }}
+	if d == nil {
+		d = object{}
+	}
+	judge.known("resume", d, "token", "session_id", "seq")
+	token := judge.text(d, "", "token", 1, 200, RuleResume)
+	id := judge.text(d, "", "session_id", 1, 200, RuleResume)
+	seq, ok := judge.number(d, "", "seq", 0, 1<<31, RuleResume)
+	if judge.refusal() != nil || !ok {
+		s.breach(c.where, RuleResume, "a resume without token, session_id and seq")
+		c.close(4002, "Decode error.")
+		return
+	}
+	if token != s.config.Token {
+		c.close(4004, "Authentication failed.")
+		return
+	}
+	if !c.resumes {
+		s.breach(c.where, RuleResumeURL, "resumes at the address of Get Gateway Bot, not at resume_gateway_url")
+	}
+	c.identify = true
+	s.resume(c, id, seq)
+}

@@ -1,0 +1,300 @@
+package fake
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+var channelRoutes = []route{
+	{pattern: "GET /channels/{channel}", bucket: "channel", handle: (*Server).getChannel},
+	{pattern: "PATCH /channels/{channel}", bucket: "change", handle: (*Server).patchChannel},
+	{pattern: "POST /channels/{channel}/typing", bucket: "typing", handle: (*Server).postTyping},
+}
+
+func (s *Server) getChannel(c *call) (any, *refusal) {
+	channel, refused := s.place(c, MayView)
+	if refused != nil {
+		return nil, refused
+	}
+	return s.channelObject(channel), nil
+}
+
+// patchChannel: resources/channel#modify-channel.
+func (s *Server) patchChannel(c *call) (any, *refusal) {
+	channel, refused := s.place(c, MayView)
+	if refused != nil {
+		return nil, refused
+	}
+	o, refused := c.form()
+	if refused != nil {
+		return nil, refused
+	}
+	if channel.thread() {
+		c.known("", o, "name", "archived", "auto_archive_duration", "locked", "invitable", "rate_limit_per_user", "flags", "applied_tags")
+	} else {
+		c.known("", o, "name", "type", "position", "topic", "nsfw", "rate_limit_per_user", "permission_overwrites", "parent_id",
+			"default_auto_archive_duration", "flags", "available_tags", "default_reaction_emoji", "default_thread_rate_limit_per_user",
+			"default_sort_order", "default_forum_layout")
+	}
+	next := *channel
+	if _, ok := o["name"]; ok {
+		next.name = c.text(o, "", "name", 1, 100, RuleChannel)
+	}
+	if _, ok := o["topic"]; ok {
+		next.topic = c.text(o, "", "topic", 0, 1024, RuleChannel)
+	}
+	if _, ok := o["archived"]; ok {
+		next.archived = c.flag(o, "", "archived", RuleChannel)
+	}
+	if _, ok := o["locked"]; ok {
+		next.locked = c.flag(o, "", "locked", RuleChannel)
+	}
+	if _, ok := o["auto_archive_duration"]; ok {
+		next.archiveAfter = c.archiveAfter(o)
+	}
+	if refused := c.refusal(); refused != nil {
+		return nil, refused
+	}
+	unarchives := len(o) == 1 && o["archived"] == false && !channel.locked
+	switch {
+	case channel.thread() && channel.archived && next.archived:
+		return nil, archivedThread
+	case channel.thread() && unarchives && s.can(channel, MaySend):
+	case channel.thread():
+		if refused := s.need(channel, MayManageThreads); refused != nil && channel.owner != s.bot.id {
+			return nil, refused
+		}
+	default:
+		if refused := s.need(channel, MayManageChannels); refused != nil {
+			return nil, refused
+		}
+	}
+	s.renew(channel, next)
+	return s.channelObject(channel), nil
+}
+
+// renew gives a channel its next state and tells the sessions.
+func (s *Server) renew(c *channel, next channel) {
+	*c = next
+	name := "CHANNEL_UPDATE"
+	if c.thread() {
+		name = "THREAD_UPDATE"
+	}
+	s.dispatchIn(c, name, intentGuilds, 0, func(*session) object { return s.channelObject(c) })
+}
+
+func (c *check) archiveAfter(o object) int {
+	n, ok := c.number(o, "", "auto_archive_duration", 60, 10080, RuleThread)
+	if !ok {
+		return 4320
+	}
+	if !slices.Contains([]int{60, 1440, 4320, 10080}, n) {
+		c.fail("auto_archive_duration", RuleThread, "BASE_TYPE_CHOICES", "Value must be one of (60, 1440, 4320, 10080).")
+	}
+	return n
+}
+
+func (s *Server) postTyping(c *call) (any, *refusal) {
+	channel, refused := s.place(c, MayView|MaySend)
+	if refused != nil {
+		return nil, refused
+	}
+	if channel.direct() && !s.shares(channel.recipients[0]) {
+		return nil, cannotSendToUser
+	}
+	s.typing(channel, s.bot.id)
+	return nil, nil
+}
+
+func (s *Server) typing(c *channel, user string) {
+	o := object{"channel_id": c.id, "user_id": user, "timestamp": s.now().Unix()}
+	if c.guild != "" {
+		o["guild_id"] = c.guild
+	}
+	s.dispatchIn(c, "TYPING_START", intentGuildTyping, intentDirectTyping, func(*session) object { return o })
+}
+
+var threadRoutes = []route{
+	{pattern: "POST /channels/{channel}/messages/{message}/threads", bucket: "thread", handle: (*Server).threadFromMessage},
+	{pattern: "POST /channels/{channel}/threads", bucket: "thread", files: true, handle: (*Server).threadWithout},
+	{pattern: "GET /guilds/{guild}/threads/active", bucket: "threads", handle: (*Server).activeThreads},
+}
+
+// threadFromMessage: resources/channel#start-thread-from-message.
+func (s *Server) threadFromMessage(c *call) (any, *refusal) {
+	channel, m, refused := s.target(c, MayView|MayOpenThreads|MayReadHistory)
+	if refused != nil {
+		return nil, refused
+	}
+	if channel.kind != KindText && channel.kind != KindAnnouncement {
+		return nil, wrongChannelType
+	}
+	t, refused := s.threadBody(c, channel, "name", "auto_archive_duration", "rate_limit_per_user")
+	if refused != nil {
+		return nil, refused
+	}
+	if m.thread != "" {
+		return nil, threadExists
+	}
+	t.id, t.kind = m.id, KindPublicThread
+	if channel.kind == KindAnnouncement {
+		t.kind = KindAnnounced
+	}
+	s.open(t)
+	m.thread = t.id
+	m.flags |= flagHasThread
+	s.dispatchMessage("MESSAGE_UPDATE", m)
+	starter := &message{channel: t.id, author: m.author, kind: typeThreadStarter, referenced: m.id,
+		reference: object{"type": 0, "message_id": m.id, "channel_id": m.channel, "guild_id": channel.guild}}
+	s.store(starter)
+	c.status = 201
+	return s.channelObject(t), nil
+}
+
+// threadWithout: resources/channel#start-thread-without-message and
+// #start-thread-in-forum-or-media-channel.
+func (s *Server) threadWithout(c *call) (any, *refusal) {
+	channel, refused := s.place(c, MayView)
+	if refused != nil {
+		return nil, refused
+	}
+	if channel.forum() {
+		return s.post(c, channel)
+	}
+	if channel.kind != KindText && channel.kind != KindAnnouncement {
+		return nil, wrongChannelType
+	}
+	t, refused := s.threadBody(c, channel, "name", "auto_archive_duration", "type", "invitable", "rate_limit_per_user")
+	if refused != nil {
+		return nil, refused
+	}
+	o, _ := c.form()
+	kind, given := c.number(o, "", "type", 10, 12, RuleThread)
+	if !given {
+		kind = KindPrivateThread
+	}
+	if refused := c.refusal(); refused != nil {
+		return nil, refused
+	}
+	wanted := uint64(MayOpenThreads)
+	if kind == KindPrivateThread {
+		wanted = MayOpenPrivate
+	}
+	if refused := s.need(channel, wanted); refused != nil {
+		return nil, refused
+	}
+	t.id, t.kind = s.id(), kind
+	s.open(t)
+	c.status = 201
+	return s.channelObject(t), nil
+}
+
+// post opens a thread in a forum, with its first message.
+func (s *Server) post(c *call, channel *channel) (any, *refusal) {
+	t, refused := s.threadBody(c, channel, "name", "auto_archive_duration", "rate_limit_per_user", "message", "applied_tags")
+	if refused != nil {
+		return nil, refused
+	}
+	o, _ := c.form()
+	if refused := s.need(channel, MaySend); refused != nil {
+		return nil, refused
+	}
+	first := c.object(o, "", "message", RuleThread)
+	if first == nil {
+		c.fail("message", RuleThread, "BASE_TYPE_REQUIRED", "This field is required")
+		return nil, c.refusal()
+	}
+	t.id, t.kind = s.id(), KindPublicThread
+	t.tags = c.snowflakes(o, "", "applied_tags", 5, RuleThread)
+	d := s.draft(c, first, "message", inForum, channel)
+	if refused := c.refusal(); refused != nil {
+		return nil, refused
+	}
+	if d.empty() {
+		c.note(RuleEmptyMessage, "the message has nothing in it")
+		return nil, emptyMessage
+	}
+	s.open(t)
+	d.channel = t.id
+	s.mention(d.message, d.allowed, nil)
+	s.storeAs(t.id, d.message)
+	answer := s.channelObject(t)
+	answer["message"] = s.messageObject(d.message, true)
+	c.status = 201
+	return answer, nil
+}
+
+func (s *Server) threadBody(c *call, parent *channel, fields ...string) (*channel, *refusal) {
+	o, refused := c.form()
+	if refused != nil {
+		return nil, refused
+	}
+	c.known("", o, fields...)
+	c.number(o, "", "rate_limit_per_user", 0, 21600, RuleThread)
+	name := strings.TrimSpace(c.text(o, "", "name", 1, 100, RuleThread))
+	t := &channel{guild: parent.guild, parent: parent.id, name: name, owner: s.bot.id, archiveAfter: c.archiveAfter(o)}
+	return t, c.refusal()
+}
+
+// open adds a thread and tells the sessions.
+// Source: events/gateway-events#thread-create.
+func (s *Server) open(t *channel) {
+	s.channels[t.id] = t
+	if parent := s.channels[t.parent]; parent.forum() {
+		parent.last = t.id
+	}
+	s.dispatchIn(t, "THREAD_CREATE", intentGuilds, 0, func(*session) object {
+		o := s.channelObject(t)
+		o["newly_created"] = true
+		return o
+	})
+}
+
+// activeThreads: resources/guild#list-active-guild-threads.
+func (s *Server) activeThreads(c *call) (any, *refusal) {
+	g := s.guilds[c.path("guild")]
+	if g == nil || g.gone {
+		return nil, unknownGuild
+	}
+	threads := []object{}
+	list := s.channelsOf(g.id)
+	slices.Reverse(list)
+	for _, t := range list {
+		if t.thread() && !t.archived && s.can(t, MayView) {
+			threads = append(threads, s.channelObject(t))
+		}
+	}
+	return object{"threads": threads, "members": []object{}}, nil
+}
+
+// channelsOf are a guild's channels, oldest first.
+func (s *Server) channelsOf(guild string) []*channel {
+	var list []*channel
+	for _, c := range s.channels {
+		if c.guild == guild {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *channel) int {
+		if parseID(a.id) < parseID(b.id) {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// numberOf reads a number that JSON brought, or the control gave.
+func numberOf(value any) int {
+	switch value := value.(type) {
+	case json.Number:
+		n, _ := value.Int64()
+		return int(n)
+	case int:
+		return value
+	case float64:
+		return int(value)
+	}
+	return 0
+}

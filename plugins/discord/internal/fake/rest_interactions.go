@@ -1,0 +1,301 @@
+package fake
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// The kinds of interaction and of first answers.
+// Source: interactions/receiving-and-responding#interaction-object-interaction-type and
+// #interaction-response-object-interaction-callback-type.
+const (
+	interactionCommand      = 2
+	interactionComponent    = 3
+	interactionAutocomplete = 4
+	interactionModal        = 5
+
+	callbackMessage        = 4
+	callbackDeferred       = 5
+	callbackDeferredUpdate = 6
+	callbackUpdate         = 7
+	callbackChoices        = 8
+	callbackModal          = 9
+)
+
+// interaction is something that somebody did, and what became of it.
+type interaction struct {
+	id, token, user, channel string
+	kind                     int
+	at                       time.Time
+	source                   *message // whose component it was
+	optionKind               int      // of autocomplete
+
+	answer   int  // the kind of the first answer; 0 without one
+	lost     bool // the bot did not hear that its answer arrived
+	original *message
+	sent     []*message // what followed
+	modal    object
+	choices  []any
+	fromText bool // a modal of a command, not of a component
+}
+
+var interactionRoutes = []route{
+	{pattern: "POST /interactions/{interaction}/{token}/callback", bucket: "callback", open: true, files: true, handle: (*Server).callback},
+	{pattern: "POST /webhooks/{app}/{token}", bucket: "webhook", open: true, files: true, handle: (*Server).followUp},
+	{pattern: "GET /webhooks/{app}/{token}/messages/{message}", bucket: "webhook", open: true, handle: (*Server).getAnswer},
+	{pattern: "PATCH /webhooks/{app}/{token}/messages/{message}", bucket: "webhook", open: true, files: true, handle: (*Server).editAnswer},
+	{pattern: "DELETE /webhooks/{app}/{token}/messages/{message}", bucket: "webhook", open: true, handle: (*Server).deleteAnswer},
+}
+
+// callback: interactions/receiving-and-responding#create-interaction-response.
+func (s *Server) callback(c *call) (any, *refusal) {
+	i := s.interactions[c.path("interaction")]
+	if i == nil || i.token != c.path("token") {
+		return nil, unknownInteraction
+	}
+	if i.answer != 0 {
+		if !i.lost {
+			c.note(RuleInteractionTwice, "the interaction %s has its first answer", i.id)
+		}
+		return nil, answeredTwice
+	}
+	if since := s.now().Sub(i.at); since > s.config.InteractionWithin {
+		c.note(RuleInteractionLate, "the first answer came %v after the interaction", since)
+		return nil, unknownInteraction
+	}
+	o, refused := c.form()
+	if refused != nil {
+		return nil, refused
+	}
+	c.known("", o, "type", "data")
+	kind, given := c.number(o, "", "type", 1, 12, RuleCallbackType)
+	data := c.object(o, "", "data", RuleCallbackType)
+	if data == nil {
+		data = object{}
+	}
+	if !given || !i.takes(kind) {
+		c.fail("type", RuleCallbackType, "BASE_TYPE_CHOICES", "An interaction of the type %d takes no answer of the type %d.", i.kind, kind)
+		return nil, c.refusal()
+	}
+	if refused := s.respond(c, i, kind, data); refused != nil {
+		return nil, refused
+	}
+	i.answer = kind
+	if c.request.URL.Query().Get("with_response") != "true" {
+		return nil, nil
+	}
+	about := object{"id": i.id, "type": i.kind}
+	answer := object{"interaction": about}
+	if i.original != nil {
+		about["response_message_id"], about["response_message_loading"], about["response_message_ephemeral"] = i.original.id, kind == callbackDeferred, i.original.only != ""
+		answer["resource"] = object{"type": kind, "message": s.messageObject(i.original, true)}
+	}
+	return answer, nil
+}
+
+// takes reports whether a first answer of the kind fits.
+func (i *interaction) takes(kind int) bool {
+	switch kind {
+	case callbackMessage, callbackDeferred:
+		return i.kind != interactionAutocomplete
+	case callbackDeferredUpdate, callbackUpdate:
+		return i.kind == interactionComponent || i.kind == interactionModal && i.source != nil
+	case callbackChoices:
+		return i.kind == interactionAutocomplete
+	case callbackModal:
+		return i.kind == interactionCommand || i.kind == interactionComponent
+	}
+	return false
+}
+
+func (s *Server) respond(c *call, i *interaction, kind int, data object) *refusal {
+	switch kind {
+	case callbackMessage:
+		m, refused := s.answerMessage(c, i, data, "data", inCallback)
+		if refused != nil {
+			return refused
+		}
+		i.original = m
+	case callbackDeferred:
+		c.known("data", data, "flags")
+		flags, _ := c.number(data, "data", "flags", 0, 1<<31, RuleFlags)
+		if flags&^flagEphemeral != 0 {
+			c.note(RuleFlags, "the only flag of a deferred answer is EPHEMERAL")
+		}
+		m := &message{channel: i.channel, author: s.bot.id, kind: i.answerType(), interaction: i, flags: flags&flagEphemeral | flagLoading}
+		if flags&flagEphemeral != 0 {
+			m.only = i.user
+		}
+		s.store(m)
+		i.original = m
+	case callbackDeferredUpdate:
+		i.original = i.source
+	case callbackUpdate:
+		if _, refused := s.change(c, data, "data", where{fields: inCallback.fields, flags: inCallback.flags, edit: true, webhook: true}, i.source); refused != nil {
+			return refused
+		}
+		i.original = i.source
+	case callbackChoices:
+		c.known("data", data, "choices")
+		list := c.list(data, "data", "choices", 25, RuleChoices)
+		c.choices(list, "data.choices", i.optionKind, RuleChoices)
+		if refused := c.refusal(); refused != nil {
+			return refused
+		}
+		i.choices = list
+	case callbackModal:
+		c.modal(data, "data")
+		if refused := c.refusal(); refused != nil {
+			return refused
+		}
+		i.modal = data
+	}
+	return c.refusal()
+}
+
+func (i *interaction) answerType() int {
+	if i.kind == interactionCommand {
+		return typeCommand
+	}
+	return typeDefault
+}
+
+// answerMessage stores an answer to an interaction.
+func (s *Server) answerMessage(c *call, i *interaction, o object, path string, in where) (*message, *refusal) {
+	d := s.draft(c, o, path, in, s.channels[i.channel])
+	if refused := c.refusal(); refused != nil {
+		return nil, refused
+	}
+	if d.empty() {
+		c.note(RuleEmptyMessage, "the message has nothing in it")
+		return nil, emptyMessage
+	}
+	d.interaction, d.kind = i, i.answerType()
+	if d.flags&flagEphemeral != 0 {
+		d.only = i.user
+	}
+	s.mention(d.message, d.allowed, nil)
+	s.store(d.message)
+	return d.message, nil
+}
+
+// continued is the interaction whose token a request has.
+func (s *Server) continued(c *call) (*interaction, *refusal) {
+	if c.path("app") != s.app {
+		return nil, unknownWebhook
+	}
+	i := s.interactionOf[c.path("token")]
+	if i == nil {
+		c.note(RuleInteractionToken, "there is no interaction with this token")
+		return nil, invalidWebhook
+	}
+	if since := s.now().Sub(i.at); since > s.config.InteractionFor {
+		c.note(RuleInteractionToken, "the token is %v old", since.Round(time.Second))
+		return nil, invalidWebhook
+	}
+	if i.answer == 0 {
+		c.note(RuleInteractionToken, "the interaction %s has no first answer yet", i.id)
+		return nil, unknownWebhook
+	}
+	return i, nil
+}
+
+// followUp: interactions/receiving-and-responding#create-followup-message.
+func (s *Server) followUp(c *call) (any, *refusal) {
+	i, refused := s.continued(c)
+	if refused != nil {
+		return nil, refused
+	}
+	o, refused := c.form()
+	if refused != nil {
+		return nil, refused
+	}
+	if m := i.original; m != nil && m.flags&flagLoading != 0 && !m.deleted {
+		return s.change(c, o, "", inFollowup, m)
+	}
+	m, refused := s.answerMessage(c, i, o, "", inFollowup)
+	if refused != nil {
+		return nil, refused
+	}
+	i.sent = append(i.sent, m)
+	return s.messageObject(m, true), nil
+}
+
+// answerOf is the message of a request about an answer.
+func (s *Server) answerOf(c *call) (*message, *refusal) {
+	i, refused := s.continued(c)
+	if refused != nil {
+		return nil, refused
+	}
+	id := c.path("message")
+	if id == "@original" {
+		if i.original == nil || i.original.deleted {
+			return nil, unknownMessage
+		}
+		return i.original, nil
+	}
+	for _, m := range append(slices.Clone(i.sent), i.original) {
+		if m != nil && m.id == id && !m.deleted {
+			return m, nil
+		}
+	}
+	return nil, unknownMessage
+}
+
+func (s *Server) getAnswer(c *call) (any, *refusal) {
+	m, refused := s.answerOf(c)
+	if refused != nil {
+		return nil, refused
+	}
+	return s.messageObject(m, true), nil
+}
+
+func (s *Server) editAnswer(c *call) (any, *refusal) {
+	m, refused := s.answerOf(c)
+	if refused != nil {
+		return nil, refused
+	}
+	o, refused := c.form()
+	if refused != nil {
+		return nil, refused
+	}
+	return s.change(c, o, "", inWebhookEdit, m)
+}
+
+func (s *Server) deleteAnswer(c *call) (any, *refusal) {
+	m, refused := s.answerOf(c)
+	if refused != nil {
+		return nil, refused
+	}
+	s.remove(m)
+	return nil, nil
+}
+
+// interact makes an interaction and tells the sessions of it.
+// Source: interactions/receiving-and-responding#interaction-object.
+func (s *Server) interact(i *interaction, data object) string {
+	c := s.channels[i.channel]
+	i.id, i.at = s.id(), s.now()
+	i.token = "aW50ZXJhY3Rpb24" + i.id + strings.Repeat("x", 40)
+	s.interactions[i.id], s.interactionOf[i.token] = i, i
+	o := object{"id": i.id, "application_id": s.app, "type": i.kind, "token": i.token, "version": 1, "data": data, "locale": "en-US",
+		"channel_id": c.id, "channel": s.channelObject(c), "entitlements": []object{}, "attachment_size_limit": 10 << 20, "app_permissions": "562949953863680"}
+	if c.guild == "" {
+		o["user"], o["context"], o["authorizing_integration_owners"] = s.userObject(i.user), 1, object{"0": "0"}
+	} else {
+		member := s.memberObject(s.guilds[c.guild], i.user)
+		if member == nil {
+			misuse("the user %q is not in the guild of the channel %q", i.user, c.id)
+		}
+		member["user"], member["permissions"] = s.userObject(i.user), s.permissionsOf(c.guild, i.user)
+		o["member"], o["guild_id"], o["guild_locale"], o["context"] = member, c.guild, "en-US", 0
+		o["guild"] = object{"id": c.guild, "locale": "en-US", "features": []string{}}
+		o["authorizing_integration_owners"] = object{"0": c.guild}
+	}
+	if i.source != nil {
+		o["message"] = s.messageObject(i.source, true)
+	}
+	s.dispatch("INTERACTION_CREATE", 0, func(*session) object { return o })
+	return i.id
+}
