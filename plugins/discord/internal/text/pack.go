@@ -1,0 +1,376 @@
+package text
+
+import (
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/displaywidth"
+)
+
+// packer cuts rows into parts, from the first to the last.
+type packer struct {
+	rows  []row
+	limit int
+	i, at int // the next part's first row, and where in its text it begins
+}
+
+// place is where a part may end.
+type place struct {
+	kept  int    // how much the part has of what is written
+	said  string // and what comes behind it
+	i, at int    // where the next part begins
+	score float64
+}
+
+// What it costs to cut, as a share of a part that may be left empty for a better place.
+const (
+	costNest     = 0.12 // in a list or quote, for each around both sides
+	costClose    = 0.10 // blocks without an empty line between them
+	costLead     = 0.30 // after "…:"
+	costWhole    = 0.25 // in a block that fits into one part
+	costCodeGap  = 0.35
+	costLine     = 0.40
+	costSentence = 0.45
+	costCode     = 0.50
+	costWord     = 0.60
+	costLetter   = 0.90
+	costHeading  = 3.00 // behind a heading: only when there is no other place
+)
+
+// next is the next part, "" when there is no more.
+func (p *packer) next() string {
+	if p.i >= len(p.rows) {
+		return ""
+	}
+	w := &writer{rows: p.rows, limit: p.limit, first: p.i}
+	best := place{score: math.Inf(-1)}
+	// units are those of what is kept.
+	consider := func(q place, units int, cost float64) {
+		if units += Units(q.said); units > p.limit {
+			return
+		}
+		if q.score = float64(units)/float64(p.limit) - cost; q.score >= best.score {
+			best = q
+		}
+	}
+	at := p.at
+	for i := p.i; ; i++ {
+		if i > p.i {
+			if q, ok := w.end(i); ok {
+				if i == len(p.rows) && w.units+Units(q.said) <= p.limit {
+					p.i = i
+					return w.part(q)
+				}
+				if i < len(p.rows) {
+					consider(q, w.units, p.cost(i))
+				}
+			}
+			if i == len(p.rows) {
+				break
+			}
+		}
+		w.begin(i, at)
+		text := p.rows[i].text[at:]
+		if len(text) > 3*p.limit || w.units+Units(text) > p.limit {
+			p.inside(w, i, at, consider)
+			break
+		}
+		w.write(text)
+		at = 0
+	}
+	if math.IsInf(best.score, -1) {
+		w, best = p.force()
+	}
+	p.i, p.at = best.i, best.at
+	return w.part(best)
+}
+
+// cost is what a cut before row i costs.
+func (p *packer) cost(i int) float64 {
+	a, b := &p.rows[i-1], &p.rows[i]
+	if a.heading() {
+		return costHeading
+	}
+	switch {
+	case a.code != nil && a.code == b.code:
+		cost := costCode
+		if strings.TrimSpace(a.text) == "" || strings.TrimSpace(b.text) == "" {
+			cost = costCodeGap
+		}
+		if b.code.units < p.limit*9/10 {
+			cost += costWhole
+		}
+		return cost
+	case a.para != nil && a.para == b.para:
+		if b.para.units < p.limit*9/10 {
+			return costLine + costWhole
+		}
+		return costLine
+	}
+	cost := costNest * float64(common(a, b))
+	if !b.gap {
+		cost += costClose
+	}
+	if strings.HasSuffix(strings.TrimRight(a.text, "*_ "), ":") || b.code != nil && a.mark == "-# " {
+		cost += costLead
+	}
+	if a.rule {
+		cost += costClose
+	}
+	if a.para != nil && len(a.text) > 4 && strings.HasPrefix(a.text, "**") && strings.HasSuffix(a.text, "**") && len(a.in) == 0 {
+		cost += 1 // a bold line is a heading too
+	}
+	return cost
+}
+
+// common is how many boxes two rows are both in.
+func common(a, b *row) int {
+	n := 0
+	for n < len(a.in) && n < len(b.in) && a.in[n] == b.in[n] {
+		n++
+	}
+	return n
+}
+
+// inside considers the places in a row that does not fit whole: behind sentences, words,
+// letters.
+func (p *packer) inside(w *writer, i, at int, consider func(place, int, float64)) {
+	r := &p.rows[i]
+	text := r.text[at:]
+	text = text[:min(len(text), 3*p.limit)]
+	cost := 0.0
+	if r.para != nil && r.para.units < p.limit*9/10 {
+		cost = costWhole
+	}
+	type found struct {
+		at   int
+		cost float64
+	}
+	var sentence, word, letter found
+	used, last := w.units, rune(0)
+	g := displaywidth.StringGraphemes(text)
+	for pos := 0; g.Next() && used <= p.limit; {
+		v := g.Value()
+		if pos > 0 {
+			open, whole := r.open(at + pos)
+			rest := strings.TrimLeft(text[pos:], " \t")
+			space := unicode.IsSpace(last) || strings.TrimLeft(v, " \t") == ""
+			if !whole && used+Units(w.tail(r, open)) <= p.limit && (r.code != nil || !beginsBlock(rest)) {
+				more := cost + 0.05*float64(len(open))
+				letter = found{pos, costLetter + more}
+				if space {
+					word = found{pos, costWord + more}
+					if endsSentence(text[:pos]) {
+						sentence = found{pos, costSentence + more}
+					}
+				} else if strings.ContainsRune("。！？", last) {
+					sentence, word = found{pos, costSentence + more}, found{pos, costWord + more}
+				}
+			}
+		}
+		used += Units(v)
+		pos += len(v)
+		last, _ = utf8.DecodeLastRuneInString(v)
+	}
+	for _, f := range []found{letter, word, sentence} {
+		if f.at == 0 {
+			continue
+		}
+		open, _ := r.open(at + f.at)
+		said, next := text[:f.at], at+f.at
+		if r.code == nil {
+			said = strings.TrimRight(said, " \t")
+			next += len(r.text[next:]) - len(strings.TrimLeft(r.text[next:], " \t"))
+		}
+		consider(place{kept: w.b.Len(), said: said + w.tail(r, open), i: i, at: next}, w.units, f.cost)
+	}
+}
+
+// force cuts where nothing allows it, in letters of more than a part: at a rune.
+func (p *packer) force() (*writer, place) {
+	r := &p.rows[p.i]
+	w := &writer{rows: p.rows, limit: p.limit, first: p.i}
+	w.begin(p.i, p.at)
+	tail := w.tail(r, nil)
+	said := cut(r.text[p.at:], max(p.limit-w.units-Units(tail), 2))
+	q := place{kept: w.b.Len(), said: said + tail, i: p.i, at: p.at + len(said)}
+	if q.at == len(r.text) {
+		q.i, q.at = p.i+1, 0
+	}
+	return w, q
+}
+
+// open is what is open in a row at an offset, and whether no cut is allowed there.
+func (r *row) open(at int) (marks []string, whole bool) {
+	if r.para == nil {
+		return nil, false
+	}
+	return r.para.at(r.at + at)
+}
+
+func endsSentence(s string) bool {
+	s = strings.TrimRight(s, " \t\"'”’)*_")
+	last, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(".!?…。！？؟।", last)
+}
+
+// writer writes one part.
+type writer struct {
+	rows  []row
+	limit int
+	first int // the part's first row
+	b     strings.Builder
+	units int
+	kept  int // the length of what there is before a rule
+}
+
+func (w *writer) write(s string) {
+	w.b.WriteString(s)
+	w.units += Units(s)
+}
+
+// begin writes what stands before the text of row i from offset at: what ends the row
+// before, the boxes around it, its marks, and a fence where code begins or goes on.
+func (w *writer) begin(i, at int) {
+	r := &w.rows[i]
+	if i > w.first {
+		a := &w.rows[i-1]
+		if a.code != nil && a.code != r.code {
+			w.write(w.tail(a, nil))
+		}
+		if r.rule {
+			w.kept = w.b.Len()
+		}
+		w.write("\n")
+		if r.gap {
+			w.write(quotes(r.in[:common(a, r)]) + "\n")
+		}
+	}
+	if r.code != nil {
+		lead := quotes(r.in)
+		if i == w.first || w.rows[i-1].code != r.code {
+			w.write(lead + "```" + r.code.lang + "\n")
+			w.again(r, i, lead)
+		}
+		w.write(lead)
+		return
+	}
+	if i == w.first {
+		w.write(w.mended(i, at))
+	} else {
+		w.write(lead(r, i, at))
+	}
+	w.write(r.mark)
+	open, _ := r.open(at)
+	w.write(strings.Join(open, ""))
+}
+
+// again writes a table's first lines where it goes on in a part.
+func (w *writer) again(r *row, i int, lead string) {
+	if i != w.first || i == 0 || len(r.code.head) == 0 || w.rows[i-1].code != r.code {
+		return
+	}
+	head := lead + strings.Join(r.code.head, "\n"+lead) + "\n"
+	if Units(head) <= w.limit/4 && r.text != r.code.head[1] {
+		w.write(head)
+	}
+}
+
+// lead is what the boxes around row i put before it.
+func lead(r *row, i, at int) string {
+	var b strings.Builder
+	for _, x := range r.in {
+		switch {
+		case x.marker == "":
+			b.WriteString("> ")
+		case x.first == i && at == 0:
+			b.WriteString(x.marker)
+		default:
+			b.WriteString(strings.Repeat(" ", len(x.marker)))
+		}
+	}
+	return b.String()
+}
+
+// mended is lead for a part's first row. Items that began in an earlier part begin again,
+// with "…", as a message may not begin with spaces and numbers go on.
+func (w *writer) mended(i, at int) string {
+	r := &w.rows[i]
+	var b strings.Builder
+	line := ""
+	for k, x := range r.in {
+		switch {
+		case x.marker == "":
+			line += "> "
+		case x.first == i && at == 0:
+			line += x.marker
+		default:
+			inner := false
+			for _, y := range r.in[k+1:] {
+				inner = inner || y.marker != ""
+			}
+			b.WriteString(line + x.marker + "…")
+			if inner {
+				b.WriteString("\n")
+				line += strings.Repeat(" ", len(x.marker))
+			} else {
+				b.WriteString(" ")
+				line = quotes(r.in[k+1:])
+			}
+		}
+	}
+	if s := b.String() + line; Units(s) <= w.limit/2 {
+		return s
+	}
+	return quotes(r.in)
+}
+
+// quotes is what the quotes among boxes put before a line.
+func quotes(in []*box) string {
+	var b strings.Builder
+	for _, x := range in {
+		if x.marker == "" {
+			b.WriteString("> ")
+		}
+	}
+	return b.String()
+}
+
+// tail is what closes a part behind row r: the marks that are open, or the fence.
+func (w *writer) tail(r *row, open []string) string {
+	if r.code != nil {
+		return "\n" + quotes(r.in) + "```"
+	}
+	var b strings.Builder
+	for k := len(open) - 1; k >= 0; k-- {
+		b.WriteString(open[k])
+	}
+	return b.String()
+}
+
+// end is the end of a part before row i, if it may end there.
+func (w *writer) end(i int) (place, bool) {
+	a := &w.rows[i-1]
+	q := place{kept: w.b.Len(), i: i}
+	if i < len(w.rows) && a.para != nil && a.para == w.rows[i].para {
+		r := &w.rows[i]
+		open, whole := r.para.at(r.at - 1)
+		if _, behind := r.para.at(r.at); whole || behind {
+			return q, false
+		}
+		q.said = w.tail(a, open)
+		return q, true
+	}
+	if a.rule {
+		q.kept = w.kept
+	}
+	q.said = w.tail(a, nil)
+	return q, true
+}
+
+// part is the part that ends at a place.
+func (w *writer) part(q place) string {
+	return strings.TrimRight(w.b.String()[:q.kept]+q.said, " \t\n")
+}
