@@ -158,7 +158,7 @@ type followed struct {
 }
 
 func (f *followed) Start(ctx context.Context) error {
-	types := []string{string(pluginsdk.EventChatMessage), string(pluginsdk.EventThreadMessage)}
+	types := []string{string(pluginsdk.EventChatMessage), string(pluginsdk.EventChatAmended), string(pluginsdk.EventThreadMessage)}
 	f.subscription = f.events.Subscribe("search", types, pluginsdk.Position{}, func(context.Context, []pluginsdk.Event) error {
 		f.Wake()
 		return nil

@@ -310,6 +310,7 @@ func (s *stub) Plugin(_ context.Context, name string) (ledger.Plugin, error) {
 // asked is an Inbox that remembers what it was asked.
 type asked struct {
 	submissions []pluginsdk.Submission
+	amendments  []ledger.Amendment
 	turns       []pluginsdk.StartTurnRequest
 	plugins     []string
 	by          []ledger.By
@@ -318,6 +319,11 @@ type asked struct {
 func (a *asked) Submit(_ context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	a.submissions, a.plugins = append(a.submissions, submission), append(a.plugins, plugin)
 	return pluginsdk.Accepted{RunID: "R"}, nil
+}
+
+func (a *asked) Amend(_ context.Context, amendment ledger.Amendment) (pluginsdk.Message, error) {
+	a.amendments = append(a.amendments, amendment)
+	return pluginsdk.Message{ID: 1, Content: amendment.Content}, nil
 }
 
 func (*asked) Needs(content string) (pluginsdk.Capability, bool) {

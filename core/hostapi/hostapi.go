@@ -83,6 +83,8 @@ type Workspace interface {
 // Inbox accepts messages and controls runs.
 type Inbox interface {
 	Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error)
+	// Amend changes what a message says that a plugin has submitted.
+	Amend(ctx context.Context, amendment ledger.Amendment) (pluginsdk.Message, error)
 	// Needs says what a plugin must have been granted to submit a text beside
 	// messages.submit, because it is a command of the core.
 	Needs(content string) (pluginsdk.Capability, bool)

@@ -120,9 +120,34 @@ func (a *API) threadOr(ctx context.Context, id string) (pluginsdk.Thread, error)
 	return found[0], nil
 }
 
-// Amend is not offered yet.
-func (s messages) Amend(context.Context, *pluginsdk.AmendMessageRequest) (*pluginsdk.AmendMessageResponse, error) {
-	return nil, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "this daemon does not amend messages")
+// Amend is in the quotas of calls, and of rows and bytes a minute: no queue bounds how often
+// a message is amended. It takes no room, as what people submit takes none.
+func (s messages) Amend(ctx context.Context, request *pluginsdk.AmendMessageRequest) (*pluginsdk.AmendMessageResponse, error) {
+	return serve(s.caller, "Messages.Amend", func() (*pluginsdk.AmendMessageResponse, error) {
+		of, err := s.fromPlugin(pluginsdk.Submission{Source: request.Source})
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.granted(ctx, s.plugin); err != nil {
+			return nil, err
+		}
+		if err := s.checkAttachments(ctx, request.Attachments); err != nil {
+			return nil, err
+		}
+		if err := s.Quotas.pace(s.plugin, 1, int64(len(request.Content)+sizeOfAttachments(request.Attachments))+ledger.RowBytes); err != nil {
+			return nil, err
+		}
+		release, err := s.Quotas.mayWrite(ctx, s.plugin)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		message, err := s.Inbox.Amend(ctx, ledger.Amendment{
+			Plugin: s.plugin, ThreadID: request.ThreadID, Source: of.Source, Key: request.Key,
+			Content: request.Content, Attachments: request.Attachments,
+		})
+		return &pluginsdk.AmendMessageResponse{Message: message}, err
+	})
 }
 
 // Append stores the rows and broadcasts them. A call made inside a hook writes

@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -103,6 +104,30 @@ func TestSourceOfASubmission(t *testing.T) {
 	if last := f.inbox.submissions[len(f.inbox.submissions)-1]; last.CauseRunID != "R" {
 		t.Errorf("caused by %q: a run that a run causes is counted", last.CauseRunID)
 	}
+}
+
+// Nobody corrects what people have written through another plugin.
+func TestAmendIsOfThePluginsOwnSources(t *testing.T) {
+	f := newFixture()
+	amend := func(plugin, source string) error {
+		_, err := f.api.For(plugin).Messages.Amend(t.Context(), &pluginsdk.AmendMessageRequest{ThreadID: "T", Source: source, Key: "k", Content: "x"})
+		return err
+	}
+	for _, c := range [][3]string{{"p", "", "p"}, {"web", "", "web"}, {"web", "cli", "cli"}} {
+		if err := amend(c[0], c[1]); err != nil {
+			t.Errorf("%s as %q: %v", c[0], c[1], err)
+			continue
+		}
+		want := ledger.Amendment{Plugin: c[0], ThreadID: "T", Source: c[2], Key: "k", Content: "x"}
+		if got := f.inbox.amendments[len(f.inbox.amendments)-1]; !reflect.DeepEqual(got, want) {
+			t.Errorf("amended %+v, want %+v", got, want)
+		}
+	}
+	refused(t, "p as discord", amend("p", "discord"), pluginsdk.CodeDenied, `"discord"`, "speaks for p")
+	ctx, token := f.within(t, ledger.Behalf{RunID: "R"})
+	f.tokens.Close(token)
+	_, err := f.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{Key: "k", Content: "x"})
+	refused(t, "after its call", err, pluginsdk.CodeStale)
 }
 
 // What a plugin may not do itself it does not do by typing the command for it.

@@ -35,6 +35,8 @@ type Store interface {
 	ResetSession(ctx context.Context, threadID string) error
 	Known(ctx context.Context, source, key string) (bool, error)
 	Accept(ctx context.Context, acceptance ledger.Acceptance) (ledger.Accepted, error)
+	// Amend changes what a message says whose run has not begun (CodeStale: it has).
+	Amend(ctx context.Context, amendment ledger.Amendment) (message pluginsdk.Message, changed bool, err error)
 	AcceptTurn(ctx context.Context, turn ledger.NewTurn) (ledger.AcceptedTurn, error)
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	ClaimUncaused(ctx context.Context, threadID, owner string) (ledger.Claim, error)

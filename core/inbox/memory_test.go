@@ -137,6 +137,18 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	return accepted, nil
 }
 
+func (m *memory) Amend(_ context.Context, a ledger.Amendment) (message pluginsdk.Message, changed bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.keys[a.Source+"/"+a.Key]
+	if !ok {
+		return message, false, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no message %s", a.Key)
+	}
+	changed = m.contents[known.RunID] != a.Content
+	m.contents[known.RunID] = a.Content
+	return m.message(known.MessageID), changed, nil
+}
+
 func (m *memory) Claim(_ context.Context, threadID, owner string) (claim ledger.Claim, err error) {
 	return m.take(ledger.Queue{ThreadID: threadID}, owner, func(*ledger.Run) bool { return true })
 }

@@ -151,9 +151,15 @@ func (in *Inbox) open() error {
 }
 
 func validate(s pluginsdk.Submission) error {
-	switch {
-	case strings.TrimSpace(s.Content) == "" && len(s.Attachments) == 0:
+	if strings.TrimSpace(s.Content) == "" && len(s.Attachments) == 0 {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a message needs text or an attachment")
+	}
+	return bounded(s)
+}
+
+// bounded refuses what is too long, and what does not say under what it is submitted.
+func bounded(s pluginsdk.Submission) error {
+	switch {
 	case len(s.Content) > MaxContent:
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: %d bytes is more than the %d allowed; send it as a file",
 			len(s.Content), MaxContent)

@@ -226,6 +226,15 @@ type Effect struct {
 	Metrics []pluginsdk.NewMetric
 }
 
+// Amendment is what a message says from now on that a plugin has submitted.
+type Amendment struct {
+	Plugin      string
+	ThreadID    string // empty: wherever it is
+	Source, Key string // what it was submitted under
+	Content     string
+	Attachments []pluginsdk.Attachment // all that it has from now on; none: it keeps its own
+}
+
 // Append is rows that a plugin stores in a thread of its own accord.
 type Append struct {
 	// Fence, when not nil, refuses (CodeStale) the rows once another run has taken

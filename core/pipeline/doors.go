@@ -48,8 +48,8 @@ type Store interface {
 	// into the run, in their order.
 	Absorbable(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error)
 	// Absorb merges the runs of these messages into the run, and returns the messages of
-	// those that still waited.
-	Absorb(ctx context.Context, fence ledger.Fence, runID string, messageIDs []int64) ([]pluginsdk.Message, error)
+	// those that still waited, as they were.
+	Absorb(ctx context.Context, fence ledger.Fence, runID string, messages []pluginsdk.Message) ([]pluginsdk.Message, error)
 	// TaskCap returns how much a task may still cost, and which cap says so; the zero
 	// TaskCap: any amount.
 	TaskCap(ctx context.Context, taskID string) (ledger.TaskCap, error)

@@ -48,10 +48,10 @@ func (s *fakeStore) Absorbable(context.Context, ledger.Fence, string) ([]plugins
 	return s.waiting, s.fail["Absorbable"]
 }
 
-func (s *fakeStore) Absorb(_ context.Context, _ ledger.Fence, _ string, ids []int64) ([]pluginsdk.Message, error) {
-	s.add("absorb %d", len(ids))
-	waiting := s.waiting[:len(ids)]
-	s.waiting = s.waiting[len(ids):]
+func (s *fakeStore) Absorb(_ context.Context, _ ledger.Fence, _ string, messages []pluginsdk.Message) ([]pluginsdk.Message, error) {
+	s.add("absorb %d", len(messages))
+	waiting := s.waiting[:len(messages)]
+	s.waiting = s.waiting[len(messages):]
 	return waiting, s.fail["Absorb"]
 }
 

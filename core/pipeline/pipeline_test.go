@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -88,6 +89,19 @@ func TestCallIDsAreTheSameAtEveryAttempt(t *testing.T) {
 		if again := second.plugins[0].calls[i]; again.ID != call.ID || again.Attempt != 2 || again.Token == "" {
 			t.Errorf("call %+v is repeated as %+v", call, again)
 		}
+	}
+}
+
+// A gate that has seen a message before it was amended must not take the question about its
+// new words for a repetition.
+func TestCallsAboutAnAmendedMessageHaveTheirOwnIDs(t *testing.T) {
+	of := &trip{message: pluginsdk.Message{ID: 1}}
+	names := make(map[string]bool)
+	for _, metadata := range []string{``, `{}`, `{"editedAt":"2026-01-02T03:04:05.000001Z"}`, `{"editedAt":"2026-01-02T03:04:05.000002Z"}`} {
+		names[of.callName(pluginsdk.HookBeforeRun, pluginsdk.Message{ID: 2, Metadata: json.RawMessage(metadata)})] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("the calls are named %v", names)
 	}
 }
 

@@ -174,10 +174,14 @@ func (p *Pipeline) tellStart(ctx context.Context, t *trip, collect func(plugin s
 }
 
 // callName returns the name of a call of a hook that is asked for each message of the
-// run: the messages' calls need different ids.
+// run: the messages' calls need different ids, and so do those about one message before and
+// after it was amended.
 func (t *trip) callName(hook pluginsdk.Hook, message pluginsdk.Message) string {
 	if message.ID == t.message.ID {
 		return string(hook)
+	}
+	if edited := message.EditedAt(); !edited.IsZero() {
+		return fmt.Sprintf("%s:%d@%d", hook, message.ID, edited.UnixMicro())
 	}
 	return fmt.Sprintf("%s:%d", hook, message.ID)
 }

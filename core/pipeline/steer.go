@@ -150,10 +150,10 @@ func (p *Pipeline) absorb(ctx context.Context, t *trip) (sent []pluginsdk.Messag
 	return s.absorbed[first:s.sent]
 }
 
-// allowed returns the ids of the waiting messages that the gate allows into the turn, up
+// allowed returns the waiting messages that the gate allows into the turn, as it saw them, up
 // to the first that it denies: the gate is asked about that one again in a run of its
 // own, and the others stay behind it.
-func (p *Pipeline) allowed(t *trip) (ids []int64) {
+func (p *Pipeline) allowed(t *trip) (messages []pluginsdk.Message) {
 	ctx := t.steering.turn
 	waiting, err := p.store.Absorbable(ctx, t.fence, t.run.ID)
 	if err != nil {
@@ -163,11 +163,11 @@ func (p *Pipeline) allowed(t *trip) (ids []int64) {
 	for _, message := range waiting {
 		if err := p.mayRun(ctx, t, &t.beside, message); err != nil {
 			p.config.Log.Info("a message is not put into the running turn; it waits", "run", t.run.ID, "message", message.ID, "why", err)
-			return ids
+			return messages
 		}
-		ids = append(ids, message.ID)
+		messages = append(messages, message)
 	}
-	return ids
+	return messages
 }
 
 // chainIsClosed reports whether a plugin must see every prompt. A steered message does

@@ -127,6 +127,67 @@ func TestWhatWasJustSaidIsFoundAndWhatIsDeletedIsNot(t *testing.T) {
 	})
 }
 
+// What was amended is found by its words of now and by no others, whether the index had it,
+// did not have it yet, or was about to get what it said before.
+func TestWhatIsAmendedIsFoundByItsNewWords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		thread := newThread(t, s, "one")
+		say(t, s, thread, "said before")
+		submit := func(key string) int64 {
+			accepted := must[ledger.Accepted](t)(s.Accept(ctx, ledger.Acceptance{
+				RunID: "run " + key, Kind: pluginsdk.RunMessage, Plugin: "web",
+				Submission: pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: "old " + key},
+			}))
+			return accepted.MessageID
+		}
+		amend := func(key string) {
+			_, _, err := s.Amend(ctx, ledger.Amendment{Plugin: "web", Source: "web", Key: key, Content: "new " + key})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		meanwhile := func(string) {}
+		room := search.New(search.Config{Fault: func(step string) { meanwhile(step) }}, s)
+		finish := func() {
+			t.Helper()
+			if err := room.Finish(ctx, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids := []int64{submit("indexed")}
+		say(t, s, thread, "said after")
+		finish()
+		amend("indexed")
+		ids = append(ids, submit("waiting"))
+		amend("waiting")
+		ids = append(ids, submit("read"))
+		meanwhile = func(step string) {
+			if step == "store" {
+				meanwhile = func(string) {}
+				amend("read")
+			}
+		}
+		slices.Reverse(ids)
+		for _, when := range []string{"before the index follows", "after it"} {
+			if got := all(t, room, pluginsdk.SearchQuery{Text: "old", Order: pluginsdk.SearchNewest}, 10); when == "after it" && len(got) != 0 {
+				t.Errorf("%s, by the old words: %d", when, got)
+			}
+			if got := all(t, room, pluginsdk.SearchQuery{Text: "new", Order: pluginsdk.SearchNewest}, 10); when == "after it" && !slices.Equal(got, ids) || !slices.Contains(got, ids[2]) {
+				t.Errorf("%s, by the new words: %d, want %d", when, got, ids)
+			}
+			finish()
+		}
+		if got := indexed(t, s, "said"); len(got) != 2 {
+			t.Errorf("of what nobody has amended the index has %d", got)
+		}
+		if old, now := indexed(t, s, "old"), indexed(t, s, "new"); len(old) != 0 || !slices.Equal(now, ids) {
+			t.Errorf("the index has %d by the old words, %d by the new", old, now)
+		}
+		sound(t, s)
+	})
+}
+
 // What is deleted while it is on its way into the index is not in it: neither what goes
 // between the reading and the storing, nor what goes at the very moment.
 func TestWhatIsDeletedMeanwhileIsNotIndexed(t *testing.T) {

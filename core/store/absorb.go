@@ -53,11 +53,12 @@ func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string
 
 // Absorb merges messages that Absorbable returned, all or the first of them, into a
 // run that is at work, and returns those that were merged, in their order. What does
-// not wait any more is left out; so is what comes after one that is not named. Their
+// not wait any more is left out; so is one that is not named, or was amended since it was
+// read, with what comes after it. Their
 // runs are final from then on and point to this one, which answers them too, in
 // whichever attempt.
-func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, messageIDs []int64) (absorbed []pluginsdk.Message, err error) {
-	if len(messageIDs) == 0 {
+func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, messages []pluginsdk.Message) (absorbed []pluginsdk.Message, err error) {
+	if len(messages) == 0 {
 		return nil, nil
 	}
 	now := s.now()
@@ -73,7 +74,9 @@ func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, me
 		if err != nil {
 			return err
 		}
-		other := slices.IndexFunc(waiting, func(m pluginsdk.Message) bool { return !slices.Contains(messageIDs, m.ID) })
+		other := slices.IndexFunc(waiting, func(m pluginsdk.Message) bool {
+			return !slices.ContainsFunc(messages, func(named pluginsdk.Message) bool { return named.ID == m.ID && saysTheSame(named, m) })
+		})
 		if other >= 0 {
 			waiting = waiting[:other]
 		}

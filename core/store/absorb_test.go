@@ -95,7 +95,7 @@ func TestAbsorbStopsAtWhatHasItsOwnPlace(t *testing.T) {
 		}
 		finish(t, s, c, "done")
 		wantCode(t, second(s.Absorbable(ctx, c.Fence, c.Run.ID)), pluginsdk.CodeStale)
-		wantCode(t, second(s.Absorb(ctx, c.Fence, c.Run.ID, []int64{1})), pluginsdk.CodeStale)
+		wantCode(t, second(s.Absorb(ctx, c.Fence, c.Run.ID, []pluginsdk.Message{{ID: 1}})), pluginsdk.CodeStale)
 	})
 }
 
@@ -221,14 +221,14 @@ func TestAbsorbMergesWhatWasLookedAt(t *testing.T) {
 			t.Errorf("it was merged by being looked at: %+v", run)
 		}
 		check(t, third(s.CancelQueued(ctx, runs[0], "stopped")))
-		merged := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID, []int64{waiting[0].ID, waiting[1].ID, waiting[3].ID}))
+		merged := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID, []pluginsdk.Message{waiting[0], waiting[1], waiting[3]}))
 		if got := contents(merged); !slices.Equal(got, []string{"3"}) {
 			t.Errorf("merged %q", got)
 		}
 		if run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)); !slices.Equal(run.Absorbed, []int64{waiting[1].ID}) {
 			t.Errorf("absorbed %v", run.Absorbed)
 		}
-		if none := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID, []int64{waiting[3].ID})); len(none) != 0 {
+		if none := must[[]pluginsdk.Message](t)(s.Absorb(ctx, c.Fence, c.Run.ID, waiting[3:])); len(none) != 0 {
 			t.Errorf("one was passed over: merged %q", contents(none))
 		}
 		stale := c.Fence

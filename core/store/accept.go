@@ -29,7 +29,7 @@ var errRepeated = errors.New("submission is known")
 
 // Accept stores a message and its run in one durable transaction. A known
 // (source, key) returns the first one's ids, or CodeConflict when thread, text
-// or attachments differ. CodeNotFound: no such thread. CodeInvalid: the thread
+// or attachments differ from the first one's, and from what they have been amended to. CodeNotFound: no such thread. CodeInvalid: the thread
 // takes no messages from this source. CodeExhausted: too many runs wait. When
 // the COMMIT's outcome could not be found out (CodeUnavailable), the run may have
 // been accepted, and claimed.
@@ -248,11 +248,30 @@ func (s *Store) repeated(ctx context.Context, submission pluginsdk.Submission, h
 	if err != nil {
 		return pluginsdk.Accepted{}, wrap("find the first message", err)
 	}
-	if first.ContentHash != hash {
+	same := first.ContentHash == hash
+	if !same {
+		if same, err = s.amendedTo(ctx, first.MessageID, hash); err != nil {
+			return pluginsdk.Accepted{}, err
+		}
+	}
+	if !same {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeConflict,
 			"key %q of %s was used before for another message", submission.Key, submission.Source)
 	}
 	return pluginsdk.Accepted{ThreadID: first.ThreadID, MessageID: first.MessageID, RunID: first.ID, Existed: true}, nil
+}
+
+// amendedTo reports whether a hash is of what a message says now.
+func (s *Store) amendedTo(ctx context.Context, messageID int64, hash string) (bool, error) {
+	row, err := s.read.Message.Get(ctx, messageID)
+	if ent.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, wrap("read the first message", err)
+	}
+	now, err := contentHash(messageOf(row))
+	return now == hash, err
 }
 
 // landed finds out what became of a COMMIT that nobody answered.

@@ -120,11 +120,8 @@ func drop(s *store.Store, plugin, key string) error {
 // absorb merges all that waits and can be merged.
 func absorb(t testing.TB, s *store.Store, c ledger.Claim) []pluginsdk.Message {
 	t.Helper()
-	var ids []int64
-	for _, m := range must[[]pluginsdk.Message](t)(s.Absorbable(context.Background(), c.Fence, c.Run.ID)) {
-		ids = append(ids, m.ID)
-	}
-	return must[[]pluginsdk.Message](t)(s.Absorb(context.Background(), c.Fence, c.Run.ID, ids))
+	waiting := must[[]pluginsdk.Message](t)(s.Absorbable(context.Background(), c.Fence, c.Run.ID))
+	return must[[]pluginsdk.Message](t)(s.Absorb(context.Background(), c.Fence, c.Run.ID, waiting))
 }
 
 // stateKeys are a plugin's keys with a prefix, in order.

@@ -237,11 +237,7 @@ func (m *machine) absorb(r *rapid.T) {
 	before := len(one.absorbed)
 	waiting, err := m.s.Absorbable(m.ctx, thread.claim.Fence, one.id)
 	m.must(r, err)
-	var ids []int64
-	for _, message := range waiting {
-		ids = append(ids, message.ID)
-	}
-	absorbed, err := m.s.Absorb(m.ctx, thread.claim.Fence, one.id, ids)
+	absorbed, err := m.s.Absorb(m.ctx, thread.claim.Fence, one.id, waiting)
 	m.must(r, err)
 	thread.absorb(one)
 	if len(absorbed) != len(one.absorbed)-before {

@@ -162,6 +162,22 @@ func (s *Store) AddToIndex(ctx context.Context, from ledger.IndexMark, upTo int6
 	return wrap("add to the search index", err)
 }
 
+// reindexFrom has the search index made anew from a message on, which says something else
+// from now on. Whoever is adding to the index at this moment may have read what it said: the
+// epoch tells them.
+func (t *tx) reindexFrom(ctx context.Context, messageID int64) error {
+	if _, err := t.run(ctx, `UPDATE message_index_marks SET epoch = epoch + 1,
+		message_id = CASE WHEN message_id < $1 THEN message_id ELSE $1 - 1 END WHERE id = 1`, messageID); err != nil {
+		return err
+	}
+	entries := "DELETE FROM message_index WHERE rowid >= $1"
+	if t.postgres {
+		entries = "DELETE FROM message_index WHERE message_id >= $1"
+	}
+	_, err := t.run(ctx, entries, messageID)
+	return err
+}
+
 // SettleIndex brings what was added to the search index where it is found fastest. Postgres
 // has a list of what was added last, up to 4 MB, which each query reads from end to end.
 func (s *Store) SettleIndex(ctx context.Context) error {

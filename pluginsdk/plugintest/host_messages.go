@@ -101,12 +101,12 @@ func (s messages) Amend(ctx context.Context, request *pluginsdk.AmendMessageRequ
 	switch {
 	case message.Plugin != s.manifest.Name && !s.any:
 		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "key: the message was submitted by the plugin %s, not by %s", message.Plugin, s.manifest.Name)
+	case isCommand(message.Content) || isCommand(amended.Content):
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a command is not amended, and no message becomes one; submit it under a key of its own")
 	case strings.TrimSpace(amended.Content) == "" && len(amended.Attachments) == 0:
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a message needs text or an attachment")
 	case amended.Content == message.Content && slices.Equal(amended.Attachments, message.Attachments):
 		return &pluginsdk.AmendMessageResponse{Message: message}, nil
-	case isCommand(message.Content) || isCommand(amended.Content):
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a command is not amended, and no message becomes one; submit it under a key of its own")
 	case !s.h.waits(accepted.RunID):
 		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "the message cannot be amended: its run has begun, or is over")
 	}

@@ -69,6 +69,19 @@ func TestAConversationIsShown(t *testing.T) {
 	b.expect("no thread", b.visit("/chat/none", "Accept", "text/html"), http.StatusNotFound)
 }
 
+// What its author has corrected says so, and is among what an open page asks for when it hears
+// of that.
+func TestAMessageThatWasAmended(t *testing.T) {
+	b := conversation(t)
+	id := b.said("user", "text", "", "hello, not helo", `{"editedAt":"2026-01-02T03:04:05Z"}`)
+	last := b.said("user", "text", "", "and this", "")
+	b.reads("/chat/A", []string{"edited,"})
+	shown := b.reads(fmt.Sprintf("/chat/A/news?after=%d", id-1), []string{fmt.Sprintf(`id="m%d"`, id), "hello, not helo", fmt.Sprintf(`id="m%d"`, last)})
+	if n := strings.Count(shown, "edited,"); n != 1 {
+		t.Errorf("%d messages say that they were amended", n)
+	}
+}
+
 // A long conversation is shown by its end; what is before and around a message can be had, and
 // no message is left out or shown twice.
 func TestALongConversationIsShownInPieces(t *testing.T) {

@@ -292,6 +292,21 @@
     if (sticking && !document.hidden) read();
     else addUnseen(added);
   }
+  // amended shows what a message says now; when it cannot be had, it is there with the next look at the page.
+  async function amended(there) {
+    try {
+      const answer = await ask(base + "/news?after=" + (Number(there.dataset.id) - 1));
+      const now = parse(await answer.text()).getElementById(there.id);
+      if (!now || !there.isConnected) return;
+      changing(() => {
+        there.replaceWith(now);
+        prepare(now);
+        mark();
+      });
+    } catch {
+      // as above
+    }
+  }
   // trim takes away what was said first, once there is much of it: a page may be open for
   // days. It is fetched again when somebody reads back to it.
   function trim() {
@@ -342,6 +357,11 @@
     }
     if (frame.event === "thread:deleted" && frame.data.threadId === thread) {
       toast("This thread was deleted.", { href: "/threads", label: "Threads" });
+      return;
+    }
+    if (frame.event === "chat:amended") {
+      const there = document.getElementById("m" + frame.data.messageId);
+      if (there) amended(there);
       return;
     }
     if (/^(chat:message|thread:message|pipeline:(start|complete|error|retry|merged)|approval:)/.test(frame.event)) {
