@@ -29,6 +29,7 @@ const (
 	Accept   Action = 'y' // an iteration of a task
 	Reject   Action = 'n' // an iteration of a task: opens Feedback
 	Feedback Action = 'b' // an iteration of a task: the form in which is said what is wrong
+	Ask      Action = 'k' // a message, as CHANNEL/MESSAGE: the form in which something is asked about it
 )
 
 // ID is what a component's custom id says.
@@ -92,7 +93,7 @@ func (id ID) valid() bool {
 		return false
 	}
 	switch id.Action {
-	case Stop, Retry, Continue, Deny, Words, Answer, Answers:
+	case Stop, Retry, Continue, Deny, Words, Answer, Answers, Ask:
 		return id.N == 0 && id.Check == ""
 	case Accept, Reject, Feedback:
 		return id.N >= 1 && id.Check == ""
@@ -102,7 +103,7 @@ func (id ID) valid() bool {
 	return false
 }
 
-// Said is the custom id of the one field of the forms Words and Feedback.
+// Said is the custom id of the one field of the forms Words, Feedback and Ask.
 const Said = "said"
 
 // Field is the custom id of the field for the nth of the agent's questions, from 0, in the

@@ -53,6 +53,12 @@ func (c *Client) Guild(ctx context.Context, id string) (wire.Guild, error) {
 	return got[wire.Guild](ctx, c, at("GET", "/guilds/{guild}", id))
 }
 
+// Member asks for a user as a member of a guild.
+// Source: resources/guild#get-guild-member.
+func (c *Client) Member(ctx context.Context, guild, user string) (wire.Member, error) {
+	return got[wire.Member](ctx, c, at("GET", "/guilds/{guild}/members/{user}", guild, user))
+}
+
 // Messages are the first that come after one, oldest first; from the channel's beginning
 // when it is empty. Limit is 1 to 100; fewer than that are all.
 // Source: resources/message#get-channel-messages.
@@ -190,15 +196,9 @@ func (c *Client) SetCommands(ctx context.Context, app, guild string, commands []
 }
 
 // Respond is an interaction's first answer, which it must have within three seconds.
-// Whatever AllowedMentions say, it pings nobody.
 // Source: interactions/receiving-and-responding#create-interaction-response.
-func (c *Client) Respond(ctx context.Context, interaction, token string, response *discordgo.InteractionResponse) error {
-	var files []*discordgo.File
-	if response.Data != nil {
-		files = response.Data.Files
-	}
-	r := at("POST", "/interactions/{interaction}/{token}/callback", interaction, token)
-	return c.post(ctx, r, responseOf(response), files, nil)
+func (c *Client) Respond(ctx context.Context, interaction, token string, with Response) error {
+	return c.ask(ctx, at("POST", "/interactions/{interaction}/{token}/callback", interaction, token), with, nil)
 }
 
 // EditResponse changes the first answer, or gives it after a deferred one. Ephemeral stays

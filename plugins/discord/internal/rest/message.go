@@ -102,40 +102,6 @@ func (m Message) created() payload {
 	return p
 }
 
-// response is an interaction's first answer as Discord reads it.
-// Source: interactions/receiving-and-responding#interaction-response-object.
-type response struct {
-	Type int `json:"type"`
-	Data any `json:"data,omitempty"`
-}
-
-// responseOf leaves out what the library writes of fields that the type does not have, and
-// writes an empty list of choices, which the library does not.
-func responseOf(r *discordgo.InteractionResponse) response {
-	data := r.Data
-	if data == nil {
-		data = new(discordgo.InteractionResponseData)
-	}
-	sent := response{Type: int(r.Type)}
-	switch r.Type {
-	case discordgo.InteractionResponseChannelMessageWithSource, discordgo.InteractionResponseUpdateMessage:
-		p := Message{Content: data.Content, Components: data.Components, Embeds: data.Embeds, Files: data.Files}.changed()
-		p.Flags |= int(data.Flags)
-		sent.Data = p
-	case discordgo.InteractionResponseDeferredChannelMessageWithSource:
-		sent.Data = map[string]int{"flags": int(data.Flags) & flagEphemeral}
-	case discordgo.InteractionApplicationCommandAutocompleteResult:
-		choices := data.Choices
-		if choices == nil {
-			choices = []*discordgo.ApplicationCommandOptionChoice{}
-		}
-		sent.Data = map[string]any{"choices": choices}
-	case discordgo.InteractionResponseModal:
-		sent.Data = map[string]any{"custom_id": data.CustomID, "title": data.Title, "components": data.Components}
-	}
-	return sent
-}
-
 // post sends a body as JSON, or as a form with files.
 // Source: reference#uploading-files.
 func (c *Client) post(ctx context.Context, r route, body any, files []*discordgo.File, answer any) error {

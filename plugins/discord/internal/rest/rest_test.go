@@ -212,7 +212,7 @@ func Test429IsWaitedOutAndTriedAgain(t *testing.T) {
 				go func() { _, err := c.Send(t.Context(), "1", Message{}); done <- err }()
 				synctest.Wait()
 				// Interactions are not bound to the global limit.
-				if err := c.Respond(t.Context(), "9", secret, &discordgo.InteractionResponse{Type: 6}); err != nil || time.Since(start) > 0 {
+				if err := c.Respond(t.Context(), "9", secret, Nothing()); err != nil || time.Since(start) > 0 {
 					t.Errorf("an interaction waited %s, %v", time.Since(start), err)
 				}
 				if _, err := c.Me(t.Context()); err != nil {
@@ -298,7 +298,7 @@ func TestATokenThatIsRefusedIsNotTriedAgain(t *testing.T) {
 	}
 	_, first := c.Me(t.Context())
 	_, second := c.Send(t.Context(), "1", Message{})
-	third := c.Respond(t.Context(), "1", secret, &discordgo.InteractionResponse{Type: 6})
+	third := c.Respond(t.Context(), "1", secret, Nothing())
 	var failed *Error
 	if !errors.As(first, &failed) || failed.Status != 401 || Passing(first) {
 		t.Errorf("got %v", first)
@@ -337,7 +337,6 @@ func TestErrorsSayWhatWasWrongAndNoSecret(t *testing.T) {
 
 func TestMessagesPingNobodyAndAreSentOnce(t *testing.T) {
 	const quiet = `"allowed_mentions":{"parse":[],"replied_user":false}`
-	row := discordgo.ActionsRow{Components: []discordgo.MessageComponent{discordgo.Button{Label: "x", CustomID: "y", Style: 1}}}
 	embed := &discordgo.MessageEmbed{Title: "t"}
 	for name, test := range map[string]struct {
 		ask  func(context.Context, *Client) error
@@ -394,29 +393,26 @@ func TestMessagesPingNobodyAndAreSentOnce(t *testing.T) {
 		},
 		"respond": {
 			func(ctx context.Context, c *Client) error {
-				return c.Respond(ctx, "1", secret, &discordgo.InteractionResponse{Type: 4, Data: &discordgo.InteractionResponseData{
-					Content: "x", Flags: 64, Components: []discordgo.MessageComponent{row},
-					AllowedMentions: &discordgo.MessageAllowedMentions{Parse: []discordgo.AllowedMentionType{"everyone"}},
-				}})
+				return c.Respond(ctx, "1", secret, Whisper("x"))
 			},
 			"POST /api/v10/interactions/1/" + secret + "/callback",
-			`{"type":4,"data":{"content":"x","flags":68,` + quiet + `,"components":[{"components":[{"label":"x","style":1,"disabled":false,"custom_id":"y","type":2}],"type":1}]}}`,
+			`{"type":4,"data":{"content":"x","flags":68,` + quiet + `}}`,
 		},
 		"respond, deferred": {
 			func(ctx context.Context, c *Client) error {
-				return c.Respond(ctx, "1", secret, &discordgo.InteractionResponse{Type: 5, Data: &discordgo.InteractionResponseData{Flags: 64 | 4}})
+				return c.Respond(ctx, "1", secret, Later(true))
 			},
 			"POST /api/v10/interactions/1/" + secret + "/callback", `{"type":5,"data":{"flags":64}}`,
 		},
 		"respond, deferred update": {
 			func(ctx context.Context, c *Client) error {
-				return c.Respond(ctx, "1", secret, &discordgo.InteractionResponse{Type: 6})
+				return c.Respond(ctx, "1", secret, Nothing())
 			},
 			"POST /api/v10/interactions/1/" + secret + "/callback", `{"type":6}`,
 		},
 		"autocomplete, nothing": {
 			func(ctx context.Context, c *Client) error {
-				return c.Respond(ctx, "1", secret, &discordgo.InteractionResponse{Type: 8})
+				return c.Respond(ctx, "1", secret, Offer(nil))
 			},
 			"POST /api/v10/interactions/1/" + secret + "/callback", `{"type":8,"data":{"choices":[]}}`,
 		},

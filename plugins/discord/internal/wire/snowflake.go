@@ -33,6 +33,9 @@ func IDAt(t time.Time) string {
 	return strconv.FormatUint(uint64(since)<<22, 10)
 }
 
+// Before is the snowflake before another one: what comes after it begins with that one.
+func Before(id string) string { return strconv.FormatUint(max(number(id), 1)-1, 10) }
+
 // Snowflake reports whether the text can be an id of Discord's.
 func Snowflake(text string) bool { return number(text) != 0 }
 

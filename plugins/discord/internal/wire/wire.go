@@ -62,6 +62,7 @@ type Channel struct {
 	GuildID       string `json:"guild_id"`
 	Name          string `json:"name"`
 	ParentID      string `json:"parent_id"` // of a thread its channel, of a channel its category
+	OwnerID       string `json:"owner_id"`  // of a thread who opened it
 	LastMessageID string `json:"last_message_id"`
 	Recipients    []User `json:"recipients"` // of a direct message
 }
@@ -176,6 +177,9 @@ type Role struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Permissions string `json:"permissions"`
+	Tags        struct {
+		BotID string `json:"bot_id"` // the bot that the role is made for
+	} `json:"tags"`
 }
 
 // Guild is a server, as GUILD_CREATE tells of it.
@@ -184,6 +188,7 @@ type Guild struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
 	OwnerID     string    `json:"owner_id"`
+	Roles       []Role    `json:"roles"`
 	Unavailable bool      `json:"unavailable"`
 	Channels    []Channel `json:"channels"`
 	Threads     []Channel `json:"threads"` // active ones that the bot can see

@@ -1,0 +1,132 @@
+package discord
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// inFlight keeps deliveries to a channel back while something is submitted from there:
+// the answer can be on its way before it is noted what is answered.
+type inFlight struct {
+	mu       sync.Mutex
+	channels map[string]*sync.RWMutex // of which something was ever submitted by this process
+}
+
+// of is the lock of a channel: read while something is submitted, written by who waits.
+func (f *inFlight) of(channel string) *sync.RWMutex {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lock, ok := f.channels[channel]
+	if !ok {
+		lock = new(sync.RWMutex)
+		f.channels[channel] = lock
+	}
+	return lock
+}
+
+// wait returns when nothing is being submitted from a channel.
+func (f *inFlight) wait(channel string) {
+	lock := f.of(channel)
+	lock.Lock()
+	defer lock.Unlock()
+}
+
+// thread is the id of the thread of a channel, which is made with its first message.
+func (p *Plugin) thread(ctx context.Context, of string, channel wire.Channel) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
+		Source: of, SourceID: channel.ID, Name: threadName(channel),
+	}})
+	if err != nil {
+		return "", err
+	}
+	return made.Thread.ID, nil
+}
+
+// threadName is what people know a channel by.
+func threadName(channel wire.Channel) string {
+	switch {
+	case channel.Direct() && len(channel.Recipients) > 0:
+		return "Discord: " + text.Name(channel.Recipients[0].Name(), nameUnits)
+	case channel.Direct():
+		return "Discord: direct messages"
+	case channel.Name == "":
+		return "Discord: " + channel.ID
+	}
+	return "#" + text.Name(channel.Name, nameUnits)
+}
+
+// give submits what a person has said, and notes what is known of its run: note fills that
+// in. What was submitted before, in other words, was edited since: it is changed, if the
+// answer has not begun.
+func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel string, note func(*record)) error {
+	lock := p.at.of(channel)
+	lock.RLock()
+	defer lock.RUnlock()
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	submitted, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: said})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
+		return p.amend(ctx, said)
+	}
+	if err != nil {
+		return err
+	}
+	accepted := submitted.Accepted
+	if accepted.Existed {
+		run, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: accepted.RunID})
+		if err != nil || run.Run.State.Final() {
+			return err
+		}
+	}
+	return p.runs.begin(ctx, accepted.RunID, func(r *record) {
+		r.Channel, r.Thread = channel, accepted.ThreadID
+		note(r)
+	})
+}
+
+// amend changes the words of a message whose run has not begun. One that has goes on as it
+// began.
+func (p *Plugin) amend(ctx context.Context, said pluginsdk.Submission) error {
+	_, err := p.host.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{ThreadID: said.ThreadID, Source: said.Source, Key: said.Key, Content: said.Content})
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are the caller's
+	case pluginsdk.CodeStale, pluginsdk.CodeInvalid, pluginsdk.CodeNotFound, pluginsdk.CodeUnimplemented:
+		p.host.Log.Info("what was edited stays as it was taken in", "message", said.Key, "err", err)
+		return nil
+	}
+	return err
+}
+
+// passing reports whether what went wrong may go right later: Discord is away or busy, the
+// daemon is, the disk is full. What the host refuses for good is the other case.
+func passing(err error) bool {
+	var refusal *rest.Error
+	if errors.As(err, &refusal) {
+		return rest.Passing(err)
+	}
+	switch pluginsdk.CodeOf(err) {
+	case pluginsdk.CodeInvalid, pluginsdk.CodeNotFound, pluginsdk.CodeConflict, pluginsdk.CodeDenied, pluginsdk.CodeUnimplemented, pluginsdk.CodeStale:
+		return false
+	case pluginsdk.CodeExhausted, pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeInternal:
+		return true
+	}
+	return true
+}
+
+// nonce is the name under which Discord takes what is posted again for what it has: of the
+// same kind, id and part it is always the same. At most 25 characters.
+// Source: resources/message#create-message-jsonform-params.
+func nonce(kind, id string, part int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", kind, id, part))
+	return base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:15])
+}

@@ -1,0 +1,141 @@
+package discord
+
+import (
+	"context"
+	"strings"
+
+	"github.com/bwmarrin/discordgo"
+
+	"github.com/seed-706843ae/harness/plugins/discord/internal/press"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// pressed does what a button or a form of the bot's own messages stands for.
+func (a *act) pressed(ctx context.Context) {
+	id, ok := press.Decode(a.i.Data.CustomID)
+	if !ok {
+		a.reply(ctx, rest.Whisper(noSuchPush))
+		return
+	}
+	switch id.Action {
+	case press.Stop, press.Retry, press.Continue, press.Ask:
+		if a.mayTalk(ctx) {
+			a.control(ctx, id)
+		}
+	case press.Approve, press.Deny, press.Words, press.Answer, press.Answers, press.Accept, press.Reject, press.Feedback:
+		if a.mayApprove(ctx) {
+			a.decide(ctx, id)
+		}
+	}
+}
+
+// control does what those may who may talk to the assistant.
+func (a *act) control(ctx context.Context, id press.ID) {
+	switch id.Action { //nolint:exhaustive // the others are decide's
+	case press.Stop:
+		a.does(ctx, func(ctx context.Context) error { return a.stop(ctx, id.Of) })
+	case press.Retry:
+		a.does(ctx, func(ctx context.Context) error { return a.retry(ctx, id.Of) })
+	case press.Continue:
+		if a.reply(ctx, rest.Later(false)) {
+			a.submit(ctx, "Go on where you were stopped.", nil)
+		}
+	case press.Ask:
+		a.ask(ctx, id.Of)
+	}
+}
+
+// does sees to a press at once, and tells who pressed what went wrong.
+func (a *act) does(ctx context.Context, what func(context.Context) error) {
+	if !a.reply(ctx, rest.Nothing()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	if err := what(ctx); err != nil {
+		a.whisper(ctx, text.Escape(err.Error()))
+	}
+}
+
+// stop ends a run that was asked for in this channel.
+func (a *act) stop(ctx context.Context, run string) error {
+	of, ok, err := a.s.p.runs.get(ctx, run)
+	if err != nil {
+		return err
+	}
+	if !ok || of.Channel != a.i.ChannelID {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "it is over already")
+	}
+	_, err = a.s.p.host.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: run, Author: a.who.Name})
+	return err
+}
+
+// retry has a run of this channel's thread once more, and takes the buttons away.
+func (a *act) retry(ctx context.Context, run string) error {
+	found, err := a.s.p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: run})
+	if err != nil {
+		return err
+	}
+	thread, err := a.s.p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: found.Run.ThreadID})
+	if err != nil {
+		return err
+	}
+	if thread.Thread.SourceID != a.i.ChannelID {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "it was asked for somewhere else")
+	}
+	lock := a.s.p.at.of(a.i.ChannelID)
+	lock.RLock()
+	defer lock.RUnlock()
+	again, err := a.s.p.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: run, Author: a.who.Name})
+	if err != nil {
+		return err
+	}
+	if err := a.s.p.runs.begin(ctx, again.Accepted.RunID, func(r *record) { r.Thread, r.Channel = again.Accepted.ThreadID, a.i.ChannelID }); err != nil {
+		return err
+	}
+	return a.close(ctx, "tried again by "+a.who.Name)
+}
+
+// close takes the buttons of the message away that was pressed, and says why.
+func (a *act) close(ctx context.Context, why string) error {
+	if a.i.Message == nil {
+		return nil
+	}
+	line := "-# " + text.Escape(why)
+	said := joined(text.Clip(a.i.Message.Content, text.Limit-text.Units(line)-2), line)
+	_, err := a.s.client().Edit(ctx, a.i.ChannelID, a.i.Message.ID, rest.Message{Content: said, Components: []discordgo.MessageComponent{}})
+	return gone(err)
+}
+
+// ask submits a question about a message, from the form that was opened in its menu.
+func (a *act) ask(ctx context.Context, of string) {
+	channel, message, _ := strings.Cut(of, "/")
+	if channel != a.i.ChannelID {
+		a.reply(ctx, rest.Whisper(noSuchPush))
+		return
+	}
+	if !a.reply(ctx, rest.Later(false)) {
+		return
+	}
+	about, err := a.s.client().Message(ctx, channel, message)
+	if err != nil {
+		a.s.p.host.Log.Info("a message that was asked about cannot be read", "channel", channel, "message", message, "err", err)
+	}
+	said := a.i.Data.Fields()[press.Said]
+	if strings.TrimSpace(said) == "" {
+		said = "What is to be said about this message?"
+	}
+	thread, err := a.s.p.thread(ctx, a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at)), a.at)
+	if err != nil {
+		a.whisper(ctx, text.Escape(err.Error()))
+		return
+	}
+	attached, left, err := a.s.attachments(ctx, a.of, about, thread, a.who)
+	if err != nil {
+		left = "[its files could not be taken in]"
+	}
+	quoted := quote(a.s.plain(content(about.Content, about.Embeds), about.Mentions))
+	a.submit(ctx, joined("About this message of "+personName(about.Author)+":\n"+quoted, said, left), attached)
+}
