@@ -495,6 +495,7 @@ func TestLargePayloadsComeCompressed(t *testing.T) {
 		}
 	}
 	c.stop()
+	p.closed()
 	_ = c.ended()
 	if n := c.payload.buffer.Cap(); n > keptBuffer {
 		t.Errorf("a buffer of %d bytes is kept", n)

@@ -46,14 +46,15 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.cause }
 
 // Discord's own codes for what is not there: accounts, applications, channels, guilds,
-// messages, users, webhooks, interactions, and the token of an interaction that is over.
+// messages, users, emojis, webhooks, interactions, commands, and the token of an interaction that is over.
 // Source: topics/opcodes-and-status-codes#json.
-var gone = []int{10002, 10003, 10004, 10008, 10013, 10015, 10062, 50027}
+var gone = []int{10002, 10003, 10004, 10008, 10013, 10014, 10015, 10062, 10063, 50027}
 
-// Gone reports whether what the request named is not there, or not any more.
+// Gone reports whether Discord says that what the request named is not there, or not any
+// more. A 404 that is not in Discord's words, such as that of a wrong Base, is not that.
 func Gone(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && (e.Status == http.StatusNotFound || slices.Contains(gone, e.Code))
+	return errors.As(err, &e) && slices.Contains(gone, e.Code)
 }
 
 // Forbidden reports whether the bot lacks a permission.
@@ -78,7 +79,7 @@ func Code(err error) pluginsdk.Code {
 		return ""
 	case !errors.As(err, &e):
 		return pluginsdk.CodeInternal
-	case Gone(err):
+	case Gone(err), e.Status == http.StatusNotFound:
 		return pluginsdk.CodeNotFound
 	case Forbidden(err):
 		return pluginsdk.CodeDenied

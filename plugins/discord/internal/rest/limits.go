@@ -82,10 +82,11 @@ func (l *limits) refused(r route, everything bool, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if everything && !r.interaction() {
-		l.global = until
+		l.global = later(l.global, until)
 		return
 	}
-	l.bucket(r, time.Now()).closed = until
+	b := l.bucket(r, time.Now())
+	b.closed = later(b.closed, until)
 }
 
 // bucket is the route's. The lock is held.
@@ -106,6 +107,13 @@ func (l *limits) bucket(r route, now time.Time) *bucket {
 		}
 		b = new(bucket)
 		l.buckets[key] = b
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
 	return b
 }

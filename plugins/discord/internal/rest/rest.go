@@ -56,6 +56,8 @@ func New(config Config) (*Client, error) {
 		IdleConnTimeout:       90 * time.Second,
 		MaxIdleConnsPerHost:   4,
 		ForceAttemptHTTP2:     true,
+		// A connection that has died is noticed by a ping, not by the next request's end.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	return &Client{
 		base:  base,

@@ -329,6 +329,9 @@ func TestErrorsSayWhatWasWrongAndNoSecret(t *testing.T) {
 		if want := "POST /webhooks/{application}/{token}: " + test.words; err == nil || err.Error() != want || Code(err) != test.code {
 			t.Errorf("got %v, %s\nwant %s, %s", err, Code(err), want, test.code)
 		}
+		if Gone(err) != (test.code == pluginsdk.CodeNotFound) || Forbidden(err) != (test.code == pluginsdk.CodeDenied) {
+			t.Errorf("%v: gone %v, forbidden %v", err, Gone(err), Forbidden(err))
+		}
 		if _, err := c.Message(t.Context(), "1", ""); err == nil || !strings.Contains(err.Error(), "{message} is empty") {
 			t.Errorf("an id that is empty is %v", err)
 		}
@@ -644,8 +647,8 @@ func TestOverHTTP(t *testing.T) {
 	if err := errors.Join(c.Delete(t.Context(), "1", "2"), c.Typing(t.Context(), "1")); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Channel(t.Context(), "1"); !Gone(err) {
-		t.Errorf("got %v", err)
+	if _, err := c.Channel(t.Context(), "1"); Gone(err) || Passing(err) || Code(err) != pluginsdk.CodeNotFound {
+		t.Errorf("a 404 that is not Discord's is %v, %s", err, Code(err))
 	}
 	server.Close()
 	if _, err := c.DM(t.Context(), "42"); !Passing(err) || strings.Contains(err.Error(), botToken) {
