@@ -347,8 +347,10 @@ func TestAHeartbeatThatIsAskedForIsSentAtOnceButNotWithoutEnd(t *testing.T) {
 		}
 	}
 	p.say(opReconnect, "null", 0, "")
-	if code := p.closed(); code != keepSession {
-		t.Errorf("closed with %d", code)
+	_, more, err := p.ReadMessage()
+	var closed *websocket.CloseError
+	if !errors.As(err, &closed) || closed.Code != keepSession {
+		t.Errorf("after %d heartbeats came %s, %v", answers, more, err)
 	}
 }
 

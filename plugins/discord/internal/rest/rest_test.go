@@ -131,8 +131,7 @@ func TestAnExhaustedBucketIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, d := client(t,
 			answer{200, window + "X-RateLimit-Remaining=1", "{}", nil},
-			answer{200, window + "X-RateLimit-Remaining=0", "{}", nil},
-			answer{200, window + "X-RateLimit-Remaining=1", "{}", nil})
+			answer{200, window + "X-RateLimit-Remaining=0", "{}", nil})
 		ctx, start := t.Context(), time.Now()
 		for i, after := range []time.Duration{0, 0, 5500 * time.Millisecond} {
 			if _, err := c.Send(ctx, "1", Message{}); err != nil {
@@ -142,13 +141,53 @@ func TestAnExhaustedBucketIsWaitedFor(t *testing.T) {
 				t.Errorf("request %d was made after %s, want %s", i+1, got, after)
 			}
 		}
-		// Another channel has its own, and its own endpoint too.
+		// Another channel has its own.
 		if _, err := c.Send(ctx, "2", Message{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := time.Since(start); got != 5500*time.Millisecond || len(d.lines()) != 4 {
 			t.Errorf("another channel's waited: %s, %v", got, d.lines())
 		}
+	})
+}
+
+func TestEndpointsShareABucketIfDiscordSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := client(t,
+			answer{204, window + "X-RateLimit-Remaining=1", "", nil},
+			answer{204, window + "X-RateLimit-Remaining=0", "", nil})
+		start := time.Now()
+		for _, ask := range []func(context.Context, string, string, string) error{c.React, c.Unreact} {
+			if err := ask(t.Context(), "1", "2", "x"); err != nil || time.Since(start) > 0 {
+				t.Fatalf("after %s: %v", time.Since(start), err)
+			}
+		}
+		if err := c.React(t.Context(), "1", "2", "x"); err != nil || time.Since(start) != 5500*time.Millisecond {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestWhatDiscordHasNotCountedYetIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const three = "X-RateLimit-Limit=3 X-RateLimit-Bucket=abc X-RateLimit-Reset-After=5 "
+		slow := make(chan struct{})
+		c, d := client(t,
+			answer{200, three + "X-RateLimit-Remaining=2", "{}", nil},
+			answer{200, three + "X-RateLimit-Remaining=0", "{}", slow},
+			answer{200, three + "X-RateLimit-Remaining=1", "{}", nil}) // overtakes
+		if _, err := c.Send(t.Context(), "1", Message{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			go func() { _, _ = c.Send(t.Context(), "1", Message{}) }()
+			synctest.Wait()
+		}
+		if got := len(d.lines()); got != 3 {
+			t.Errorf("%d requests were made where 3 are allowed", got)
+		}
+		close(slow)
+		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock: until all have had their turn
 	})
 }
 
@@ -575,7 +614,7 @@ func TestFilesAreLoadedFromDiscordOnlyAndWithoutTheToken(t *testing.T) {
 		{server.URL + "/unknown-size", 8, -1, ""},
 		{server.URL + "/here", 8, 8, ""},
 		{server.URL + "/file", 7, 0, "larger"},
-		{server.URL + "/unknown-size", 7, 0, "larger"},
+		{server.URL + "/unknown-size", 7, -1, "larger"},
 		{server.URL + "/away", 8, 0, "302"},
 		{server.URL + "/gone?hm=" + secret, 8, 0, "404"},
 		{elsewhere.URL + "/file?hm=" + secret, 8, 0, "Discord's own hosts"},
@@ -586,6 +625,9 @@ func TestFilesAreLoadedFromDiscordOnlyAndWithoutTheToken(t *testing.T) {
 		{"\x00" + secret, 8, 0, "cannot be read"},
 	} {
 		content, size, err := c.Download(t.Context(), test.url, test.limit)
+		if err == nil && test.size == 0 {
+			t.Errorf("%s was begun to be read", test.url)
+		}
 		var data []byte
 		if err == nil {
 			data, err = io.ReadAll(content)
@@ -599,6 +641,10 @@ func TestFilesAreLoadedFromDiscordOnlyAndWithoutTheToken(t *testing.T) {
 		case err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), secret):
 			t.Errorf("%s gave %v, want %q", test.url, err, test.want)
 		}
+	}
+	server.Close()
+	if _, _, err := c.Download(t.Context(), server.URL+"/file?hm="+secret, 8); !Passing(err) || strings.Contains(err.Error(), secret) {
+		t.Errorf("got %v", err)
 	}
 	for _, url := range []string{"https://cdn.discordapp.com/attachments/1/2/a.txt?ex=1", "https://media.discordapp.net/stickers/1.gif"} {
 		if request, _ := http.NewRequest("GET", url, nil); c.mayLoad(request.URL) != nil {
