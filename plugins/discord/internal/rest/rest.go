@@ -67,8 +67,7 @@ func New(config Config) (*Client, error) {
 			// Source: reference#user-agent.
 			UserAgent: fmt.Sprintf("DiscordBot (https://github.com/seed-706843ae/harness, %s)", config.Version),
 			Client: &http.Client{
-				Transport:     &transport{next: plain, token: config.Token, log: config.Log, limits: newLimits()},
-				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+				Transport: &transport{next: plain, token: config.Token, log: config.Log, limits: newLimits()},
 			},
 		},
 	}, nil
