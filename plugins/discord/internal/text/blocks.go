@@ -148,19 +148,21 @@ func (r *reader) block(n ast.Node) {
 		}
 	case *ast.LinkReferenceDefinition:
 		if isFootnote(n) || !r.used(n) {
-			r.paragraph(n)
+			r.say("", newProse(strings.TrimSpace(strings.Join(lines(n, r.src), "\n")), r.limit))
 		}
 	case *east.Table:
 		r.table(n)
 	}
 }
 
+var bracketed = regexp.MustCompile(`\[([^\[\]]+)\]`)
+
 // used says whether a definition is referred to: anything in its brackets but itself.
 func (r *reader) used(n *ast.LinkReferenceDefinition) bool {
 	if r.refs[" "] == "" { // no label is a space: the mark that the text has been looked through
 		r.refs[" "] = " "
-		for _, m := range regexp.MustCompile(`\[([^\[\]]+)\](?:[^:]|$)`).FindAllSubmatch(r.src, -1) {
-			if label := labelOf(string(m[1])); r.refs[label] != "" {
+		for _, m := range bracketed.FindAllSubmatchIndex(r.src, -1) {
+			if label := labelOf(string(r.src[m[2]:m[3]])); r.refs[label] != "" && (m[1] == len(r.src) || r.src[m[1]] != ':') {
 				r.refs[" "+label] = " "
 			}
 		}

@@ -27,7 +27,10 @@ var htmlPairs = map[string]string{
 // separated writes three backticks in a row with a zero-width space in between: Discord
 // ends a code block at the first three, wherever they stand, and has no way to quote them.
 func separated(s string) string {
-	return strings.ReplaceAll(s, "```", "``\u200b`")
+	for strings.Contains(s, "```") { // more than three, too
+		s = strings.ReplaceAll(s, "```", "``\u200b`")
+	}
+	return s
 }
 
 // inline writes a paragraph for Discord: images and links by reference as links, links that
@@ -478,8 +481,9 @@ func (p *prose) at(offset int) (marks []string, whole bool) {
 	}
 	st := p.states[k]
 	for _, m := range st.marks {
-		// No cut leaves marks with nothing between them.
-		if strings.HasPrefix(p.text[offset:], m) || strings.HasSuffix(p.text[:offset], m) {
+		// Marks of a cut beside marks of the text would be other marks.
+		before, after := strings.TrimRight(p.text[:offset], " \t\n"), strings.TrimLeft(p.text[offset:], " \t\n")
+		if strings.HasPrefix(after, m[:1]) || strings.HasSuffix(before, m[:1]) {
 			return nil, true
 		}
 	}

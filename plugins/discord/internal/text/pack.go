@@ -30,7 +30,7 @@ const (
 	costClose    = 0.10 // blocks without an empty line between them
 	costLead     = 0.30 // after "…:"
 	costWhole    = 0.25 // in a block that fits into one part
-	costCodeGap  = 0.35
+	costCodeTop  = 0.30 // before a line of code that begins something
 	costLine     = 0.40
 	costSentence = 0.45
 	costCode     = 0.50
@@ -95,10 +95,7 @@ func (p *packer) cost(i int) float64 {
 	}
 	switch {
 	case a.code != nil && a.code == b.code:
-		cost := costCode
-		if strings.TrimSpace(a.text) == "" || strings.TrimSpace(b.text) == "" {
-			cost = costCodeGap
-		}
+		cost := codeCost(a.text, b)
 		if b.code.units < p.limit*9/10 {
 			cost += costWhole
 		}
@@ -123,6 +120,34 @@ func (p *packer) cost(i int) float64 {
 		cost += 1 // a bold line is a heading too
 	}
 	return cost
+}
+
+// codeCost is what a cut between two lines of code costs: less where something begins, the
+// further to the left the less.
+func codeCost(before string, r *row) float64 {
+	line := strings.TrimLeft(r.text, " \t")
+	if r.code.lang == "diff" {
+		switch {
+		case strings.HasPrefix(r.text, "diff "), strings.HasPrefix(r.text, "--- ") && !strings.HasPrefix(before, "index "):
+			return costCodeTop
+		case strings.HasPrefix(r.text, "@@ ") && !strings.HasPrefix(before, "+++ "):
+			return costCodeTop + costClose
+		}
+		return costCode
+	}
+	if line == "" || strings.ContainsRune("}])", rune(line[0])) || strings.HasPrefix(line, "end") {
+		return costCode
+	}
+	cost := costCodeTop
+	for _, c := range r.text[:len(r.text)-len(line)] {
+		if cost += 0.02; c == '\t' {
+			cost += 0.04
+		}
+	}
+	if strings.TrimSpace(before) == "" {
+		cost -= costClose
+	}
+	return min(cost, costCode)
 }
 
 // common is how many boxes two rows are both in.
@@ -208,6 +233,29 @@ func (r *row) open(at int) (marks []string, whole bool) {
 		return nil, false
 	}
 	return r.para.at(r.at + at)
+}
+
+// end is where the last words of a row begin that are at most units long.
+func (r *row) end(units int) int {
+	left := Units(r.text) - units
+	at, begun := 0, false
+	last := len(r.text)
+	for g := displaywidth.StringGraphemes(r.text); g.Next(); {
+		v := g.Value()
+		if _, whole := r.open(at); left <= 0 && !whole {
+			last = min(last, at)
+			if begun { // at a word, if one begins soon
+				return at
+			}
+			if -left > 40 {
+				break
+			}
+		}
+		begun = strings.TrimSpace(v) == ""
+		left -= Units(v)
+		at += len(v)
+	}
+	return last
 }
 
 func endsSentence(s string) bool {

@@ -76,12 +76,15 @@ func Live(markdown string, limit int) string {
 			return before + part
 		}
 	}
-	// The last line is longer than a message: its last part.
-	parts := pack(rows[len(rows)-1:], limit-2)
-	if len(parts) == 0 {
-		return "…"
+	// The last line is longer than a message.
+	last := len(rows) - 1
+	for want := limit - 20; want > 0; want -= 40 {
+		p := packer{rows: rows, limit: limit - 2, i: last, at: rows[last].end(want)}
+		if part := p.next(); p.i == len(rows) && part != "" {
+			return "…\n" + part
+		}
 	}
-	return "…\n" + parts[len(parts)-1]
+	return "…"
 }
 
 // Summary is how a long answer begins, in at most 600 units: what it says before its first
