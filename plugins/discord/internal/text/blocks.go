@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -70,9 +71,25 @@ var blockParser = parser.NewParser(
 	),
 	parser.WithParagraphTransformers(
 		util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
-		util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+		util.Prioritized(tables{extension.NewTableParagraphTransformer()}, 200),
 	),
 )
+
+// tables reads tables of at most mostColumns: a row that lacks cells gets all of them.
+type tables struct{ parser.ParagraphTransformer }
+
+const mostColumns = 40
+
+// Transform makes a table of a paragraph that is one.
+func (t tables) Transform(n *ast.Paragraph, reader gtext.Reader, pc parser.Context) {
+	for k := range n.Lines().Len() {
+		line := n.Lines().At(k)
+		if bytes.Count(line.Value(reader.Source()), []byte("|")) > mostColumns+1 {
+			return
+		}
+	}
+	t.ParagraphTransformer.Transform(n, reader, pc)
+}
 
 // read is what a Markdown text says, line by line, in what Discord knows of Markdown.
 func read(markdown string, limit int) []row {

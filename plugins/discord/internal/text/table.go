@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/clipperhouse/displaywidth"
@@ -98,6 +99,7 @@ func (r *reader) records(cells [][]string) {
 		return names[c] + ": " + cell
 	}
 	if len(cells) == 1 {
+		names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
 		r.say("", newProse(strings.Join(names, " · "), r.limit))
 		return
 	}
