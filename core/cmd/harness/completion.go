@@ -46,6 +46,8 @@ func addCompletions(root *cobra.Command) {
 			complete(cmd, taskNames, nil)
 		case path == "approvals" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
 			complete(cmd, approvalNames, nil)
+		case cmd == root:
+			complete(cmd, pluginCommands, pluginChoices)
 		case cmd.CommandPath() == "harness send":
 			complete(cmd, typedNames, typedChoices)
 		case path == "file" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):

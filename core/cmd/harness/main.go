@@ -51,12 +51,19 @@ func run(ctx context.Context, args []string, std streams) int {
 		return 0
 	}
 	var away *client.Unreachable
+	var word *noCommand
 	switch {
 	case errors.Is(err, errSilent):
 		return exitFailed
 	case errors.As(err, &away):
 		fmt.Fprintf(std.err, "harness: %s\nStart one with `harness up`, or name another address with --server, --url, --port or HARNESS_URL;\n`harness doctor` says what is wrong on this machine.\n", err)
 		return exitUnreachable
+	case errors.As(err, &word):
+		fmt.Fprintln(std.err, misuse(cmd, err))
+		if word.hint != "" {
+			fmt.Fprintln(std.err, word.hint)
+		}
+		return exitUsage
 	case !*begun:
 		fmt.Fprintln(std.err, misuse(cmd, err))
 		return exitUsage

@@ -22,6 +22,9 @@ func newRoot(std streams) (root *cobra.Command, begun *bool) {
 		Long: `Harness keeps an agent (the Claude Code CLI) at work: a daemon takes messages,
 runs each through a pipeline of plugins, and stores all of it.
 
+A command of a plugin's is given by its name: harness delegate, as /delegate in a
+thread. Flags as of send stand before the name.
+
 Settings come from flags, else the environment, else DATA/harness.env, else
 defaults; docs/operating.md lists them.`,
 		Example: `  harness up                     start the daemon in this terminal
@@ -54,6 +57,7 @@ defaults; docs/operating.md lists them.`,
 	root.AddCommand(here(newRestore(), "restore makes a new installation on this machine"))
 	root.AddCommand(here(newDB(), "db works on the database itself, partly with the daemon down"))
 	root.AddCommand(here(newConfig(), "config shows what a daemon would read that is started on this machine"))
+	addPluginCommands(root)
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		beside(completion, "completion writes a script for the shell on this machine")

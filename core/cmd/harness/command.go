@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// commandsPatience is how long the daemon is asked whether a word is a command of a plugin's.
+const commandsPatience = 5 * time.Second
+
+// addPluginCommands has the root take a name that is no subcommand for a command of a
+// plugin's: `harness discord invite` is what /discord invite is in a thread. Flags stand
+// before the name; what stands behind it is for the plugin.
+func addPluginCommands(root *cobra.Command) {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags := newSend().Flags()
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "file" { // no command takes one
+			flag.Hidden = true // they are explained at send
+			own.AddFlag(flag)
+		}
+	})
+	root.Flags().AddFlagSet(own)
+	root.Flags().SetInterspersed(false)
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return pflag.ErrHelp
+		}
+		return nil
+	}
+	root.RunE = givePluginCommand
+}
+
+// noCommand is the error of a word that is no command.
+type noCommand struct {
+	word string
+	hint string // a line for people; empty: none
+}
+
+// Error is as cobra says it, so that misuse can read it.
+func (e *noCommand) Error() string {
+	return fmt.Sprintf("unknown command %q for %q", e.word, "harness")
+}
+
+// givePluginCommand gives a command to the plugin that declares it, as `harness send` does
+// with a slash before it.
+func givePluginCommand(cmd *cobra.Command, args []string) error {
+	name := args[0]
+	known, err := askCommands(cmd)
+	if err != nil {
+		words := strings.ReplaceAll(terminal.Clean(err.Error()), "\n", "; ")
+		return &noCommand{word: name, hint: "Whether a plugin has one only the daemon knows: " + words + "."}
+	}
+	at := slices.IndexFunc(known, func(c pluginsdk.Command) bool { return c.Name == name && name != "*" })
+	switch {
+	case at < 0:
+		return &noCommand{word: name}
+	case known[at].Plugin == "":
+		return &noCommand{word: name, hint: "It is a command of a thread: harness send /" + name}
+	}
+	return send(cmd, "/"+strings.Join(args, " "))
+}
+
+func askCommands(cmd *cobra.Command) ([]pluginsdk.Command, error) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), commandsPatience)
+	defer cancel()
+	return api.Commands(ctx)
+}
+
+// pluginCommands are the names that stand for commands of plugins.
+func pluginCommands(cmd *cobra.Command, _ []string) (found []string) {
+	for _, command := range typed(cmd) {
+		if command.Plugin != "" && command.Name != "*" && !slices.Contains(commandNames(cmd.Root()), command.Name) {
+			found = append(found, command.Name+"\t"+terminal.OneLine(command.Description))
+		}
+	}
+	return found
+}
+
+// pluginChoices are what such a command takes next.
+func pluginChoices(cmd *cobra.Command, args []string) []string {
+	return typedChoices(cmd, append([]string{"/" + args[0]}, args[1:]...))
+}

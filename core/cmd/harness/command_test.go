@@ -1,0 +1,87 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/client/clienttest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// withCommands is a daemon that answers what is said to it with that, and has a plugin's command.
+func withCommands(t *testing.T) *clienttest.Daemon {
+	t.Helper()
+	isolate(t)
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		if strings.HasSuffix(turn.Said, " break") {
+			turn.Answer(pluginsdk.RunFailed, "It is broken.")
+			return
+		}
+		where := ""
+		if turn.Accepted.ThreadID != clienttest.Primary {
+			where = " in " + turn.Accepted.ThreadID
+		}
+		turn.Answer(pluginsdk.RunSucceeded, "did "+turn.Said+where)
+	})
+	daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: "status"}})
+	for _, name := range []string{"discord", "search", "*"} {
+		daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: name, Description: "of a plugin", Options: []pluginsdk.CommandOption{
+			{Name: "what", Type: pluginsdk.OptionChoice, Choices: []string{"invite", "status"}},
+		}}, Plugin: "discord"})
+	}
+	t.Setenv("HARNESS_URL", daemon.URL())
+	return daemon
+}
+
+// A plugin's command is one of the command line, where nobody has to be in a conversation.
+func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
+	daemon := withCommands(t)
+	daemon.AddThread(pluginsdk.Thread{ID: "elsewhere"})
+	for line, want := range map[string]result{
+		"discord invite":                     {0, "did /discord invite\n", ""},
+		"discord":                            {0, "did /discord\n", ""},
+		"discord invite --for ann -x":        {0, "did /discord invite --for ann -x\n", ""},
+		"--no-ask --timeout 5m discord send": {0, "did /discord send\n", ""},
+		"--thread elsewhere discord status":  {0, "did /discord status in elsewhere\n", ""},
+		"discord break":                      {exitFailed, "", "It is broken.\n"},
+	} {
+		if got := harness(t, "", strings.Fields(line)...); got != want {
+			t.Errorf("%s: %+v, want %+v", line, got, want)
+		}
+	}
+	t.Setenv("HARNESS_URL", "http://127.0.0.1:1")
+	harness(t, "", "--server", daemon.URL(), "discord", "here").want(t, 0, "did /discord here\n", "")
+}
+
+// A slip of the pen is told as such, whether or not a daemon is up, and nothing is said to the agent.
+func TestAWordThatIsNoCommand(t *testing.T) {
+	daemon := withCommands(t)
+	harness(t, "", "sned", "hello").want(t, exitUsage, "", "harness: there is no command sned; did you mean send?\n`harness --help` lists the commands.\n")
+	harness(t, "", "*", "hello").want(t, exitUsage, "", "harness: there is no command *")
+	harness(t, "", "discord invite").want(t, exitUsage, "", "there is no command discord invite")
+	harness(t, "", "status").want(t, exitUsage, "", "It is a command of a thread: harness send /status\n")
+	harness(t, "", "--thred", "x", "discord").want(t, exitUsage, "", "there is no flag --thred; did you mean --thread?")
+	harness(t, "", "search", "--nonsense").want(t, exitUsage, "", "harness search: there is no flag") // its own comes first
+	if said := daemon.Said(); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+	daemon.Stop()
+	got := harness(t, "", "sned", "hello")
+	got.want(t, exitUsage, "", "harness: there is no command sned; did you mean send?\n")
+	got.want(t, exitUsage, "", "Whether a plugin has one only the daemon knows: no daemon answers at "+daemon.URL())
+}
+
+func TestPluginsCommandsAreCompleted(t *testing.T) {
+	withCommands(t)
+	for line, want := range map[string][]string{"d": {"discord\tof a plugin", "doctor"}, "se": {"send", "search\tFind"}, "discord ": {"invite", "status"}} {
+		got := harness(t, "", append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		for _, word := range want {
+			if got.code != 0 || !strings.Contains("\n"+got.out, "\n"+word) {
+				t.Errorf("%q: no %q in %q", line, word, got.out)
+			}
+		}
+		if strings.Contains(got.out, "search\tof a plugin") {
+			t.Errorf("%q: what nobody can give so: %q", line, got.out)
+		}
+	}
+}
