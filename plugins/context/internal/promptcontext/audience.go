@@ -29,9 +29,12 @@ type audience struct {
 	FilesForOthers []string `json:"filesForOthers"`
 }
 
-// ownersThreads are where nobody but the owner speaks, on this machine, and
-// where the owner's schedules do. A task has what it was given.
-func ownersThreads() []string { return []string{"primary", "cron", "general/web", "general/cli"} }
+// ownersThreads are where nobody but the owner speaks, on this machine and elsewhere (a
+// plugin that brings others' words too has a source of its own for the owner's), and where
+// the owner's schedules do. A task has what it was given.
+func ownersThreads() []string {
+	return []string{"primary", "cron", "general/web", "general/cli", "general/discord-owner"}
+}
 
 // check returns an error with CodeInvalid that names the first entry that is wrong.
 func (a audience) check() error {

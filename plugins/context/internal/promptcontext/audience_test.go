@@ -44,11 +44,11 @@ func TestWhichThreadsGetTheFiles(t *testing.T) {
 	}{
 		{`{}`, map[string]string{
 			"primary/web": all, "general/web": all, "general/cli": all, "cron/cron": all, "cron/web": all,
-			"general/discord": none, "general/slack-like": none, "general/": none, "/": none,
+			"general/discord-owner": all, "task/discord-owner": none, "general/discord": none, "general/slack-like": none, "general/": none, "/": none,
 			"task/task": none, "task/web": none, "task/cli": none,
 		}},
 		{`{"threads":["primary","general/discord"]}`, map[string]string{
-			"primary/web": all, "general/discord": all, "general/discord-two": none, "general/web": none, "cron/cron": none, "task/discord": none,
+			"primary/web": all, "general/discord": all, "general/discord-two": none, "general/discord-owner": none, "general/web": none, "cron/cron": none, "task/discord": none,
 		}},
 		{`{"threads":["general","task"]}`, map[string]string{
 			"general/discord": all, "general/web": all, "task/task": all, "primary/web": none,

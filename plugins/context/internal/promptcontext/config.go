@@ -21,7 +21,7 @@ var settingsSchema = json.RawMessage(`{
     "maxFileBytes": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536, "description": "How much of each file is shown"},
     "threads": {
       "type": "array", "items": {"type": "string", "pattern": "` + threadsPattern + `"},
-      "default": ["primary", "cron", "general/web", "general/cli"],
+      "default": ["primary", "cron", "general/web", "general/cli", "general/discord-owner"],
       "description": "Threads that are shown all context files: a kind (primary, task, cron, general), or KIND/SOURCE such as general/discord"
     },
     "filesForOthers": {
