@@ -76,9 +76,12 @@ type Config struct {
 	PluginPublishers []string
 	PluginSignatures string // optional or required, of plugins that are installed
 	Dev              bool   // plugins may run under a debugger
-	DemoScript       string // JSON file of rules for the demo agent
-	LogLevel         slog.Level
-	LogFormat        string // text or json
+	// PluginVariables are those of the file that are no settings of the daemon's: plugins that
+	// come with Harness are given them. The environment beats them.
+	PluginVariables map[string]string
+	DemoScript      string // JSON file of rules for the demo agent
+	LogLevel        slog.Level
+	LogFormat       string // text or json
 
 	// Fault is called before every step of the pipeline with its name and the
 	// run's id. Tests end the process there.

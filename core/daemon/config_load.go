@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -142,7 +143,13 @@ func Load(data string, lookup func(string) (string, bool)) (Config, error) {
 		if name == secretsKeyVariable {
 			return Config{}, fmt.Errorf("%s: %s may not be here, because the file can be in a backup; set it in the environment", path, name)
 		}
-		if !slices.ContainsFunc(variables, func(v variable) bool { return v.name == name }) {
+		switch {
+		case slices.ContainsFunc(variables, func(v variable) bool { return v.name == name }):
+		case slices.Contains(pluginVariables(), name):
+			if value := file[name]; value != "" {
+				config.givePlugins(name, value, path)
+			}
+		default:
 			return Config{}, fmt.Errorf("%s: there is no setting %s%s; docs/operating.md lists them, and `harness config` shows what holds", path, name, didYouMean(name))
 		}
 	}
@@ -168,6 +175,21 @@ func Load(data string, lookup func(string) (string, bool)) (Config, error) {
 	return config, nil
 }
 
+// pluginVariables are those that the file may have beside the settings: what is granted to
+// plugins that come with Harness, and is not the daemon's own.
+func pluginVariables() []string {
+	return slices.DeleteFunc(shipped.Plugins.Variables(), func(name string) bool { return strings.HasPrefix(name, "HARNESS_") })
+}
+
+// givePlugins notes a variable of the file that is for plugins.
+func (c *Config) givePlugins(name, value, path string) {
+	if c.PluginVariables == nil {
+		c.PluginVariables = make(map[string]string)
+	}
+	c.PluginVariables[name] = value
+	c.note(name, path)
+}
+
 // fromEnvironment is the source of what the environment sets.
 const fromEnvironment = "the environment"
 
@@ -178,11 +200,15 @@ type Setting struct {
 	Source string `json:"source"` // a flag, "the environment", a file, or "default"
 }
 
-// Settings lists all settings as they hold, and where each comes from.
+// Settings lists all settings as they hold, and where each comes from, and behind them what
+// the file has for plugins.
 func (c Config) Settings() []Setting {
 	list := make([]Setting, 0, len(variables))
 	for _, v := range variables {
 		list = append(list, Setting{Name: v.name, Value: v.masked(text(v.value(c))), Source: cmp.Or(c.sources[v.name], "default")})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.PluginVariables)) {
+		list = append(list, Setting{Name: name, Value: "(set)", Source: c.sources[name]})
 	}
 	return list
 }
@@ -271,6 +297,9 @@ func didYouMean(name string) string {
 	names := make(map[string]string, len(variables))
 	for _, v := range variables {
 		names[strings.TrimPrefix(v.name, prefix)] = v.name
+	}
+	for _, name := range pluginVariables() {
+		names[name] = name
 	}
 	nearest := Nearest(strings.TrimPrefix(strings.ToUpper(name), prefix), slices.Sorted(maps.Keys(names)))
 	if nearest == "" {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,26 @@ func TestAWrongSettingSaysWhereItIs(t *testing.T) {
 	_, path, err = from(t, "HARNESS_AGENT_MEMRY=2GiB\n", nil)
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "did you mean HARNESS_AGENT_MEMORY?") {
 		t.Errorf("a name that is none: %v", err)
+	}
+}
+
+// A token belongs into the file that has the rest, and is not shown; what no plugin is given
+// is still no setting.
+func TestTheFileHasWhatShippedPluginsAreGiven(t *testing.T) {
+	config, path, err := from(t, "DISCORD_TOKEN=hunter2\nDISCORD_CHANNEL_ID=\n", nil)
+	if err != nil || !maps.Equal(config.PluginVariables, map[string]string{"DISCORD_TOKEN": "hunter2"}) {
+		t.Fatalf("plugins are given %v, %v", config.PluginVariables, err)
+	}
+	settings := config.Settings()
+	if last := settings[len(settings)-1]; last != (Setting{Name: "DISCORD_TOKEN", Value: "(set)", Source: path}) {
+		t.Errorf("shown is %+v", last)
+	}
+	for line, want := range map[string]string{
+		"DISCORD_TOKN=x": "did you mean DISCORD_TOKEN?", "OTHER_TOKEN=x": "there is no setting OTHER_TOKEN", "HARNESS_WORKSPACE=x": "there is no setting HARNESS_WORKSPACE",
+	} {
+		if _, _, err := from(t, line, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", line, err)
+		}
 	}
 }
 

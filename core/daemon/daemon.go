@@ -119,6 +119,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 			"HARNESS_WORKSPACE": workspace, "HARNESS_VERSION": config.Version,
 			addressVariable: d.addr, certVariable: config.TLSCert, keyVariable: config.TLSKey,
 		},
+		Variables:   config.PluginVariables,
 		HostFigures: func(plugin string) (map[string]pluginsdk.CallFigures, int64) { return api.Figures(plugin) },
 		Verify:      packages.Verify, Settings: d.pluginSettings, Gone: d.settings.Forget, Reserved: inbox.Reserved(),
 		Hooks: hooks.New(asking, nil, runTokens),

@@ -69,7 +69,7 @@ func run(m *testing.M) int {
 	into := dir + string(filepath.Separator)
 	err = errors.Join(
 		build("build", "-o", into, "../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web",
-			"../../plugins/delegation", "../../plugins/worktree", "../../plugins/validation",
+			"../../plugins/delegation", "../../plugins/worktree", "../../plugins/validation", "../../plugins/discord",
 			"../../plugins/examples/licence-gate", "../coretest/gallery"),
 		makeParts(into+partsName),
 	)

@@ -53,10 +53,13 @@ type Config struct {
 	Dir     string            // where the plugin binaries are
 	Owner   string            // id of the installation; every child process is marked with it
 	Provide map[string]string // environment variables that plugins may ask for, by name
-	Sockets string            // directory for the plugins' sockets; default: the system's for temporary files
-	Cgroups string            // where cgroup v2 is mounted; empty: limits are enforced only by watching
-	Logs    string            // directory for the plugins' logs; empty: none are kept
-	Dev     bool              // plugins may run under a debugger
+	// Variables are beside the daemon's own environment, which beats them, what plugins may
+	// ask for and be granted.
+	Variables map[string]string
+	Sockets   string // directory for the plugins' sockets; default: the system's for temporary files
+	Cgroups   string // where cgroup v2 is mounted; empty: limits are enforced only by watching
+	Logs      string // directory for the plugins' logs; empty: none are kept
+	Dev       bool   // plugins may run under a debugger
 
 	// Verify is called before each start. It returns an error unless the executable is
 	// the one that was pinned. Nil accepts any.

@@ -40,6 +40,9 @@ func (h *Host) environment(row ledger.Plugin) []string {
 		if !ok {
 			value, ok = os.LookupEnv(name)
 		}
+		if !ok {
+			value, ok = h.config.Variables[name]
+		}
 		if ok && !slices.Contains(passed, name) && !Withheld(name) {
 			env = append(env, name+"="+value)
 		}

@@ -194,3 +194,25 @@ func TestWhatTheDaemonProvidesNeedsTheGrantAlone(t *testing.T) {
 		t.Errorf("its environment is %s", got)
 	}
 }
+
+// A token that stands in the settings file reaches the plugin that asks for it and was granted
+// it, and no other; one in the environment is the one that is meant.
+func TestVariablesOfTheSettingsFile(t *testing.T) {
+	t.Setenv("TOKEN_IN_BOTH", "environment's")
+	file := map[string]string{"TOKEN_IN_BOTH": "file's", "TOKEN_IN_FILE": "file's", "TOKEN_NOT_ASKED_FOR": "file's", "TOKEN_NOT_GRANTED": "file's", "DATABASE_URL": "file's"}
+	h := New(Config{Variables: file}, newRegistry(), &bus{}, nobody{})
+	row := rowOf("first")
+	row.Manifest.Name, row.GrantedEnv = "first", []string{"TOKEN_IN_BOTH", "TOKEN_IN_FILE", "TOKEN_NOT_ASKED_FOR", "TOKEN_NOWHERE", "DATABASE_URL"}
+	for _, name := range []string{"TOKEN_IN_BOTH", "TOKEN_IN_FILE", "TOKEN_NOT_GRANTED", "TOKEN_NOWHERE", "DATABASE_URL"} {
+		row.Manifest.Environment = append(row.Manifest.Environment, pluginsdk.EnvironmentRequest{Name: name})
+	}
+	var got []string
+	for _, entry := range h.environment(row) {
+		if strings.HasPrefix(entry, "TOKEN_") || strings.HasPrefix(entry, "DATABASE") {
+			got = append(got, entry)
+		}
+	}
+	if want := []string{"TOKEN_IN_BOTH=environment's", "TOKEN_IN_FILE=file's"}; !slices.Equal(got, want) {
+		t.Errorf("it is given %q, want %q", got, want)
+	}
+}

@@ -39,6 +39,12 @@ var Plugins = Table{
 	{"worktree", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapTasksRead, pluginsdk.CapThreadsAdmin}}}},
 	{"validation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin},
 		Env: []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV"}}}},
+	{"discord", []Grants{{Since: 8, Capabilities: []pluginsdk.Capability{
+		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSubmit,
+		pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapEventsRead, pluginsdk.CapCommandsRead,
+		pluginsdk.CapApprovalsRead, pluginsdk.CapApprovalsDecide, pluginsdk.CapFilesRead, pluginsdk.CapFilesWrite, pluginsdk.CapState,
+		pluginsdk.CapTasksRead, pluginsdk.CapTasksDecide,
+	}, Env: []string{"DISCORD_TOKEN", "DISCORD_CHANNEL_ID"}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the
@@ -50,7 +56,7 @@ var Limits = map[string]pluginsdk.PluginLimits{
 }
 
 // Later are names that are kept for plugins that are to come with Harness.
-var Later = []string{"cron", "discord", "metrics", "summaries", "workflow"}
+var Later = []string{"cron", "metrics", "summaries", "workflow"}
 
 // Named reports whether the name is that of a plugin that comes with Harness, or is to.
 // Those of the daemon's own directory have it, and nothing else: the names are in
@@ -83,6 +89,18 @@ func (t Table) Version() (newest int) {
 		}
 	}
 	return newest
+}
+
+// Variables are the names of the variables of the environment that are granted to some
+// plugin, in order.
+func (t Table) Variables() (names []string) {
+	for _, plugin := range t {
+		for _, added := range plugin.Grants {
+			names = append(names, added.Env...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Place is the plugin's among the shipped ones, from 1; 0: it is none of them.

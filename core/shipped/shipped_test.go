@@ -88,7 +88,12 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 	if added, _ := shipped.Plugins.After("web", 4); list(added) != "tasks.read, tasks.write, tasks.decide, "+since6 {
 		t.Errorf("what web has since the fourth version: %v", added)
 	}
-	if shipped.Plugins.Version() != 7 {
+	discord, env := shipped.Plugins.After("discord", 7)
+	if list(discord) != "threads.read, threads.write, messages.read, messages.submit, runs.read, runs.control, deliveries.read, events.read, commands.read, "+
+		"approvals.read, approvals.decide, files.read, files.write, state, tasks.read, tasks.decide" || !slices.Equal(env, []string{"DISCORD_TOKEN", "DISCORD_CHANNEL_ID"}) {
+		t.Errorf("what discord has since the eighth version: %v %v", discord, env)
+	}
+	if shipped.Plugins.Version() != 8 {
 		t.Errorf("version %d", shipped.Plugins.Version())
 	}
 }
