@@ -29,6 +29,9 @@ type bodyOf struct {
 // Source: resources/message#create-message-limitations.
 const mostBytes = 25 << 20
 
+// Source: reference#uploading-files.
+const mostFile = 10 << 20
+
 var fileField = regexp.MustCompile(`^files\[(\d+)\]$`)
 
 // readBody reads and decodes a body. A refusal says why it cannot be.

@@ -61,16 +61,17 @@ func (s *Server) Refuse(times int, during time.Duration) {
 	s.refuse = refusing{times: times, until: s.now().Add(during)}
 }
 
-// SetToken makes another token the bot's, as when it is reset.
+// SetToken makes another token the bot's, as when it is reset. After it, and after
+// SetPrivileged, the bot may come again that was closed for good.
 func (s *Server) SetToken(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config.Token = token
+	s.config.Token, s.final = token, 0
 }
 
 // SetPrivileged changes which privileged intents the application may use; -1 is none.
 func (s *Server) SetPrivileged(intents int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config.Privileged = intents
+	s.config.Privileged, s.final = intents, 0
 }

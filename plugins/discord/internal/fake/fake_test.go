@@ -3,6 +3,7 @@ package fake_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -183,10 +184,11 @@ func (b *bot) closed() int {
 	_ = b.SetReadDeadline(time.Now().Add(10 * time.Second))
 	for {
 		if _, _, err := b.ReadMessage(); err != nil {
-			if closed, ok := err.(*websocket.CloseError); ok {
-				return closed.Code
+			var closed *websocket.CloseError
+			if !errors.As(err, &closed) {
+				b.t.Fatal(err)
 			}
-			b.t.Fatal(err)
+			return closed.Code
 		}
 	}
 }

@@ -21,6 +21,7 @@ var defaultLimits = map[string]Limit{
 	"account":  {50, time.Second},
 	"gateway":  {2, 5 * time.Second},
 	"dm":       {10, 10 * time.Second},
+	"guild":    {10, 10 * time.Second},
 	"channel":  {50, 5 * time.Second},
 	"change":   {5, 15 * time.Second},
 	"history":  {5, 5 * time.Second},
@@ -51,11 +52,17 @@ type bucket struct {
 	left  int
 	reset time.Time
 	told  time.Time // when the bot was told that none are left until reset
+
+	shared     time.Time // until when the resource is limited, for everybody
+	sharedTold time.Time // when the bot was told so
 }
 
 func newLimits(config Config) limits {
 	l := limits{limitOf: make(map[string]Limit), buckets: make(map[string]*bucket)}
 	for name, limit := range defaultLimits {
+		if config.NoLimits {
+			limit = Limit{Count: 100000, Per: time.Second}
+		}
 		l.limitOf[name] = limit
 	}
 	for name, limit := range config.Limits {
@@ -101,7 +108,11 @@ func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault
 	}
 	b := s.buckets[key]
 	if b == nil || !now.Before(b.reset) {
-		b = &bucket{left: limit.Count, reset: now.Add(limit.Per)}
+		next := &bucket{left: limit.Count, reset: now.Add(limit.Per)}
+		if b != nil {
+			next.shared, next.sharedTold = b.shared, b.sharedTold
+		}
+		b = next
 		s.buckets[key] = b
 	}
 	scope := "user"
@@ -109,7 +120,13 @@ func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault
 	exceeded := b.left == 0
 	switch {
 	case injected && fault.Scope == "shared":
+		b.shared, b.sharedTold = now.Add(fault.RetryAfter), now
 		scope, wait, exceeded = "shared", fault.RetryAfter, true
+	case now.Before(b.shared):
+		scope, wait, exceeded = "shared", b.shared.Sub(now), true
+		if now.Sub(b.sharedTold) > toldFor {
+			note(RuleRateLimit, "the resource of %q is limited for another %v, of which the bot was told", key, wait)
+		}
 	case injected && fault.Scope != "global":
 		b.left, b.reset, b.told = 0, now.Add(fault.RetryAfter), time.Time{}
 		wait, exceeded = fault.RetryAfter, true
@@ -149,11 +166,11 @@ func (s *Server) globalWait(now time.Time, injected bool) time.Duration {
 	}
 	if !now.Before(s.global.reset) {
 		s.global = bucket{left: s.config.Global, reset: now.Add(time.Second)}
-		s.globalTold = time.Time{}
 	}
 	if s.global.left == 0 {
 		return s.global.reset.Sub(now)
 	}
+	s.globalTold = time.Time{}
 	s.global.left--
 	return 0
 }

@@ -36,15 +36,14 @@ type draft struct {
 	replies   *message
 	keepFiles []string // ids that an edit names; nil when it names none
 	listed    bool     // it has the field attachments
-	sets      object   // the body, to see what is in it
 }
 
 // where a body describes a message: its fields and flags differ.
 type where struct {
 	fields  []string
-	flags   int
-	edit    bool
-	webhook bool
+	flags   int  // that can be set
+	had     int  // that the message has
+	webhook bool // of an interaction, which has other defaults
 }
 
 var (
@@ -54,7 +53,7 @@ var (
 		flags: flagSuppressEmbeds | flagSuppressNotifications | flagVoice | flagComponentsV2}
 	// Source: resources/message#edit-message-json/form-params
 	inEdit = where{fields: []string{"content", "embeds", "flags", "allowed_mentions", "components", "attachments"},
-		flags: flagSuppressEmbeds | flagComponentsV2, edit: true}
+		flags: flagSuppressEmbeds | flagComponentsV2}
 	// Source: resources/channel#start-thread-in-forum-or-media-channel-forum-and-media-thread-message-params-object
 	inForum = where{fields: []string{"content", "embeds", "allowed_mentions", "components", "sticker_ids", "attachments", "flags"},
 		flags: flagSuppressEmbeds | flagSuppressNotifications}
@@ -66,12 +65,12 @@ var (
 		flags: flagSuppressEmbeds | flagSuppressNotifications | flagComponentsV2 | flagEphemeral, webhook: true}
 	// Source: resources/webhook#edit-webhook-message-json/form-params
 	inWebhookEdit = where{fields: []string{"content", "embeds", "flags", "allowed_mentions", "components", "attachments", "poll"},
-		flags: flagSuppressEmbeds | flagComponentsV2, edit: true, webhook: true}
+		flags: flagSuppressEmbeds | flagComponentsV2, webhook: true}
 )
 
 // draft judges a body that describes a message in the channel.
 func (s *Server) draft(c *call, o object, path string, in where, channel *channel) draft {
-	d := draft{message: &message{channel: channel.id, author: s.bot.id}, sets: o}
+	d := draft{message: &message{channel: channel.id, author: s.bot.id}}
 	c.known(path, o, in.fields...)
 	d.content = strings.TrimSpace(c.text(o, path, "content", 0, 2000, RuleContentLength))
 	d.flags, _ = c.number(o, path, "flags", 0, 1<<31, RuleFlags)
@@ -82,7 +81,7 @@ func (s *Server) draft(c *call, o object, path string, in where, channel *channe
 	d.nonce, d.enforce = c.nonceOf(o, path), c.flag(o, path, "enforce_nonce", RuleNonce)
 	c.flag(o, path, "tts", RuleForm)
 	d.embeds = c.embeds(o, path)
-	d.components = c.components(o, path, d.flags&flagComponentsV2 != 0)
+	d.components = c.components(o, path, (d.flags|in.had)&flagComponentsV2 != 0)
 	d.allowed = c.allowedMentions(o, path, in.webhook)
 	stickers := c.snowflakes(o, path, "sticker_ids", 3, RuleForm)
 	for _, id := range stickers {
@@ -128,9 +127,6 @@ func (s *Server) draftFiles(c *call, o object, path string, d *draft) {
 	}
 	uploads := make(map[string]*file)
 	for _, u := range c.uploads {
-		if len(u.data) > 10<<20 {
-			c.fail("files."+u.n, RuleFiles, "BASE_TYPE_MAX_LENGTH", "The file has %d bytes; at most 10 MiB are taken.", len(u.data))
-		}
 		if uploads[u.n] != nil {
 			c.fail("files."+u.n, RuleFiles, "BASE_TYPE_BAD", "Each file must have a unique name.")
 		}
@@ -183,7 +179,7 @@ func (s *Server) draftReference(c *call, o object, path string, d *draft, channe
 		c.fail(join(at, "message_id"), RuleReference, "NUMBER_TYPE_COERCE", "Value %v is not snowflake.", r["message_id"])
 		return
 	}
-	m := s.world.messages[id]
+	m := s.messages[id]
 	if kind == 1 {
 		if m == nil || m.deleted || in != m.channel {
 			c.fail(at, RuleReference, "MESSAGE_REFERENCE_UNKNOWN_MESSAGE", "A forward needs type, message_id and channel_id of a message that there is.")
@@ -251,9 +247,9 @@ func (s *Server) storeAs(id string, m *message) {
 	m.id, m.at = id, s.now()
 	c := s.channels[m.channel]
 	for _, f := range m.files {
-		s.world.files[f.id] = f
+		s.files[f.id] = f
 	}
-	s.world.messages[m.id] = m
+	s.messages[m.id] = m
 	c.messages = append(c.messages, m)
 	c.archived = false
 	if m.only == "" {

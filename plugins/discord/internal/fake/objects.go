@@ -3,6 +3,7 @@ package fake
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -113,7 +114,6 @@ func (s *Server) messageObject(m *message, content bool) object {
 	mentions := []object{}
 	for _, id := range m.mentions {
 		mentions = append(mentions, s.userObject(id))
-		content = content || id == s.bot.id
 	}
 	o["mentions"] = mentions
 	files := []object{}
@@ -132,7 +132,7 @@ func (s *Server) messageObject(m *message, content bool) object {
 	}
 	if m.kind == typeReply || m.kind == typeThreadStarter || m.kind == typeContextMenu {
 		o["referenced_message"] = nil
-		if referenced := s.world.messages[m.referenced]; referenced != nil && !referenced.deleted {
+		if referenced := s.messages[m.referenced]; referenced != nil && !referenced.deleted {
 			without := *referenced
 			without.kind = typeDefault // of what it answers itself, nothing is sent
 			o["referenced_message"] = s.messageObject(&without, content)
@@ -161,7 +161,7 @@ func (s *Server) messageObject(m *message, content bool) object {
 		}
 		o["reactions"] = list
 	}
-	if !content && m.author != s.bot.id && !c.direct() {
+	if !content && m.author != s.bot.id && !c.direct() && !slices.Contains(m.mentions, s.bot.id) {
 		o["content"], o["embeds"], o["attachments"], o["components"] = "", []any{}, []any{}, []any{}
 	}
 	return o

@@ -26,7 +26,7 @@ func (s *Server) Slash(in Slash) string {
 	if in.Typing != "" {
 		i.kind = interactionAutocomplete
 	}
-	level, _ := command["options"].([]any)
+	level := listOf(command["options"])
 	data := object{"id": command["id"], "name": name, "type": commandChat}
 	if guild, ok := command["guild_id"]; ok {
 		data["guild_id"] = guild
@@ -43,6 +43,9 @@ func (s *Server) Slash(in Slash) string {
 		o := value.(object)
 		name := o["name"].(string)
 		given, ok := in.Options[name]
+		if !ok && name == in.Typing {
+			given, ok = "", true
+		}
 		if !ok {
 			if o["required"] == true && in.Typing == "" {
 				misuse("the command %q needs the option %q", in.Name, name)
@@ -107,11 +110,11 @@ func listOf(value any) []any {
 func (s *Server) Menu(message, by, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := find(s.world.messages, message, "message")
+	m := find(s.messages, message, "message")
 	command := s.offered(s.channels[m.channel], name, commandMessage)
 	data := object{"id": command["id"], "name": name, "type": commandMessage, "target_id": m.id,
 		"resolved": object{"messages": object{m.id: s.messageObject(m, true)}}}
-	return s.interact(&interaction{kind: interactionCommand, user: s.by(by), channel: m.channel}, data)
+	return s.interact(&interaction{kind: interactionCommand, user: s.by(by), channel: m.channel, target: m}, data)
 }
 
 // Press presses the button of a message that has the custom id or the label, and returns
@@ -119,7 +122,7 @@ func (s *Server) Menu(message, by, name string) string {
 func (s *Server) Press(message, by, button string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := find(s.world.messages, message, "message")
+	m := find(s.messages, message, "message")
 	o := m.component(button, componentButton)
 	if o["disabled"] == true {
 		misuse("the button %q of the message %q is disabled", button, message)
@@ -132,7 +135,7 @@ func (s *Server) Press(message, by, button string) string {
 func (s *Server) Choose(message, by, menu string, values []string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := find(s.world.messages, message, "message")
+	m := find(s.messages, message, "message")
 	o := m.component(menu, componentSelect)
 	return s.interact(&interaction{kind: interactionComponent, user: s.by(by), channel: m.channel, source: m},
 		object{"custom_id": o["custom_id"], "component_type": componentSelect, "values": values})

@@ -167,11 +167,17 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, route route, ent
 	}
 	if readErr != nil {
 		rule := RuleJSON
-		if readErr == tooLarge {
+		if readErr.code == tooLarge.code {
 			rule = RuleFiles
 		}
 		note(rule, "%s", readErr.text)
 		return readErr.status, readErr.body()
+	}
+	for _, u := range raw.uploads {
+		if len(u.data) > mostFile {
+			note(RuleFiles, "the file %q has %d bytes; at most 10 MiB are taken", u.name, len(u.data))
+			return tooLarge.status, tooLarge.body()
+		}
 	}
 	if raw.multipart && !route.files || raw.other != "" {
 		note(RuleContentType, "the Content-Type %q is not taken here", r.Header.Get("Content-Type"))
@@ -265,12 +271,12 @@ func (c *call) page(messages []*message) ([]*message, *refusal) {
 	if refused := c.refusal(); refused != nil {
 		return nil, refused
 	}
-	return cut(messages, at, limit), nil
+	return pageOf(messages, at, limit), nil
 }
 
-// cut is the page of the messages, which are the oldest first, as Discord gives it: the
+// pageOf is the page of the messages, which are the oldest first, as Discord gives it: the
 // newest first, and with "after" those that came soonest after it.
-func cut(messages []*message, at map[string]uint64, limit int) []*message {
+func pageOf(messages []*message, at map[string]uint64, limit int) []*message {
 	var page []*message
 	if pivot, ok := at["around"]; ok {
 		middle := slices.IndexFunc(messages, func(m *message) bool { return parseID(m.id) >= pivot })

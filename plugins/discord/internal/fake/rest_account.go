@@ -1,7 +1,9 @@
 package fake
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +24,9 @@ var accountRoutes = []route{
 		return s.userObject(c.path("user")), nil
 	}},
 	{pattern: "GET /applications/@me", bucket: "account", handle: (*Server).getApplication},
+	{pattern: "GET /users/@me/guilds", bucket: "account", handle: (*Server).getGuilds},
+	{pattern: "GET /guilds/{guild}", bucket: "guild", handle: (*Server).getGuild},
+	{pattern: "GET /guilds/{guild}/members/{user}", bucket: "guild", handle: (*Server).getMember},
 	{pattern: "POST /users/@me/channels", bucket: "dm", handle: (*Server).createDM},
 }
 
@@ -55,6 +60,55 @@ func (s *Server) getApplication(*call) (any, *refusal) {
 			"members": []object{{"membership_state": 2, "team_id": team, "role": "admin", "user": s.userObject(s.owner.id)}}}
 	}
 	return o, nil
+}
+
+func (s *Server) getGuilds(*call) (any, *refusal) {
+	list := []object{}
+	for _, g := range s.joined() {
+		list = append(list, object{"id": g.id, "name": g.name, "icon": nil, "owner": false, "permissions": strconv.FormatUint(g.permissions, 10), "features": []string{}})
+	}
+	return list, nil
+}
+
+// joined are the guilds that the bot is in, the oldest first.
+func (s *Server) joined() []*guild {
+	var list []*guild
+	for _, g := range s.guilds {
+		if !g.gone {
+			list = append(list, g)
+		}
+	}
+	slices.SortFunc(list, func(a, b *guild) int { return cmp.Compare(parseID(a.id), parseID(b.id)) })
+	return list
+}
+
+func (s *Server) getGuild(c *call) (any, *refusal) {
+	g := s.guilds[c.path("guild")]
+	if g == nil || g.gone {
+		return nil, unknownGuild
+	}
+	o := s.guildObject(g)
+	for _, field := range onlyInEvents {
+		delete(o, field)
+	}
+	return o, nil
+}
+
+// Source: events/gateway-events#guild-create-guild-create-extra-fields.
+var onlyInEvents = []string{"unavailable", "large", "joined_at", "member_count", "members", "channels", "threads", "presences",
+	"voice_states", "stage_instances", "guild_scheduled_events", "soundboard_sounds"}
+
+func (s *Server) getMember(c *call) (any, *refusal) {
+	g := s.guilds[c.path("guild")]
+	if g == nil || g.gone {
+		return nil, unknownGuild
+	}
+	member := s.memberObject(g, c.path("user"))
+	if member == nil {
+		return nil, refuse(404, 10007, "Unknown Member")
+	}
+	member["user"] = s.userObject(c.path("user"))
+	return member, nil
 }
 
 // Source: resources/user#create-dm.

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -118,6 +119,13 @@ func (s *Server) typing(c *channel, user string) {
 var threadRoutes = []route{
 	{pattern: "POST /channels/{channel}/messages/{message}/threads", bucket: "thread", handle: (*Server).threadFromMessage},
 	{pattern: "POST /channels/{channel}/threads", bucket: "thread", files: true, handle: (*Server).threadWithout},
+	{pattern: "PUT /channels/{channel}/thread-members/@me", bucket: "thread", handle: func(s *Server, c *call) (any, *refusal) {
+		channel, refused := s.place(c, MayView)
+		if refused == nil && channel.archived {
+			refused = archivedThread
+		}
+		return nil, refused
+	}},
 	{pattern: "GET /guilds/{guild}/threads/active", bucket: "threads", handle: (*Server).activeThreads},
 }
 
@@ -276,12 +284,7 @@ func (s *Server) channelsOf(guild string) []*channel {
 			list = append(list, c)
 		}
 	}
-	slices.SortFunc(list, func(a, b *channel) int {
-		if parseID(a.id) < parseID(b.id) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(list, func(a, b *channel) int { return cmp.Compare(parseID(a.id), parseID(b.id)) })
 	return list
 }
 

@@ -175,10 +175,9 @@ func (s *Server) command(c *call, o object, path, guild string) object {
 	}
 	kept := maps.Clone(o)
 	kept["type"], kept["application_id"], kept["version"] = kind, s.app, s.id()
-	kept["id"] = s.id()
-	kept["name"] = name
+	kept["id"], kept["name"] = s.id(), name
 	for _, other := range s.commands[guild] {
-		if other["name"] == name && numberOf(other["type"]) == kind {
+		if numberOf(other["type"]) == kind && (other["id"] == o["id"] || other["name"] == name) {
 			kept["id"] = other["id"]
 		}
 	}

@@ -29,6 +29,7 @@ type interaction struct {
 	kind                     int
 	at                       time.Time
 	source                   *message // whose component it was
+	target                   *message // whose menu it was
 	optionKind               int      // of autocomplete
 
 	answer   int  // the kind of the first answer; 0 without one
@@ -37,7 +38,6 @@ type interaction struct {
 	sent     []*message // what followed
 	modal    object
 	choices  []any
-	fromText bool // a modal of a command, not of a component
 }
 
 var interactionRoutes = []route{
@@ -123,16 +123,14 @@ func (s *Server) respond(c *call, i *interaction, kind int, data object) *refusa
 		if flags&^flagEphemeral != 0 {
 			c.note(RuleFlags, "the only flag of a deferred answer is EPHEMERAL")
 		}
-		m := &message{channel: i.channel, author: s.bot.id, kind: i.answerType(), interaction: i, flags: flags&flagEphemeral | flagLoading}
-		if flags&flagEphemeral != 0 {
-			m.only = i.user
-		}
+		m := &message{channel: i.channel, author: s.bot.id, flags: flags&flagEphemeral | flagLoading}
+		s.start(m, i)
 		s.store(m)
 		i.original = m
 	case callbackDeferredUpdate:
 		i.original = i.source
 	case callbackUpdate:
-		if _, refused := s.change(c, data, "data", where{fields: inCallback.fields, flags: inCallback.flags, edit: true, webhook: true}, i.source); refused != nil {
+		if _, refused := s.change(c, data, "data", where{fields: inCallback.fields, flags: inCallback.flags, webhook: true}, i.source); refused != nil {
 			return refused
 		}
 		i.original = i.source
@@ -154,11 +152,23 @@ func (s *Server) respond(c *call, i *interaction, kind int, data object) *refusa
 	return c.refusal()
 }
 
-func (i *interaction) answerType() int {
-	if i.kind == interactionCommand {
-		return typeCommand
+// start makes a message the answer to an interaction: to a command, or to the message
+// whose menu or component it was.
+func (s *Server) start(m *message, i *interaction) {
+	m.interaction = i
+	guild := s.channels[i.channel].guild
+	switch {
+	case i.target != nil:
+		m.reply(i.target, guild)
+		m.kind = typeContextMenu
+	case i.source != nil:
+		m.reply(i.source, guild)
+	case i.kind == interactionCommand:
+		m.kind = typeCommand
 	}
-	return typeDefault
+	if m.flags&flagEphemeral != 0 {
+		m.only = i.user
+	}
 }
 
 // answerMessage stores an answer to an interaction.
@@ -171,10 +181,7 @@ func (s *Server) answerMessage(c *call, i *interaction, o object, path string, i
 		c.note(RuleEmptyMessage, "the message has nothing in it")
 		return nil, emptyMessage
 	}
-	d.interaction, d.kind = i, i.answerType()
-	if d.flags&flagEphemeral != 0 {
-		d.only = i.user
-	}
+	s.start(d.message, i)
 	s.mention(d.message, d.allowed, nil)
 	s.store(d.message)
 	return d.message, nil

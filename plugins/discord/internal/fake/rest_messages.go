@@ -1,13 +1,6 @@
 package fake
 
-import (
-	"net/http"
-	"path"
-	"slices"
-	"strconv"
-	"time"
-	"unicode"
-)
+import "slices"
 
 var messageRoutes = []route{
 	{pattern: "GET /channels/{channel}/messages", bucket: "history", handle: (*Server).getMessages},
@@ -40,7 +33,7 @@ func (s *Server) target(c *call, wanted uint64) (*channel, *message, *refusal) {
 	if refused != nil {
 		return nil, nil, refused
 	}
-	m := s.world.messages[c.path("message")]
+	m := s.messages[c.path("message")]
 	if m == nil || m.deleted || m.channel != channel.id || m.only != "" {
 		return nil, nil, unknownMessage
 	}
@@ -141,6 +134,7 @@ func (s *Server) editMessage(c *call) (any, *refusal) {
 
 // change edits a message by a body.
 func (s *Server) change(c *call, o object, path string, in where, m *message) (any, *refusal) {
+	in.had = m.flags
 	d := s.draft(c, o, path, in, s.channels[m.channel])
 	kept := slices.DeleteFunc(slices.Clone(m.files), func(f *file) bool { return d.listed && !slices.Contains(d.keepFiles, f.id) })
 	for _, id := range d.keepFiles {
@@ -161,7 +155,9 @@ func (s *Server) change(c *call, o object, path string, in where, m *message) (a
 	set("content", func() { next.content = d.content })
 	set("embeds", func() { next.embeds = d.embeds })
 	set("components", func() { next.components = d.components })
-	set("flags", func() { next.flags = m.flags&^flagSuppressEmbeds | d.flags | m.flags&flagComponentsV2 })
+	set("flags", func() {
+		next.flags = m.flags&^flagSuppressEmbeds | d.flags&(flagSuppressEmbeds|flagComponentsV2)
+	})
 	if (draft{message: &next}).empty() {
 		c.note(RuleEmptyMessage, "the message has nothing in it")
 		return nil, emptyMessage
@@ -178,7 +174,7 @@ func (s *Server) edit(m *message, next message) {
 	*m = next
 	m.past, m.edited = past, s.now()
 	for _, f := range m.files {
-		s.world.files[f.id] = f
+		s.files[f.id] = f
 	}
 	s.dispatchMessage("MESSAGE_UPDATE", m)
 }
@@ -207,108 +203,4 @@ func (s *Server) remove(m *message) {
 		o["guild_id"] = c.guild
 	}
 	s.dispatchIn(c, "MESSAGE_DELETE", intentGuildMessages, intentDirectMessages, func(*session) object { return o })
-}
-
-// emojiOf reads the emoji of a path: one of Unicode, or name:id.
-// Source: resources/message#create-reaction.
-func (c *call) emojiOf() (string, *refusal) {
-	emoji := c.path("emoji")
-	for _, r := range emoji {
-		if r > unicode.MaxLatin1 {
-			return emoji, nil
-		}
-		break
-	}
-	if ok, _ := path.Match("*:[0-9]*", emoji); ok {
-		return emoji, nil
-	}
-	c.note(RuleEmoji, "%q is no emoji", emoji)
-	return "", unknownEmoji
-}
-
-func (s *Server) putReaction(c *call) (any, *refusal) {
-	channel, m, refused := s.target(c, MayView|MayReadHistory)
-	if refused != nil {
-		return nil, refused
-	}
-	emoji, refused := c.emojiOf()
-	if refused != nil {
-		return nil, refused
-	}
-	if channel.archived {
-		return nil, archivedThread
-	}
-	if !slices.ContainsFunc(m.reactions, func(r reaction) bool { return r.emoji == emoji }) && !s.can(channel, MayReact) {
-		return nil, missingPermissions
-	}
-	s.react(m, s.bot.id, emoji, true)
-	return nil, nil
-}
-
-func (s *Server) deleteReaction(c *call) (any, *refusal) {
-	_, m, refused := s.target(c, MayView)
-	if refused != nil {
-		return nil, refused
-	}
-	emoji, refused := c.emojiOf()
-	if refused != nil {
-		return nil, refused
-	}
-	s.react(m, s.bot.id, emoji, false)
-	return nil, nil
-}
-
-// react adds or takes away somebody's reaction and tells the sessions.
-func (s *Server) react(m *message, user, emoji string, add bool) {
-	at := slices.IndexFunc(m.reactions, func(r reaction) bool { return r.emoji == emoji })
-	has := at >= 0 && slices.Contains(m.reactions[at].users, user)
-	if has == add {
-		return
-	}
-	name := "MESSAGE_REACTION_ADD"
-	switch {
-	case add && at < 0:
-		m.reactions = append(m.reactions, reaction{emoji, []string{user}})
-	case add:
-		m.reactions[at].users = append(m.reactions[at].users, user)
-	default:
-		name = "MESSAGE_REACTION_REMOVE"
-		m.reactions[at].users = slices.DeleteFunc(m.reactions[at].users, func(id string) bool { return id == user })
-		if len(m.reactions[at].users) == 0 {
-			m.reactions = slices.Delete(m.reactions, at, at+1)
-		}
-	}
-	c := s.channels[m.channel]
-	o := object{"user_id": user, "channel_id": c.id, "message_id": m.id, "emoji": object{"id": nil, "name": emoji}, "burst": false, "type": 0}
-	if c.guild != "" {
-		o["guild_id"] = c.guild
-	}
-	s.dispatchIn(c, name, intentGuildReactions, intentDirectReactions, func(*session) object { return o })
-}
-
-// download gives the bytes of an attachment to whoever has its signed address.
-// Source: reference#signed-attachment-cdn-urls.
-func (s *Server) download(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	f := s.world.files[r.PathValue("file")]
-	until, err := strconv.ParseInt(r.URL.Query().Get("ex"), 16, 64)
-	good := err == nil && r.URL.Query().Get("hm") == s.sign(r.URL.Path, until) && s.now().Before(time.Unix(until, 0))
-	fault := s.faultFor(r.Method, r.URL.Path)
-	s.mu.Unlock()
-	switch {
-	case fault != nil && fault.Delay > 0 && !s.pause(r, fault.Delay):
-		return
-	case fault != nil && (fault.Kind == FaultCut || fault.Kind == FaultLost):
-		hangUp(w)
-		return
-	case fault != nil && fault.Kind == FaultStatus:
-		http.Error(w, http.StatusText(fault.Status), fault.Status)
-		return
-	case f == nil || !good || f.name != r.PathValue("name"):
-		http.Error(w, "This content is no longer available.", http.StatusNotFound)
-		return
-	}
-	w.Header().Set("Content-Type", f.kind)
-	w.Header().Set("Content-Length", strconv.Itoa(len(f.data)))
-	_, _ = w.Write(f.data) // who went away gets none
 }

@@ -155,13 +155,7 @@ func (s *Server) begin(c *conn, intents int) {
 	s.sessions[session.id] = session
 	c.session = session
 	guilds := []object{}
-	var there []*guild
-	for _, g := range s.guilds {
-		if !g.gone {
-			there = append(there, g)
-		}
-	}
-	slices.SortFunc(there, func(a, b *guild) int { return int(parseID(a.id)>>22) - int(parseID(b.id)>>22) })
+	there := s.joined()
 	for _, g := range there {
 		guilds = append(guilds, object{"id": g.id, "unavailable": true})
 	}

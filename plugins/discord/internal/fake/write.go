@@ -42,6 +42,9 @@ func (c *conn) close(code int, text string) {
 	c.server.leave(c, code == 4007 || code == 4009 || code == 4004)
 	c.push(frame{code: code, text: text})
 	c.ended = true
+	if code == 4004 || code >= 4010 && code <= 4014 {
+		c.server.final = code
+	}
 	c.server.touch()
 }
 

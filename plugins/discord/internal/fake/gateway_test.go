@@ -1,0 +1,308 @@
+package fake_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/seed-706843ae/harness/plugins/discord/internal/fake"
+)
+
+func (s *setup) gateway() string { return strings.Replace(s.base, "http", "ws", 1) + "/gateway/" }
+
+func (s *setup) until(what string, condition func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Wait(ctx, condition); err != nil {
+		s.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (b *bot) resumeAt(seq int) object {
+	return object{"op": 6, "d": object{"token": "token", "session_id": b.session, "seq": seq}}
+}
+
+func TestResumingReplaysWhatWasMissedInOrder(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.connect(everything)
+	b.expect(0, "GUILD_CREATE")
+	s.Say(fake.Said{Channel: s.channel, Text: "0"})
+	b.expect(0, "MESSAGE_CREATE")
+	s.Cut()
+	s.until("the connection ends", func() bool { return s.State().Connections == 0 })
+	for _, text := range []string{"1", "2", "3"} {
+		s.Say(fake.Said{Channel: s.channel, Text: text})
+	}
+	next := s.dial(b.resume)
+	next.send(b.resumeAt(b.seq))
+	got := ""
+	for {
+		op, name, d := next.next()
+		if op != 0 {
+			t.Fatalf("the opcode %d in a replay", op)
+		}
+		if name == "RESUMED" {
+			break
+		}
+		got += d["content"].(string)
+	}
+	if got != "123" || s.rules() != nil {
+		t.Errorf("replayed was %q, and the breaches are %v", got, s.Breaches())
+	}
+	s.Say(fake.Said{Channel: s.channel, Text: "4"})
+	if d := next.expect(0, "MESSAGE_CREATE"); d["content"] != "4" || s.State().Most != 1 {
+		t.Errorf("after the replay came %v", d)
+	}
+}
+
+func TestSessionsThatCannotBeResumed(t *testing.T) {
+	t.Run("at a sequence that was not reached", func(t *testing.T) {
+		s := start(t, fake.Config{})
+		b := s.connect(everything)
+		s.Cut()
+		next := s.dial(b.resume)
+		next.send(b.resumeAt(99))
+		if code := next.closed(); code != 4007 || !slices.Equal(s.rules(), []string{fake.RuleResume}) {
+			t.Errorf("closed with %d, breaches %v", code, s.rules())
+		}
+	})
+	t.Run("closed with 1000", func(t *testing.T) {
+		s := start(t, fake.Config{})
+		b := s.connect(everything)
+		_ = b.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""))
+		s.until("the session ends", func() bool { return s.State().Sessions == 0 })
+		next := s.dial(b.resume)
+		next.send(b.resumeAt(b.seq))
+		next.expect(9, "")
+		next.send(b.resumeAt(b.seq))
+		if code := next.closed(); code != 4003 || !slices.Equal(s.rules(), []string{fake.RuleAfterInvalid}) {
+			t.Errorf("the same connection was used on: %d %v", code, s.rules())
+		}
+	})
+	t.Run("closed with another code it can", func(t *testing.T) {
+		s := start(t, fake.Config{})
+		b := s.connect(everything)
+		_ = b.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4000, ""))
+		s.until("the connection ends", func() bool { return s.State().Connections == 0 })
+		next := s.dial(b.resume)
+		next.send(b.resumeAt(b.seq))
+		next.expect(0, "RESUMED")
+	})
+	t.Run("at the wrong address", func(t *testing.T) {
+		s := start(t, fake.Config{})
+		b := s.connect(everything)
+		s.Cut()
+		next := s.dial(s.gateway())
+		next.send(b.resumeAt(b.seq))
+		next.expect(0, "RESUMED")
+		if !slices.Equal(s.rules(), []string{fake.RuleResumeURL}) {
+			t.Errorf("the breaches are %v", s.Breaches())
+		}
+	})
+}
+
+func identify(more object) object {
+	d := object{"token": "token", "intents": 1, "properties": object{"os": "linux", "browser": "t", "device": "t"}}
+	for key, value := range more {
+		d[key] = value
+	}
+	return object{"op": 2, "d": d}
+}
+
+func TestWhatEndsAConnection(t *testing.T) {
+	for name, test := range map[string]struct {
+		sent []any
+		code int
+		rule string
+	}{
+		"another token":           {[]any{identify(object{"token": "x"})}, 4004, ""},
+		"an intent that is none":  {[]any{identify(object{"intents": 1 << 30})}, 4013, fake.RuleIntents},
+		"an intent not allowed":   {[]any{identify(object{"intents": 1 << 1})}, 4014, ""},
+		"another shard":           {[]any{identify(object{"shard": []int{1, 2}})}, 4010, fake.RuleIdentify},
+		"no properties":           {[]any{identify(object{"properties": object{}})}, 4002, fake.RuleIdentify},
+		"identifying twice":       {[]any{identify(nil), identify(nil)}, 4005, fake.RuleIdentifyTwice},
+		"a presence before":       {[]any{object{"op": 3, "d": object{}}}, 4003, fake.RuleNotIdentified},
+		"an opcode there is not":  {[]any{identify(nil), object{"op": 99, "d": nil}}, 4001, fake.RulePayload},
+		"no JSON object":          {[]any{"x"}, 4002, fake.RulePayload},
+		"more than 4096 bytes":    {[]any{identify(object{"token": strings.Repeat("x", 5000)})}, 4002, fake.RulePayload},
+		"a field there is not":    {[]any{identify(object{"guild_subscriptions": true}), identify(nil)}, 4005, fake.RuleUnknownField},
+		"121 payloads in a while": {slices.Repeat([]any{object{"op": 1, "d": nil}}, 121), 4008, fake.RuleGatewayRate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, fake.Config{})
+			b := s.dial(s.gateway())
+			for _, payload := range test.sent {
+				b.send(payload)
+			}
+			if code := b.closed(); code != test.code {
+				t.Errorf("closed with %d", code)
+			}
+			if rules := s.rules(); test.rule == "" && rules != nil || test.rule != "" && !slices.Contains(rules, test.rule) {
+				t.Errorf("the breaches are %v", s.Breaches())
+			}
+		})
+	}
+}
+
+func TestComingAgainAfterAFinalClose(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.dial(s.gateway())
+	b.send(identify(object{"token": "x"}))
+	b.closed()
+	s.dial(s.gateway())
+	if !slices.Equal(s.rules(), []string{fake.RuleReconnect}) {
+		t.Errorf("the breaches are %v", s.Breaches())
+	}
+}
+
+func TestHeartbeats(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.connect(everything)
+	b.expect(0, "GUILD_CREATE")
+	b.send(object{"op": 1, "d": b.seq})
+	b.expect(11, "")
+	if s.rules() != nil {
+		t.Errorf("the breaches are %v", s.Breaches())
+	}
+	b.send(object{"op": 1, "d": b.seq - 1})
+	b.expect(11, "")
+	b.send(object{"op": 1, "d": b.seq + 1})
+	b.expect(11, "")
+	if !slices.Equal(s.rules(), []string{fake.RuleHeartbeatSeq, fake.RuleHeartbeatSeq}) {
+		t.Errorf("the breaches are %v", s.Breaches())
+	}
+	late := start(t, fake.Config{HeartbeatInterval: 10 * time.Millisecond, HeartbeatGrace: 10 * time.Millisecond})
+	if code := late.dial(late.gateway()).closed(); code != 4000 || !slices.Equal(late.rules(), []string{fake.RuleHeartbeatLate}) {
+		t.Errorf("without a heartbeat: %d %v", code, late.rules())
+	}
+}
+
+func TestContentIsForWhoMayHaveIt(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.connect(everything &^ (1 << 15))
+	me := s.Who().Bot
+	for _, test := range []struct {
+		channel, text string
+		seen          bool
+	}{
+		{s.channel, "for people", false}, {s.channel, "<@" + me + "> for you", true}, {s.DM(s.anna), "direct", true},
+	} {
+		s.Say(fake.Said{Channel: test.channel, By: s.anna, Text: test.text})
+		if d := b.expect(0, "MESSAGE_CREATE"); (d["content"] == test.text) != test.seen {
+			t.Errorf("of %q came %v", test.text, d["content"])
+		}
+	}
+	s.post(object{"content": "mine"})
+	if d := b.expect(0, "MESSAGE_CREATE"); d["content"] != "mine" {
+		t.Errorf("of its own came %v", d["content"])
+	}
+}
+
+func TestIntentsSayWhichEventsCome(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.connect(1 << 12) // direct messages only
+	s.Say(fake.Said{Channel: s.channel, Text: "in the guild"})
+	s.Say(fake.Said{Channel: s.DM(s.anna), By: s.anna, Text: "direct"})
+	if _, name, d := b.next(); name != "MESSAGE_CREATE" || d["content"] != "direct" {
+		t.Errorf("the first was %s %v", name, d)
+	}
+}
+
+func TestIdentifyingTooSoon(t *testing.T) {
+	s := start(t, fake.Config{})
+	s.connect(1)
+	b := s.dial(s.gateway())
+	b.send(identify(nil))
+	b.expect(9, "")
+	if !slices.Equal(s.rules(), []string{fake.RuleIdentifyRate}) {
+		t.Errorf("the breaches are %v", s.Breaches())
+	}
+	s.Advance(5 * time.Second)
+	s.connect(1)
+}
+
+func TestEventsGetLostAndComeTwice(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.connect(everything)
+	b.expect(0, "GUILD_CREATE")
+	s.BreakEvents(fake.EventFault{Event: "MESSAGE_CREATE", Kind: "drop", Times: 1})
+	s.BreakEvents(fake.EventFault{Event: "MESSAGE_CREATE", Kind: "duplicate", Times: 1})
+	for _, text := range []string{"lost", "twice", "once"} {
+		s.Say(fake.Said{Channel: s.channel, Text: text})
+	}
+	for _, want := range []string{"twice", "twice", "once"} {
+		if d := b.expect(0, "MESSAGE_CREATE"); d["content"] != want {
+			t.Errorf("came %v, not %s", d["content"], want)
+		}
+	}
+}
+
+func TestCompression(t *testing.T) {
+	read := func(t *testing.T, conn *websocket.Conn) (int, []byte) {
+		t.Helper()
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		kind, data, err := conn.ReadMessage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kind, data
+	}
+	t.Run("of payloads", func(t *testing.T) {
+		s := start(t, fake.Config{})
+		b := s.dial(s.gateway())
+		b.send(identify(object{"compress": true}))
+		kind, data := read(t, b.Conn)
+		r, err := zlib.NewReader(bytes.NewReader(data))
+		if err != nil || kind != websocket.BinaryMessage {
+			t.Fatalf("READY is not compressed: %d %v", kind, err)
+		}
+		if plain, err := io.ReadAll(r); err != nil || !json.Valid(plain) {
+			t.Errorf("READY is %q: %v", plain, err)
+		}
+	})
+	t.Run("of the transport", func(t *testing.T) {
+		s := start(t, fake.Config{})
+		conn, _, err := websocket.DefaultDialer.Dial(s.gateway()+"?v=10&encoding=json&compress=zlib-stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		var stream bytes.Buffer
+		_, hello := read(t, conn)
+		stream.Write(hello)
+		r, err := zlib.NewReader(&stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := json.NewDecoder(r)
+		var payload struct{ Op int }
+		if err := decoder.Decode(&payload); err != nil || payload.Op != 10 || !bytes.HasSuffix(hello, []byte{0, 0, 0xff, 0xff}) {
+			t.Fatalf("HELLO is %v %v", payload, err)
+		}
+	})
+}
+
+func TestAZombieSaysNothing(t *testing.T) {
+	s := start(t, fake.Config{})
+	b := s.connect(everything)
+	b.expect(0, "GUILD_CREATE")
+	s.Hang()
+	b.send(object{"op": 1, "d": b.seq})
+	s.Say(fake.Said{Channel: s.channel, Text: "missed"})
+	_ = b.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(4000, ""))
+	_ = b.Close()
+	next := s.dial(b.resume)
+	next.send(b.resumeAt(b.seq))
+	if d := next.expect(0, "MESSAGE_CREATE"); d["content"] != "missed" {
+		t.Errorf("the replay has %v", d)
+	}
+}
