@@ -50,10 +50,15 @@ func (c *check) refusal() *refusal {
 	return &refusal{status: 400, code: 50035, text: "Invalid Form Body", errors: c.errors}
 }
 
-// known notes fields that the documentation does not list. Discord ignores them.
+// known notes fields that the documentation does not list, unless nothing is in them.
+// Discord ignores them.
 func (c *check) known(path string, o object, fields ...string) {
 	for field, value := range o {
-		if value != nil && !slices.Contains(fields, field) {
+		nothing := value == nil || value == "" || value == false || value == json.Number("0")
+		if list, ok := value.([]any); ok {
+			nothing = len(list) == 0
+		}
+		if !nothing && !slices.Contains(fields, field) {
 			c.note(RuleUnknownField, "%s: the field %q is not documented there", path, field)
 		}
 	}

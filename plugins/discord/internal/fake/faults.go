@@ -12,7 +12,7 @@ const (
 	FaultLimit  = "limit"  // answered with 429 of the Scope
 	FaultCut    = "cut"    // the connection ends, nothing is done
 	FaultLost   = "lost"   // it is done, and then the connection ends
-	FaultSlow   = "slow"   // it is done and answered, after the Delay
+	FaultSlow   = "slow"   // it is done, and answered after the Delay
 )
 
 // Fault is something that goes wrong with requests.
@@ -24,7 +24,7 @@ type Fault struct {
 	Status     int           `json:"status"`      // of status
 	Scope      string        `json:"scope"`       // of limit: user (default), shared or global
 	RetryAfter time.Duration `json:"retry_after"` // of limit, and of status if wanted
-	Delay      time.Duration `json:"delay"`       // before anything is done, of every kind
+	Delay      time.Duration `json:"delay"`       // before anything is done; of slow, before the answer
 	Times      int           `json:"times"`       // how often; 0 is always
 	Chance     float64       `json:"chance"`      // from 0 to 1; 0 is certain
 	After      int           `json:"after"`       // how many requests pass before
@@ -39,6 +39,9 @@ type fault struct {
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.Route != "" && !strings.Contains(f.Route, " ") {
+		misuse("the route %q is not a method and a path", f.Route)
+	}
 	switch f.Kind {
 	case FaultCut, FaultLost, FaultSlow:
 	case FaultLimit:
@@ -86,10 +89,7 @@ func matches(pattern, method, path string) bool {
 	if pattern == "" {
 		return true
 	}
-	wanted, steps, ok := strings.Cut(pattern, " ")
-	if !ok {
-		misuse("the route %q is not a method and a path", pattern)
-	}
+	wanted, steps, _ := strings.Cut(pattern, " ")
 	if wanted != "*" && wanted != method {
 		return false
 	}

@@ -139,6 +139,9 @@ func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault
 	}
 	if b.left == 0 && b.told.IsZero() && (fault == nil || fault.Kind != FaultLost) {
 		b.told = now
+		if fault != nil && fault.Kind == FaultSlow {
+			b.told = now.Add(fault.Delay)
+		}
 	}
 	hash := fnv.New64a()
 	hash.Write([]byte(route.bucket))

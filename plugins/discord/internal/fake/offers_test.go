@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+
 	"github.com/seed-706843ae/harness/plugins/discord/internal/fake"
 )
 
@@ -181,5 +183,51 @@ func TestTypingIsOfferedChoices(t *testing.T) {
 	}
 	if a := s.do("POST", callback, object{"type": 8, "data": object{"choices": choices[:2]}}); a.status != 204 || len(s.Interaction(id).Choices) != 2 {
 		t.Errorf("two choices: %v %v", a, s.Interaction(id))
+	}
+}
+
+// The plugin sends what the types of discordgo encode.
+func TestWhatTheLibraryEncodesIsTaken(t *testing.T) {
+	s := start(t, fake.Config{NoLimits: true})
+	least := 1
+	commands := []*discordgo.ApplicationCommand{
+		{Name: "ask", Description: "d", Contexts: &[]discordgo.InteractionContextType{0, 1}, IntegrationTypes: &[]discordgo.ApplicationIntegrationType{0},
+			Options: []*discordgo.ApplicationCommandOption{
+				{Type: 3, Name: "what", Description: "d", Required: true, Autocomplete: true, MinLength: &least, MaxLength: 6000},
+				{Type: 4, Name: "n", Description: "d", Choices: []*discordgo.ApplicationCommandOptionChoice{{Name: "one", Value: 1}}}}},
+		{Type: 3, Name: "Ask this"},
+	}
+	if a := s.do("PUT", s.commandsPath(), commands); a.status != 200 {
+		t.Fatalf("the commands: %v", a)
+	}
+	row := discordgo.ActionsRow{Components: []discordgo.MessageComponent{discordgo.Button{Label: "Go", Style: 1, CustomID: "go"}}}
+	a := s.do("POST", "/channels/"+s.channel+"/messages", &discordgo.MessageSend{Content: "x", Components: []discordgo.MessageComponent{row},
+		Embeds: []*discordgo.MessageEmbed{{Title: "t", Fields: []*discordgo.MessageEmbedField{{Name: "n", Value: "v"}}}}, AllowedMentions: &discordgo.MessageAllowedMentions{}})
+	if a.status != 200 {
+		t.Fatalf("the message: %v", a)
+	}
+	id := a.at("id").(string)
+	b := s.connect(everything)
+	respond := func(response discordgo.InteractionResponse) {
+		t.Helper()
+		_, callback := b.told()
+		if a := s.do("POST", callback, response); a.status != 204 {
+			t.Errorf("an answer of the type %d: %v", response.Type, a)
+		}
+	}
+	s.Slash(fake.Slash{Channel: s.channel, Name: "ask", Typing: "what"})
+	respond(discordgo.InteractionResponse{Type: 8, Data: &discordgo.InteractionResponseData{Choices: []*discordgo.ApplicationCommandOptionChoice{{Name: "a", Value: "b"}}}})
+	s.Slash(fake.Slash{Channel: s.channel, Name: "ask", Options: object{"what": "w"}})
+	respond(discordgo.InteractionResponse{Type: 5, Data: &discordgo.InteractionResponseData{Flags: 64}})
+	s.Menu(id, "", "Ask this")
+	respond(discordgo.InteractionResponse{Type: 4, Data: &discordgo.InteractionResponseData{Content: "x"}})
+	pressed := s.Press(id, "", "go")
+	input := discordgo.TextInput{CustomID: "f", Label: "l", Style: discordgo.TextInputShort, Required: true, MaxLength: 100}
+	respond(discordgo.InteractionResponse{Type: 9, Data: &discordgo.InteractionResponseData{CustomID: "m", Title: "t",
+		Components: []discordgo.MessageComponent{discordgo.ActionsRow{Components: []discordgo.MessageComponent{input}}}}})
+	s.Submit(pressed, map[string]string{"f": "v"})
+	respond(discordgo.InteractionResponse{Type: 6})
+	if got := s.Breaches(); len(got) > 0 {
+		t.Errorf("the breaches are %v", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -82,7 +81,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.breach(r.Method+" "+r.URL.Path, RuleRoute, "there is no such route in version 10 of the API (or the fake does not have it)")
+		s.breach(r.Method+" "+r.URL.Path, RuleRoute, "there is no such route in version 10 of the API, or the fake does not have it")
 		s.log(r, "").Status = http.StatusNotFound
 		write(w, http.StatusNotFound, object{"message": "404: Not Found", "code": 0})
 	})
@@ -118,7 +117,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, route route) {
 	}
 	s.mu.Unlock()
 
-	if fault != nil && fault.Delay > 0 && !s.pause(r, fault.Delay) {
+	slow := fault != nil && fault.Kind == FaultSlow
+	if fault != nil && !slow && !s.pause(r, fault.Delay) {
 		return
 	}
 	if fault != nil && fault.Kind == FaultCut {
@@ -126,19 +126,29 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, route route) {
 		return
 	}
 
+	status, data := s.act(w, r, route, entry, raw, readErr, fault)
+	switch {
+	case status == 0:
+		hangUp(w)
+	case !slow || s.pause(r, fault.Delay):
+		send(w, status, data)
+	}
+}
+
+// act does what a request asks, at one moment, and returns its answer: the status 0 when
+// it is to be lost.
+func (s *Server) act(w http.ResponseWriter, r *http.Request, route route, entry *Request, raw bodyOf, readErr *refusal, fault *Fault) (int, []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.touch()
 	status, body := s.decide(w, r, route, entry, raw, readErr, fault)
 	if fault != nil && fault.Kind == FaultLost {
 		s.loseAnswer(r)
-		s.touch()
-		hangUp(w)
-		return
+		return 0, nil
 	}
 	entry.Status = status
 	s.count(status, w.Header())
-	s.touch()
-	write(w, status, body)
+	return status, encode(body)
 }
 
 func (s *Server) decide(w http.ResponseWriter, r *http.Request, route route, entry *Request, raw bodyOf, readErr *refusal, fault *Fault) (int, any) {
@@ -198,6 +208,9 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, route route, ent
 
 // pause waits, and reports whether there is still somebody to answer.
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -226,80 +239,24 @@ func cutOff(c net.Conn) {
 	_ = c.Close()
 }
 
-func write(w http.ResponseWriter, status int, body any) {
+func write(w http.ResponseWriter, status int, body any) { send(w, status, encode(body)) }
+
+// encode is an answer's body; nil without one. The lock is held when it is of the world.
+func encode(body any) []byte {
 	if body == nil {
-		w.WriteHeader(status)
-		return
+		return nil
 	}
-	w.Header().Set("Content-Type", "application/json")
+	data, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // bodies are made here
+	}
+	return data
+}
+
+func send(w http.ResponseWriter, status int, data []byte) {
+	if data != nil {
+		w.Header().Set("Content-Type", "application/json")
+	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who went away gets none
-}
-
-// page reads before, after, around and limit.
-// Source: resources/message#get-channel-messages-query-string-params.
-func (c *call) page(messages []*message) ([]*message, *refusal) {
-	query := c.request.URL.Query()
-	for key := range query {
-		if !slices.Contains([]string{"before", "after", "around", "limit"}, key) {
-			c.note(RuleUnknownField, "the parameter %q is not documented", key)
-		}
-	}
-	limit := 50
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 100 {
-			c.fail("limit", RulePaging, "NUMBER_TYPE_RANGE", "int value should be between 1 and 100. (It is %s.)", text)
-			return nil, c.refusal()
-		}
-		limit = n
-	}
-	given := 0
-	at := make(map[string]uint64)
-	for _, key := range []string{"before", "after", "around"} {
-		if text := query.Get(key); query.Has(key) {
-			given++
-			at[key] = parseID(text)
-			if at[key] == 0 && text != "0" {
-				c.fail(key, RulePaging, "NUMBER_TYPE_COERCE", "Value %q is not snowflake.", text)
-			}
-		}
-	}
-	if given > 1 {
-		c.note(RulePaging, "before, after and around are mutually exclusive")
-	}
-	if refused := c.refusal(); refused != nil {
-		return nil, refused
-	}
-	return pageOf(messages, at, limit), nil
-}
-
-// pageOf is the page of the messages, which are the oldest first, as Discord gives it: the
-// newest first, and with "after" those that came soonest after it.
-func pageOf(messages []*message, at map[string]uint64, limit int) []*message {
-	var page []*message
-	if pivot, ok := at["around"]; ok {
-		middle := slices.IndexFunc(messages, func(m *message) bool { return parseID(m.id) >= pivot })
-		if middle < 0 {
-			middle = len(messages)
-		}
-		from := max(0, middle-limit/2)
-		page = slices.Clone(messages[from:min(len(messages), from+limit)])
-	} else if pivot, ok := at["after"]; ok {
-		for _, m := range messages {
-			if parseID(m.id) > pivot && len(page) < limit {
-				page = append(page, m)
-			}
-		}
-	} else {
-		pivot, ok := at["before"]
-		for _, m := range messages {
-			if !ok || parseID(m.id) < pivot {
-				page = append(page, m)
-			}
-		}
-		page = page[max(0, len(page)-limit):]
-	}
-	slices.Reverse(page)
-	return page
+	_, _ = w.Write(data) // who went away gets none
 }

@@ -62,7 +62,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 		"1001 of two units":         {object{"content": strings.Repeat("😀", 1001)}, fake.RuleContentLength, 50035},
 		"nothing":                   {object{}, fake.RuleEmptyMessage, 50006},
 		"white space":               {object{"content": " \n "}, fake.RuleEmptyMessage, 50006},
-		"an unknown field":          {object{"content": "x", "mentions": false}, fake.RuleUnknownField, 0},
+		"an unknown field":          {object{"content": "x", "mentions": []string{"1"}}, fake.RuleUnknownField, 0},
 		"null":                      {object{"content": "x", "embeds": nil, "components": nil}, "", 0},
 		"an ephemeral message":      {object{"content": "x", "flags": 64}, fake.RuleFlags, 0},
 		"suppressed embeds":         {object{"content": "x", "flags": 4}, "", 0},
@@ -252,6 +252,9 @@ func TestFilesComeAndGo(t *testing.T) {
 	}
 	if got := get(t, url[:strings.Index(url, "?")]); !strings.HasPrefix(got, "404") {
 		t.Errorf("without its signature the file is %q", got)
+	}
+	if got := get(t, strings.Replace(url, "hm=", "hm=0", 1)); !strings.HasPrefix(got, "404") {
+		t.Errorf("with another signature the file is %q", got)
 	}
 	s.do("PATCH", "/channels/"+s.channel+"/messages/"+said[0].ID, object{"attachments": []any{}})
 	if said := s.Messages(s.channel); len(said[0].Files) != 0 {
