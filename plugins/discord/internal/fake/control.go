@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// target names what an operation is done to, and how.
+// ask names what an operation is done to, and how.
 type ask struct {
 	ID      string        `json:"id"`      // of the message, channel, guild, user or interaction
 	By      string        `json:"by"`      // a user; default the owner
@@ -22,7 +22,7 @@ type ask struct {
 	Values  []string      `json:"values"`  // of a menu; roles
 	Fields  object        `json:"fields"`  // of a modal
 	Bits    uint64        `json:"bits"`    // permissions
-	Yes     bool          `json:"yes"`     // resumable, closed
+	Yes     bool          `json:"yes"`     // resumable, closed, out
 	Number  int           `json:"number"`  // a close code, intents, times, a version
 	For     time.Duration `json:"for"`     // nanoseconds
 	Pattern string        `json:"pattern"` // of requests
@@ -47,6 +47,7 @@ var operations = map[string]func(*Server, []byte) (any, error){
 
 	// What people do; the argument is an ask.
 	"edit":           done(func(s *Server, a ask) { s.Edit(a.ID, a.Text) }),
+	"unfurl":         done(func(s *Server, a ask) { s.Unfurl(a.ID, a.Text) }),
 	"delete":         done(func(s *Server, a ask) { s.Delete(a.ID) }),
 	"react":          done(func(s *Server, a ask) { s.React(a.ID, a.By, a.Name) }),
 	"typing":         done(func(s *Server, a ask) { s.StartTyping(a.ID, a.By) }),
@@ -59,6 +60,7 @@ var operations = map[string]func(*Server, []byte) (any, error){
 	"deny":           done(func(s *Server, a ask) { s.Deny(a.ID, a.Bits) }),
 	"roles":          done(func(s *Server, a ask) { s.SetRoles(a.Guild, a.ID, a.Values) }),
 	"remove-bot":     done(func(s *Server, a ask) { s.RemoveBot(a.ID) }),
+	"outage":         done(func(s *Server, a ask) { s.SetOutage(a.ID, a.Yes) }),
 	"remove-channel": done(func(s *Server, a ask) { s.RemoveChannel(a.ID) }),
 
 	// What is there.

@@ -124,18 +124,18 @@ func TestWhatEndsAConnection(t *testing.T) {
 		code int
 		rule string
 	}{
-		"another token":           {[]any{identify(object{"token": "x"})}, 4004, ""},
-		"an intent that is none":  {[]any{identify(object{"intents": 1 << 30})}, 4013, fake.RuleIntents},
-		"an intent not allowed":   {[]any{identify(object{"intents": 1 << 1})}, 4014, ""},
-		"another shard":           {[]any{identify(object{"shard": []int{1, 2}})}, 4010, fake.RuleIdentify},
-		"no properties":           {[]any{identify(object{"properties": object{}})}, 4002, fake.RuleIdentify},
-		"identifying twice":       {[]any{identify(nil), identify(nil)}, 4005, fake.RuleIdentifyTwice},
-		"a presence before":       {[]any{object{"op": 3, "d": object{}}}, 4003, fake.RuleNotIdentified},
-		"an opcode there is not":  {[]any{identify(nil), object{"op": 99, "d": nil}}, 4001, fake.RulePayload},
-		"no JSON object":          {[]any{"x"}, 4002, fake.RulePayload},
-		"more than 4096 bytes":    {[]any{identify(object{"token": strings.Repeat("x", 5000)})}, 4002, fake.RulePayload},
-		"a field there is not":    {[]any{identify(object{"guild_subscriptions": true}), identify(nil)}, 4005, fake.RuleUnknownField},
-		"121 payloads in a while": {slices.Repeat([]any{object{"op": 1, "d": nil}}, 121), 4008, fake.RuleGatewayRate},
+		"another token":            {[]any{identify(object{"token": "x"})}, 4004, ""},
+		"an intent that is none":   {[]any{identify(object{"intents": 1 << 30})}, 4013, fake.RuleIntents},
+		"an intent not allowed":    {[]any{identify(object{"intents": 1 << 1})}, 4014, ""},
+		"another shard":            {[]any{identify(object{"shard": []int{1, 2}})}, 4010, fake.RuleIdentify},
+		"properties that are text": {[]any{identify(object{"properties": "linux"})}, 4002, fake.RuleIdentify},
+		"identifying twice":        {[]any{identify(nil), identify(nil)}, 4005, fake.RuleIdentifyTwice},
+		"a presence before":        {[]any{object{"op": 3, "d": object{}}}, 4003, fake.RuleNotIdentified},
+		"an opcode there is not":   {[]any{identify(nil), object{"op": 99, "d": nil}}, 4001, fake.RulePayload},
+		"no JSON object":           {[]any{"x"}, 4002, fake.RulePayload},
+		"more than 4096 bytes":     {[]any{identify(object{"token": strings.Repeat("x", 5000)})}, 4002, fake.RulePayload},
+		"a field there is not":     {[]any{identify(object{"guild_subscriptions": true}), identify(nil)}, 4005, fake.RuleUnknownField},
+		"121 payloads in a while":  {slices.Repeat([]any{object{"op": 1, "d": nil}}, 121), 4008, fake.RuleGatewayRate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, fake.Config{})

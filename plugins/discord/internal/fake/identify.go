@@ -1,6 +1,9 @@
 package fake
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // onIdentify: events/gateway-events#identify.
 func (c *conn) onIdentify(d object) {
@@ -17,7 +20,9 @@ func (c *conn) onIdentify(d object) {
 	}
 	judge.known("identify.properties", properties, "os", "browser", "device")
 	for _, key := range []string{"os", "browser", "device"} {
-		judge.text(properties, "properties", key, 1, 200, RuleIdentify)
+		if judge.text(properties, "properties", key, 0, 200, RuleIdentify) == "" {
+			judge.note(RuleIdentify, "properties.%s is missing", key)
+		}
 	}
 	judge.number(d, "", "large_threshold", 50, 250, RuleIdentify)
 	compress := judge.flag(d, "", "compress", RuleIdentify)
@@ -26,7 +31,7 @@ func (c *conn) onIdentify(d object) {
 		c.close(4002, "Decode error.")
 		return
 	}
-	if token != s.config.Token {
+	if c.bare(token) != s.config.Token {
 		c.close(4004, "Authentication failed.")
 		return
 	}
@@ -75,6 +80,15 @@ func (c *conn) onIdentify(d object) {
 	s.begin(c, intents)
 }
 
+// bare is a token without "Bot ", which is for HTTP; Discord takes it here as well.
+func (c *conn) bare(token string) string {
+	bare, prefixed := strings.CutPrefix(token, "Bot ")
+	if prefixed {
+		c.server.breach(c.where, RuleIdentify, "the token begins with Bot, which is for the header Authorization")
+	}
+	return bare
+}
+
 // onResume: events/gateway-events#resume.
 func (c *conn) onResume(d object) {
 	s := c.server
@@ -91,7 +105,7 @@ func (c *conn) onResume(d object) {
 		c.close(4002, "Decode error.")
 		return
 	}
-	if token != s.config.Token {
+	if c.bare(token) != s.config.Token {
 		c.close(4004, "Authentication failed.")
 		return
 	}

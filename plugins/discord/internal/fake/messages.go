@@ -22,6 +22,7 @@ const (
 	flagComponentsV2          = 1 << 15
 
 	typeDefault       = 0
+	typeThreadCreated = 18
 	typeReply         = 19
 	typeCommand       = 20
 	typeThreadStarter = 21

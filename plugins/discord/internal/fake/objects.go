@@ -146,6 +146,9 @@ func (s *Server) messageObject(m *message, content bool) object {
 		o["interaction_metadata"] = object{"id": m.interaction.id, "type": m.interaction.kind, "user": s.userObject(m.interaction.user),
 			"authorizing_integration_owners": object{}}
 	}
+	if m.webhook != "" {
+		o["webhook_id"] = m.webhook
+	}
 	if m.thread != "" {
 		o["thread"] = s.channelObject(s.channels[m.thread])
 	}
@@ -178,7 +181,7 @@ func (s *Server) eventObject(m *message, content bool) object {
 	}
 	if c.guild != "" && m.only == "" {
 		o["guild_id"] = c.guild
-		if member := s.memberObject(s.guilds[c.guild], m.author); member != nil && m.interaction == nil {
+		if member := s.memberObject(s.guilds[c.guild], m.author); member != nil && m.interaction == nil && m.webhook == "" {
 			o["member"] = member
 		}
 	}

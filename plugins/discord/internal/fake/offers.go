@@ -123,7 +123,7 @@ func (s *Server) Press(message, by, button string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := find(s.messages, message, "message")
-	o := m.component(button, componentButton)
+	o := m.component(button, componentButton, s.by(by))
 	if o["disabled"] == true {
 		misuse("the button %q of the message %q is disabled", button, message)
 	}
@@ -136,14 +136,15 @@ func (s *Server) Choose(message, by, menu string, values []string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := find(s.messages, message, "message")
-	o := m.component(menu, componentSelect)
+	o := m.component(menu, componentSelect, s.by(by))
 	return s.interact(&interaction{kind: interactionComponent, user: s.by(by), channel: m.channel, source: m},
 		object{"custom_id": o["custom_id"], "component_type": componentSelect, "values": values})
 }
 
-func (m *message) component(name string, kind int) object {
+// component is the component of a message that somebody sees there.
+func (m *message) component(name string, kind int, by string) object {
 	var found object
-	if !m.deleted {
+	if !m.deleted && (m.only == "" || m.only == by) {
 		walk(m.components, func(o object) {
 			if kindOf(o) == kind && o["custom_id"] != nil && (o["custom_id"] == name || o["label"] == name) {
 				found = o
@@ -151,7 +152,7 @@ func (m *message) component(name string, kind int) object {
 		})
 	}
 	if found == nil {
-		misuse("the message %q has no component %q", m.id, name)
+		misuse("the message %q has no component %q that %q sees", m.id, name, by)
 	}
 	return found
 }

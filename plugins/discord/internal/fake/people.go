@@ -36,6 +36,19 @@ func (s *Server) RemoveBot(guild string) {
 	s.dispatch("GUILD_DELETE", intentGuilds, func(*session) object { return object{"id": g.id} })
 }
 
+// SetOutage makes a guild unavailable, though the bot stays in it, or available again.
+// Source: events/gateway#guild-availability.
+func (s *Server) SetOutage(guild string, out bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := find(s.guilds, guild, "guild")
+	if out {
+		s.dispatch("GUILD_DELETE", intentGuilds, func(*session) object { return object{"id": g.id, "unavailable": true} })
+		return
+	}
+	s.dispatch("GUILD_CREATE", intentGuilds, func(*session) object { return s.guildObject(g) })
+}
+
 // NewChannel is a channel to be made.
 type NewChannel struct {
 	Guild string `json:"guild"`

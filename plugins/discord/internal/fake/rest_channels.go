@@ -257,6 +257,11 @@ func (s *Server) open(t *channel) {
 		o["newly_created"] = true
 		return o
 	})
+	// Source: resources/message#message-reference-content-attribution-thread-created-messages
+	if from := s.messages[t.id]; from == nil && t.kind != KindPrivateThread && !s.channels[t.parent].forum() {
+		s.store(&message{channel: t.parent, author: t.owner, kind: typeThreadCreated, content: t.name,
+			reference: object{"type": 0, "channel_id": t.id, "guild_id": t.guild}})
+	}
 }
 
 // activeThreads: resources/guild#list-active-guild-threads.

@@ -198,6 +198,20 @@ func TestAGlobalLimitSaysNotWhenABucketResets(t *testing.T) {
 	}
 }
 
+func TestAllRoutesTogetherHaveALimit(t *testing.T) {
+	s := start(t, fake.Config{Global: 2})
+	for range 2 {
+		s.do("GET", "/users/@me", nil)
+	}
+	if a := s.post(object{"content": "x"}); a.status != 429 || a.at("global") != true || s.rules() != nil {
+		t.Errorf("the third in a second: %v %v", a, s.rules())
+	}
+	s.Advance(time.Second)
+	if a := s.post(object{"content": "x"}); a.status != 200 {
+		t.Errorf("a second later: %v", a)
+	}
+}
+
 func TestALostAnswerIsAMessageNonetheless(t *testing.T) {
 	s := start(t, fake.Config{})
 	s.Break(fake.Fault{Route: "POST /channels/*/messages", Kind: fake.FaultLost, Times: 1})

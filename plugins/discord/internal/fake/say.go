@@ -16,6 +16,7 @@ type Said struct {
 	Files   []SaidFile `json:"files"`
 	Sticker string     `json:"sticker"` // its name
 	Kind    int        `json:"kind"`    // the type of the message; 0 for what people write
+	Webhook bool       `json:"webhook"` // through a webhook
 }
 
 // SaidFile is a file that somebody sends.
@@ -37,6 +38,9 @@ func (s *Server) Say(in Said) string {
 			kind = mime.TypeByExtension(filepath.Ext(f.Name))
 		}
 		m.files = append(m.files, &file{id: s.id(), channel: c.id, name: f.Name, kind: kind, data: f.Data})
+	}
+	if in.Webhook {
+		m.webhook = s.id()
 	}
 	if in.Sticker != "" {
 		m.stickers = []object{{"id": s.id(), "name": in.Sticker, "format_type": 1}}
@@ -63,6 +67,16 @@ func (s *Server) Edit(id, text string) {
 	next.content = text
 	s.mention(&next, &allowed{parse: []string{"users", "roles", "everyone"}}, nil)
 	s.edit(m, next)
+}
+
+// Unfurl adds the picture of a link to a message, some time after it was written: an
+// update that is no edit.
+func (s *Server) Unfurl(id, title string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := find(s.messages, id, "message")
+	m.embeds = append(m.embeds, object{"type": "link", "title": title, "url": "https://example.org/"})
+	s.dispatchMessage("MESSAGE_UPDATE", m)
 }
 
 // Delete takes a message away.

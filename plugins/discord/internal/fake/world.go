@@ -82,6 +82,7 @@ type message struct {
 	interaction         *interaction
 	only                string // of ephemeral ones: who sees it
 	thread              string
+	webhook             string // through which it was sent; not by the bot
 	deleted             bool
 }
 
