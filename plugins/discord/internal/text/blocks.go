@@ -245,7 +245,8 @@ func (r *reader) add(line row) {
 func (r *reader) say(mark string, p *prose) {
 	at := 0
 	for line := range strings.SplitSeq(p.text, "\n") {
-		r.add(row{mark: mark, text: line, para: p, at: at})
+		words := strings.TrimLeft(line, " \t")
+		r.add(row{mark: mark, text: words, para: p, at: at + len(line) - len(words)})
 		at += len(line) + 1
 	}
 }
