@@ -36,6 +36,8 @@ const (
 	costCode     = 0.50
 	costWord     = 0.60
 	costLetter   = 0.90
+	costBold     = 1.00 // behind a bold line, which is a heading too
+	costInTitle  = 2.00 // in a heading: better before it
 	costHeading  = 3.00 // behind a heading: only when there is no other place
 )
 
@@ -43,6 +45,9 @@ const (
 func (p *packer) next() string {
 	if p.i >= len(p.rows) {
 		return ""
+	}
+	if r := &p.rows[p.i]; r.code == nil { // a message may not begin with spaces
+		p.at = len(r.text) - len(strings.TrimLeft(r.text[p.at:], " \t"))
 	}
 	w := &writer{rows: p.rows, limit: p.limit, first: p.i}
 	best := place{score: math.Inf(-1)}
@@ -117,7 +122,7 @@ func (p *packer) cost(i int) float64 {
 		cost += costClose
 	}
 	if a.para != nil && len(a.text) > 4 && strings.HasPrefix(a.text, "**") && strings.HasSuffix(a.text, "**") && len(a.in) == 0 {
-		cost += 1 // a bold line is a heading too
+		cost += costBold
 	}
 	return cost
 }
@@ -170,7 +175,7 @@ func (p *packer) inside(w *writer, i, at int, consider func(place, int, float64)
 		cost = costWhole
 	}
 	if r.heading() {
-		cost++ // better before it
+		cost += costInTitle
 	}
 	type found struct {
 		at   int

@@ -39,7 +39,7 @@ func sound(t interface{ Errorf(string, ...any) }, parts []string, limit int) {
 		}
 		// A part of nothing but headings has none to leave to the next.
 		if last := part[strings.LastIndexByte(part, '\n')+1:]; k < len(parts)-1 && headingLine.MatchString(last) && slices.ContainsFunc(strings.Split(part, "\n"), func(line string) bool { return line != "" && !headingLine.MatchString(line) }) {
-			t.Errorf("part %d ends with a heading: %q", k, last)
+			t.Errorf("part %d ends with a heading: %q\n%s\n---\n%s", k, last, part, parts[k+1])
 		}
 	}
 }
