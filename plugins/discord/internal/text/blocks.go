@@ -165,7 +165,7 @@ func (r *reader) block(n ast.Node) {
 		}
 	case *ast.LinkReferenceDefinition:
 		if isFootnote(n) || !r.used(n) {
-			r.say("", newProse(strings.TrimSpace(strings.Join(lines(n, r.src), "\n")), r.limit))
+			r.say("", newProse(separated(strings.TrimSpace(strings.Join(lines(n, r.src), "\n"))), r.limit))
 		}
 	case *east.Table:
 		r.table(n)

@@ -34,8 +34,8 @@ const (
 	costLine     = 0.40
 	costSentence = 0.45
 	costCode     = 0.50
-	costWord     = 0.60
-	costLetter   = 0.90
+	costWord     = 0.80
+	costLetter   = 1.00
 	costBold     = 1.00 // behind a bold line, which is a heading too
 	costInTitle  = 2.00 // in a heading: better before it
 	costHeading  = 3.00 // behind a heading: only when there is no other place

@@ -168,6 +168,70 @@ func TestSplitShort(t *testing.T) {
 	}
 }
 
+// What is cut is mended so that each part reads by itself.
+func TestSplitMends(t *testing.T) {
+	words := strings.TrimSpace(strings.Repeat("word ", 45))
+	for _, c := range []struct {
+		what, source string
+		end, begin   string // of the first part and of the second
+	}{
+		{"an item", "1. one\n2. " + words + " " + words, "word", "2. … word"},
+		{"an item in an item", "1. one\n   - " + words, "word", "1. …\n   - … word"},
+		{"the items in an item", "7. one\n   - " + words[:150] + "\n   - two " + words[:80], "word", "7. …\n   - two"},
+		{"a quote", "> " + words, "word", "> word"},
+		{"code", "```go\n" + strings.Repeat("line()\n", 40), "line()\n```", "```go\nline()"},
+		{"code in a quote", "> ```go\n" + strings.Repeat("> line()\n", 40), "line()\n> ```", "> ```go\n> line()"},
+		{"bold words", "**" + words + "**", "word**", "**word"},
+		{"soft words in bold ones", "**bold *" + words + "* bold**", "word***", "***word"},
+		{"hidden words", "||" + words + "||", "word||", "||word"},
+		{"long code in a line", "`" + words + "`", "word`", "`word"},
+		{"a sentence before words", words[:150] + ". Then " + words, "word.", "Then"},
+		{"words that would be a heading", words[:194] + " issue # 5 and on " + words, "", "issue # 5"},
+		{"a heading", words[:150] + "\n\n## Title\n\n" + words[:150], "word", "## Title\n\nword"},
+		{"a link", words[:150] + " [" + words[:60] + "](https://example.org)", "word", "["},
+		{"a link longer than a part", "[label](https://example.org/" + strings.Repeat("x", 300) + ")", "x", "x"},
+		{"a bare address", words[:150] + " https://example.org/" + strings.Repeat("x", 60), "word", "https://"},
+		{"a table", "| a | b |\n|---|---|\n" + strings.Repeat("| one | two |\n", 30), "one  two\n```", "```\na    b\n───  ───\none  two"},
+	} {
+		parts := Split(c.source, 200)
+		sound(t, parts, 200)
+		if len(parts) < 2 || !strings.HasSuffix(parts[0], c.end) || !strings.HasPrefix(parts[1], c.begin) {
+			t.Errorf("%s: %q", c.what, parts)
+		}
+	}
+}
+
+// What Discord does not know is written in what it knows.
+func TestSplitWrites(t *testing.T) {
+	for source, want := range map[string]string{
+		"#### Small":                             "**Small**",
+		"Big\n===":                               "# Big",
+		"a\n\n---\n\nb":                          "a\n\n──────────\n\nb",
+		"![alt](https://x.org/a.png)":            "[alt](https://x.org/a.png)",
+		"![](https://x.org/a.png)":               "https://x.org/a.png",
+		"- [ ] open\n- [x] done":                 "- ☐ open\n- ☑ done",
+		"1) a\n2) b":                             "1. a\n2. b",
+		"1. a\n1. b\n5. c":                       "1. a\n2. b\n5. c",
+		"+ a":                                    "- a",
+		"> a\n>\n> b":                            "> a\n> \n> b",
+		"[a][r] and [r]\n\n[r]: <https://x.org>": "[a](https://x.org) and [r](https://x.org)",
+		"[unused]: https://x.org":                "[unused]: https://x.org",
+		"[f.go](src/f.go#L2)":                    "f.go (`src/f.go#L2`)",
+		"[https://x.org](https://x.org)":         "https://x.org",
+		"a || b || c, ||hidden||":                `a \|\| b \|\| c, ||hidden||`,
+		"&lt;b&gt; `&lt;`":                       "<b> `&lt;`",
+		"<b>x</b><br>y <i>":                      "**x**\ny <i>",
+		"| a |\n|---|\n| https://x.org |":        "- **a: https://x.org**",
+		"<https://x.org> <@12> @name <t:1:R>":    "<https://x.org> <@12> @name <t:1:R>",
+		"-# small\n\n__under__ ~~gone~~":         "-# small\n\n__under__ ~~gone~~",
+		"~~~\na\n\n\tb ` c\n~~~":                 "```\na\n\n\tb ` c\n```",
+	} {
+		if got := strings.Join(Split(source, Limit), between); got != want {
+			t.Errorf("Split(%q) = %q, want %q", source, got, want)
+		}
+	}
+}
+
 func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"```go\nx", "- a\n  - b\n\n    ```\n    c\n    ```", "> ~~~\n> ```\n", "| a | b |\n|--|--|\n| `x` | [y](z) |", "***a** b*", "[a]: b\n[a]", "`` ` ``", "<b>x</b> &lt;", "1) a\n2) b"} {
 		f.Add(s, 200)

@@ -46,7 +46,7 @@ func (w *writer) begin(i, at int) {
 	if i == w.first {
 		w.write(w.mended(i, at))
 	} else {
-		w.write(lead(r, i, at))
+		w.write(lead(r, i))
 	}
 	w.write(r.mark)
 	open, _ := r.open(at)
@@ -65,13 +65,13 @@ func (w *writer) again(r *row, i int, lead string) {
 }
 
 // lead is what the boxes around row i put before it.
-func lead(r *row, i, at int) string {
+func lead(r *row, i int) string {
 	var b strings.Builder
 	for k, x := range r.in {
 		switch {
 		case x.marker == "":
 			b.WriteString("> ")
-		case x.first == i && at == 0:
+		case x.first == i:
 			b.WriteString(x.marker)
 		case quotes(r.in[k:]) != "": // a quote in an item stands at the left edge, as code does
 		default:
