@@ -185,7 +185,7 @@ func TestSplitMends(t *testing.T) {
 		{"soft words in bold ones", "**bold *" + words + "* bold**", "word***", "***word"},
 		{"hidden words", "||" + words + "||", "word||", "||word"},
 		{"long code in a line", "`" + words + "`", "word`", "`word"},
-		{"a sentence before words", words[:150] + ". Then " + words, "word.", "Then"},
+		{"a sentence before words", words[:149] + ". Then " + words, "word.", "Then"},
 		{"words that would be a heading", words[:194] + " issue # 5 and on " + words, "", "issue # 5"},
 		{"a heading", words[:150] + "\n\n## Title\n\n" + words[:150], "word", "## Title\n\nword"},
 		{"a link", words[:150] + " [" + words[:60] + "](https://example.org)", "word", "["},
