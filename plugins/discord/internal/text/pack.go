@@ -30,7 +30,7 @@ const (
 	costClose    = 0.10 // blocks without an empty line between them
 	costLead     = 0.30 // after "…:"
 	costWhole    = 0.25 // in a block that fits into one part
-	costCodeTop  = 0.30 // before a line of code that begins something
+	costCodeTop  = 0.15 // before a line of code that begins something
 	costLine     = 0.40
 	costSentence = 0.45
 	costCode     = 0.50
@@ -145,8 +145,8 @@ func codeCost(before string, r *row) float64 {
 	}
 	cost := costCodeTop
 	for _, c := range r.text[:len(r.text)-len(line)] {
-		if cost += 0.02; c == '\t' {
-			cost += 0.04
+		if cost += 0.06; c == '\t' {
+			cost += 0.06
 		}
 	}
 	if strings.TrimSpace(before) == "" {
