@@ -233,6 +233,35 @@ func TestWritingAMessage(t *testing.T) {
 	p.WaitText("#said-list", "not answered: it was stopped")
 }
 
+// Who looks on sees what somebody corrects elsewhere, while it waits, and then its answer.
+func TestACorrectionIsShown(t *testing.T) {
+	b := browser.Start(t)
+	d := talking(t, `[{"match": "slow", "delay": 60000}, {"match": "helo", "text": "Who?"}, {"match": "hello", "text": "Hello, Cleo."}]`)
+	manifest := object{
+		"name": "elsewhere", "version": "1.0.0", "description": "People elsewhere", "commands": []object{{"name": "said"}, {"name": "meant"}},
+		"capabilities": []object{{"capability": "messages.submit", "reason": "to say what they say"}},
+	}
+	d.MustRun(t, "plugin", "install", pack(t, manifest, map[string]string{}), "--yes", "--grant", "all", "--enable")
+	id, aside := thread(t, d, "Talk"), thread(t, d, "Aside")
+	p := b.Page(t, browser.Options{})
+	p.Open(d.URL + "/chat/" + id)
+	p.Type("#say", "slow, please")
+	p.Press("Enter")
+	p.WaitText("#state", "Working")
+	d.MustRun(t, "--thread", aside, "said", id, "helo", "there")
+	p.WaitText("#said-list li:last-child", "helo there")
+	p.WaitText("#said-list li:last-child .mark", "waits")
+	d.MustRun(t, "--thread", aside, "meant", id, "hello", "there")
+	p.WaitText("#said-list li:last-child .words", "hello there")
+	p.WaitText("#said-list li:last-child .mark", "waits")
+	p.WaitText("#said-list li:last-child .when", "edited")
+	if n := count(p, "#said-list .of-person"); n != 2 {
+		t.Errorf("%d messages of people are shown; want 2", n)
+	}
+	d.MustRun(t, "stop", "--thread", id)
+	p.WaitText("#said-list .of-agent", "Hello, Cleo.")
+}
+
 // Who reads what was said long ago stays there, whatever is said meanwhile.
 func TestReadingBack(t *testing.T) {
 	b := browser.Start(t)

@@ -29,7 +29,7 @@ func main() {
 	serve.Main(new(stage))
 }
 
-type stage struct{}
+type stage struct{ host pluginsdk.Host }
 
 // Manifest is what stage.json says.
 func (*stage) Manifest() (manifest pluginsdk.Manifest) {
@@ -41,7 +41,8 @@ func (*stage) Manifest() (manifest pluginsdk.Manifest) {
 }
 
 // Start logs what log.txt says, and fails if there is a fault.txt.
-func (*stage) Start(_ context.Context, host pluginsdk.Host) error {
+func (s *stage) Start(_ context.Context, host pluginsdk.Host) error {
+	s.host = host
 	for line := range strings.Lines(beside("log.txt")) {
 		host.Log.Warn(strings.TrimSuffix(line, "\n"))
 	}
@@ -51,9 +52,20 @@ func (*stage) Start(_ context.Context, host pluginsdk.Host) error {
 	return nil
 }
 
-// OnCommand has nothing to say to the commands of the manifest.
-func (*stage) OnCommand(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
-	return &pluginsdk.OnCommandResponse{}, nil
+// OnCommand has nothing to say to the commands of the manifest but two: `said THREAD WORDS`
+// brings a person's message into a thread, `meant THREAD WORDS` corrects it.
+func (s *stage) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	thread, words, _ := strings.Cut(request.Body, " ")
+	var err error
+	switch request.Name {
+	case "said":
+		_, err = s.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: thread, Key: thread, Author: "Cleo", Content: words}})
+	case "meant":
+		_, err = s.host.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{ThreadID: thread, Key: thread, Content: words})
+	default:
+		return &pluginsdk.OnCommandResponse{}, nil
+	}
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: "Done."}, err
 }
 
 // judge is a stage that looks at the work of tasks.
