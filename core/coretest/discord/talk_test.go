@@ -82,7 +82,9 @@ func TestPeopleTalkOnDiscord(t *testing.T) {
 	api.Release("endless")
 
 	d.made("slash", object{"channel": channel, "name": "delegate", "options": object{"task": "Write a report on rivers"}})
-	d.wait("the report", channel, asked, func(m message) bool { return strings.Contains(m.Text, "Rivers run to the sea") || strings.Contains(m.Text, "wrote the report on rivers") })
+	d.wait("the report", channel, asked, func(m message) bool {
+		return strings.Contains(m.Text, "Rivers run to the sea") || strings.Contains(m.Text, "wrote the report on rivers")
+	})
 
 	for _, m := range d.messages(channel) {
 		if len(m.Pinged) > 0 && m.Bot {
