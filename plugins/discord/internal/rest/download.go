@@ -16,8 +16,8 @@ var ErrTooLarge = errors.New("the file is larger than is allowed")
 // Source: reference#image-formatting.
 var fileHosts = []string{"cdn.discordapp.com", "media.discordapp.net"}
 
-// Download opens an attachment at one of Discord's own hosts, or that of Base; the token is
-// not sent there. The size is -1 when it is not told. More than limit bytes are ErrTooLarge,
+// Download opens an attachment at one of Discord's own hosts, or that of Base, or, when Base
+// is this machine, at any of its ports; the token is not sent there. The size is -1 when it is not told. More than limit bytes are ErrTooLarge,
 // here or from Read. The caller closes what it gets, and ctx ends it.
 func (c *Client) Download(ctx context.Context, address string, limit int64) (content io.ReadCloser, size int64, err error) {
 	const name = "GET attachment"
@@ -62,6 +62,9 @@ func (c *Client) Download(ctx context.Context, address string, limit int64) (con
 // mayLoad says why files are not loaded from an address, if so.
 func (c *Client) mayLoad(from *url.URL) error {
 	if from.Scheme == c.base.Scheme && from.Host == c.base.Host {
+		return nil
+	}
+	if loopback(c.base.Hostname()) && loopback(from.Hostname()) {
 		return nil
 	}
 	for _, host := range fileHosts {

@@ -73,7 +73,8 @@ func New(config Config) (*Client, error) {
 	}, nil
 }
 
-// checked is the address of an API, if the bot's token may be sent there.
+// checked is the address of an API, if the bot's token may be sent there. What is missing of
+// its path is Discord's: /api, and the version.
 func checked(text string) (*url.URL, error) {
 	base, err := url.Parse(strings.TrimRight(text, "/"))
 	switch {
@@ -83,6 +84,9 @@ func checked(text string) (*url.URL, error) {
 		return nil, errors.New("the address of Discord's API must have no user, no query and no fragment")
 	case base.Scheme == "http" && !loopback(base.Hostname()):
 		return nil, fmt.Errorf("the address of Discord's API must begin with https://, since the bot's token is sent to %s; http:// is for this machine only", base.Hostname())
+	}
+	if base.Path == "" || base.Path == "/api" {
+		base.Path = "/api/v10"
 	}
 	return base, nil
 }
