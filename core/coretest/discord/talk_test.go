@@ -1,4 +1,4 @@
-package discord
+package discord_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/coretest/discord"
 	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/core/coretest/installation"
 )
@@ -38,51 +39,51 @@ func model(r fakeapi.Request) fakeapi.Reply {
 func TestPeopleTalkOnDiscord(t *testing.T) {
 	api := fakeapi.Start(t)
 	api.Handle(model)
-	d := startDiscord(t)
+	d := gather(t)
 	daemon := installation.Start(t, bin, installation.Options{API: api, Env: []string{"DISCORD_TOKEN=token"}})
-	daemon.MustRun(t, "plugin", "settings", "set", "discord", "apiURL="+d.base+"/api/v10")
-	guild := d.made("guild", object{"name": "Home"})
-	channel := d.made("channel", object{"guild": guild, "name": "general"})
+	daemon.MustRun(t, "plugin", "settings", "set", "discord", "apiURL="+d.API())
+	guild := d.made("guild", discord.Object{"name": "Home"})
+	channel := d.made("channel", discord.Object{"guild": guild, "name": "general"})
 	eventually(t, "the bot on Discord, with its commands", func() bool {
 		var commands []json.RawMessage
-		d.control("commands", object{"id": guild}, &commands)
+		d.ask("commands", discord.Object{"id": guild}, &commands)
 		return len(commands) > 5
 	}, func() string { return daemon.MustRun(t, "discord", "status") })
-	mention := "<@" + d.who.Bot + "> "
+	mention := "<@" + d.Bot + "> "
 
-	asked := d.say(channel, "", mention+"tell me a story")
-	live := d.wait("the beginning of the answer", channel, asked, func(m message) bool { return strings.Contains(m.Text, "Once") && len(m.Buttons) == 1 })
+	asked := d.say(channel, mention+"tell me a story")
+	live := d.wait("the beginning of the answer", channel, asked, func(m discord.Message) bool { return strings.Contains(m.Text, "Once") && len(m.Buttons) == 1 })
 	api.Release("story")
-	answer := d.wait("the whole answer", channel, asked, func(m message) bool { return strings.HasSuffix(m.Text, "and it was asked.") })
+	answer := d.wait("the whole answer", channel, asked, func(m discord.Message) bool { return strings.HasSuffix(m.Text, "and it was asked.") })
 	if answer.ID != live.ID || len(answer.Buttons) > 0 || answer.ReplyTo != asked {
 		t.Errorf("the answer is not what grew: %+v, then %+v", live, answer)
 	}
 
-	command := d.made("slash", object{"channel": channel, "name": "status"})
+	command := d.made("slash", discord.Object{"channel": channel, "name": "status"})
 	eventually(t, "the answer to a command", func() bool {
-		var of struct{ Original *message }
-		d.control("interaction", object{"id": command}, &of)
+		var of struct{ Original *discord.Message }
+		d.ask("interaction", discord.Object{"id": command}, &of)
 		return of.Original != nil && !of.Original.Loading && of.Original.Text != ""
 	}, func() string { return d.transcript(channel) })
 
-	asked = d.say(channel, "", mention+"make a directory")
-	card := d.wait("the agent's question", channel, asked, func(m message) bool { return strings.Contains(m.Text, "mkdir made") && len(m.Buttons) > 1 })
-	d.press(card, "", "nce")
-	d.wait("the answer after it was allowed", channel, asked, func(m message) bool { return m.Text == "The directory is there." })
+	asked = d.say(channel, mention+"make a directory")
+	card := d.wait("the agent's question", channel, asked, func(m discord.Message) bool { return strings.Contains(m.Text, "mkdir made") && len(m.Buttons) > 1 })
+	d.press(card, "nce")
+	d.wait("the answer after it was allowed", channel, asked, func(m discord.Message) bool { return m.Text == "The directory is there." })
 	if _, err := os.Stat(filepath.Join(daemon.Dir, "workspace", "made")); err != nil {
 		t.Errorf("it was allowed and is not there: %v", err)
 	}
-	d.wait("the question without its buttons", channel, asked, func(m message) bool { return m.ID == card.ID && len(m.Buttons) == 0 })
+	d.wait("the question without its buttons", channel, asked, func(m discord.Message) bool { return m.ID == card.ID && len(m.Buttons) == 0 })
 
-	asked = d.say(channel, "", mention+"count for ever")
-	live = d.wait("the beginning of what has no end", channel, asked, func(m message) bool { return strings.Contains(m.Text, "One") && len(m.Buttons) == 1 })
-	d.press(live, "", "Stop")
-	d.wait("what says that it was stopped", channel, live.ID, func(m message) bool { return strings.Contains(strings.ToLower(m.Text), "stop") })
-	d.wait("the answer as far as it came", channel, asked, func(m message) bool { return m.ID == live.ID && len(m.Buttons) == 0 })
+	asked = d.say(channel, mention+"count for ever")
+	live = d.wait("the beginning of what has no end", channel, asked, func(m discord.Message) bool { return strings.Contains(m.Text, "One") && len(m.Buttons) == 1 })
+	d.press(live, "Stop")
+	d.wait("what says that it was stopped", channel, live.ID, func(m discord.Message) bool { return strings.Contains(strings.ToLower(m.Text), "stop") })
+	d.wait("the answer as far as it came", channel, asked, func(m discord.Message) bool { return m.ID == live.ID && len(m.Buttons) == 0 })
 	api.Release("endless")
 
-	d.made("slash", object{"channel": channel, "name": "delegate", "options": object{"task": "Write a report on rivers"}})
-	d.wait("the report", channel, asked, func(m message) bool {
+	d.made("slash", discord.Object{"channel": channel, "name": "delegate", "options": discord.Object{"task": "Write a report on rivers"}})
+	d.wait("the report", channel, asked, func(m discord.Message) bool {
 		return strings.Contains(m.Text, "Rivers run to the sea") || strings.Contains(m.Text, "wrote the report on rivers")
 	})
 
@@ -91,8 +92,8 @@ func TestPeopleTalkOnDiscord(t *testing.T) {
 			t.Errorf("somebody was pinged by %+v", m)
 		}
 	}
-	var breaches []object
-	d.control("breaches", nil, &breaches)
+	var breaches []discord.Object
+	d.ask("breaches", nil, &breaches)
 	for _, breach := range breaches {
 		t.Errorf("against Discord's documentation: %v", breach)
 	}
