@@ -41,12 +41,14 @@ func main() {
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
 	b.tasks, b.spoken, b.searching = 1000, 200, 25
 	b.shown, b.asked, b.opens, b.words = crowded(), 100, 20, 2000
+	b.talks, b.hush = 50, 5*time.Minute
 	if *quick {
 		b.boots, b.turns, b.load = 3, 50, time.Second
 		b.cancels, b.kills, b.pages, b.volume, b.busy = 20, 3, 50, million().part(10), 400
 		b.calls, b.changing, b.starts = 4_000, 15*time.Second, 3
 		b.tasks, b.spoken, b.searching = 100, 30, 8
 		b.shown, b.asked, b.opens, b.words = crowded().part(10), 20, 4, 400
+		b.talks, b.hush = 10, 20*time.Second
 	}
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -74,6 +76,8 @@ type bench struct {
 	shown            volume        // of the database in the section pages
 	asked, opens     int           // of that section: requests of each kind, and times that a page is opened
 	words            int           // of that section: what the agent says
+	talks            int           // of the section discord: messages that are answered
+	hush             time.Duration // of that section: each time that nothing is said
 	tasks, spoken    int           // of the sections about tasks: how many tasks, and messages of a person
 	table            *tabwriter.Writer
 }
@@ -101,6 +105,7 @@ func (b *bench) run(only string) error {
 		{"a crowd of 100 clients", b.crowd},
 		{"scale, demo agent", b.scale},
 		{"pages of the dashboard", b.dashboard},
+		{"discord, demo agent", b.discord},
 		{"search", b.searches},
 		{"turns beside the search index, demo agent", b.indexing},
 		{"trace of a turn", b.traces},
