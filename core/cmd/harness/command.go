@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -18,8 +19,8 @@ import (
 const commandsPatience = 5 * time.Second
 
 // addPluginCommands has the root take a name that is no subcommand for a command of a
-// plugin's: `harness discord invite` is what /discord invite is in a thread. Flags stand
-// before the name; what stands behind it is for the plugin.
+// plugin's: `harness discord invite` is what /discord invite is in a thread. Its flags are
+// those of send.
 func addPluginCommands(root *cobra.Command) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := newSend().Flags()
@@ -30,7 +31,7 @@ func addPluginCommands(root *cobra.Command) {
 		}
 	})
 	root.Flags().AddFlagSet(own)
-	root.Flags().SetInterspersed(false)
+	root.Flags().SetInterspersed(false) // a word that is none must not be taken for a wrong flag behind it
 	root.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return pflag.ErrHelp
@@ -40,34 +41,49 @@ func addPluginCommands(root *cobra.Command) {
 	root.RunE = givePluginCommand
 }
 
-// noCommand is the error of a word that is no command.
-type noCommand struct {
-	word string
+// misused is the error of a command line that is found to be wrong once a daemon was asked.
+type misused struct {
+	error
+
 	hint string // a line for people; empty: none
 }
 
-// Error is as cobra says it, so that misuse can read it.
-func (e *noCommand) Error() string {
-	return fmt.Sprintf("unknown command %q for %q", e.word, "harness")
+// noCommand is the error of a word that is no command, as cobra says it, which misuse reads.
+func noCommand(word, hint string) error {
+	return &misused{fmt.Errorf("unknown command %q for %q", word, "harness"), hint}
 }
 
 // givePluginCommand gives a command to the plugin that declares it, as `harness send` does
 // with a slash before it.
 func givePluginCommand(cmd *cobra.Command, args []string) error {
-	name := args[0]
+	name, flags := args[0], cmd.Flags()
+	flags.SetInterspersed(true)
+	wrong := flags.Parse(args[1:])
 	known, err := askCommands(cmd)
 	if err != nil {
 		words := strings.ReplaceAll(terminal.Clean(err.Error()), "\n", "; ")
-		return &noCommand{word: name, hint: "Whether a plugin has one only the daemon knows: " + words + "."}
+		return noCommand(name, "Whether a plugin has one only the daemon knows: "+words+".")
 	}
 	at := slices.IndexFunc(known, func(c pluginsdk.Command) bool { return c.Name == name && name != "*" })
 	switch {
 	case at < 0:
-		return &noCommand{word: name}
+		return noCommand(name, "")
 	case known[at].Plugin == "":
-		return &noCommand{word: name, hint: "It is a command of a thread: harness send /" + name}
+		return noCommand(name, "It is a command of a thread: harness send /"+name)
+	case wrong != nil:
+		return &misused{wrong, "A word for the plugin that begins with - follows --"}
 	}
-	return send(cmd, "/"+strings.Join(args, " "))
+	if help, _ := flags.GetBool("help"); help {
+		explain(cmd.OutOrStdout(), known[at])
+		return nil
+	}
+	return send(cmd, strings.Join(append([]string{"/" + name}, flags.Args()...), " "))
+}
+
+// explain prints what a plugin says of its command.
+func explain(out io.Writer, command pluginsdk.Command) {
+	usage := strings.TrimPrefix(strings.TrimPrefix(command.Usage, "/"), command.Name)
+	fmt.Fprintf(out, "harness %s %s\n%s\n", command.Name, terminal.OneLine(strings.TrimSpace(usage)), terminal.OneLine(command.Description))
 }
 
 func askCommands(cmd *cobra.Command) ([]pluginsdk.Command, error) {

@@ -25,7 +25,7 @@ func withCommands(t *testing.T) *clienttest.Daemon {
 	})
 	daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: "status"}})
 	for _, name := range []string{"discord", "search", "*"} {
-		daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: name, Description: "of a plugin", Options: []pluginsdk.CommandOption{
+		daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: name, Usage: "/" + name + " invite|status", Description: "of a plugin", Options: []pluginsdk.CommandOption{
 			{Name: "what", Type: pluginsdk.OptionChoice, Choices: []string{"invite", "status"}},
 		}}, Plugin: "discord"})
 	}
@@ -40,7 +40,10 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 	for line, want := range map[string]result{
 		"discord invite":                     {0, "did /discord invite\n", ""},
 		"discord":                            {0, "did /discord\n", ""},
-		"discord invite --for ann -x":        {0, "did /discord invite --for ann -x\n", ""},
+		"discord invite -- --for ann -x":     {0, "did /discord invite --for ann -x\n", ""},
+		"discord invite --no-ask ann":        {0, "did /discord invite ann\n", ""},
+		"discord status --thread elsewhere":  {0, "did /discord status in elsewhere\n", ""},
+		"discord --help":                     {0, "harness discord invite|status\nof a plugin\n", ""},
 		"--no-ask --timeout 5m discord send": {0, "did /discord send\n", ""},
 		"--thread elsewhere discord status":  {0, "did /discord status in elsewhere\n", ""},
 		"discord break":                      {exitFailed, "", "It is broken.\n"},
@@ -51,12 +54,16 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 	}
 	t.Setenv("HARNESS_URL", "http://127.0.0.1:1")
 	harness(t, "", "--server", daemon.URL(), "discord", "here").want(t, 0, "did /discord here\n", "")
+	harness(t, "", "discord", "there", "--server", daemon.URL()).want(t, 0, "did /discord there\n", "")
 }
 
 // A slip of the pen is told as such, whether or not a daemon is up, and nothing is said to the agent.
 func TestAWordThatIsNoCommand(t *testing.T) {
 	daemon := withCommands(t)
 	harness(t, "", "sned", "hello").want(t, exitUsage, "", "harness: there is no command sned; did you mean send?\n`harness --help` lists the commands.\n")
+	harness(t, "", "plguin", "list", "--json").want(t, exitUsage, "", "there is no command plguin; did you mean plugin?")
+	harness(t, "", "discord", "--jsn").want(t, exitUsage, "", "harness: there is no flag --jsn")
+	harness(t, "", "discord", "-x").want(t, exitUsage, "", "A word for the plugin that begins with - follows --\n")
 	harness(t, "", "*", "hello").want(t, exitUsage, "", "harness: there is no command *")
 	harness(t, "", "discord invite").want(t, exitUsage, "", "there is no command discord invite")
 	harness(t, "", "status").want(t, exitUsage, "", "It is a command of a thread: harness send /status\n")

@@ -51,17 +51,17 @@ func run(ctx context.Context, args []string, std streams) int {
 		return 0
 	}
 	var away *client.Unreachable
-	var word *noCommand
+	var wrong *misused
 	switch {
 	case errors.Is(err, errSilent):
 		return exitFailed
 	case errors.As(err, &away):
 		fmt.Fprintf(std.err, "harness: %s\nStart one with `harness up`, or name another address with --server, --url, --port or HARNESS_URL;\n`harness doctor` says what is wrong on this machine.\n", err)
 		return exitUnreachable
-	case errors.As(err, &word):
-		fmt.Fprintln(std.err, misuse(cmd, err))
-		if word.hint != "" {
-			fmt.Fprintln(std.err, word.hint)
+	case errors.As(err, &wrong):
+		fmt.Fprintln(std.err, misuse(cmd, wrong.error))
+		if wrong.hint != "" {
+			fmt.Fprintln(std.err, wrong.hint)
 		}
 		return exitUsage
 	case !*begun:
