@@ -191,9 +191,6 @@ func (c *conn) receive(kind int, data []byte) {
 	}
 }
 
-// seqLag is how long ago an event must have been sent for the bot to have it.
-const seqLag = 2 * time.Second
-
 // heartbeat takes a heartbeat and answers it.
 // Source: events/gateway#sending-heartbeats.
 func (c *conn) heartbeat(d any) {
@@ -206,7 +203,7 @@ func (c *conn) heartbeat(d any) {
 	if c.session != nil {
 		least, most := c.heard, c.session.seq
 		for at, when := range c.events {
-			if time.Since(when) > seqLag {
+			if time.Since(when) > s.config.Lag {
 				least = max(least, at)
 			}
 		}
@@ -220,7 +217,7 @@ func (c *conn) heartbeat(d any) {
 			}
 		}
 	}
-	if !c.asked.IsZero() && time.Since(c.asked) > seqLag {
+	if !c.asked.IsZero() && time.Since(c.asked) > s.config.Lag {
 		s.breach(c.where, RuleHeartbeatAsked, "a heartbeat was asked for and came after %v", time.Since(c.asked))
 	}
 	c.asked = time.Time{}

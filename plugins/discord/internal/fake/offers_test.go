@@ -131,6 +131,22 @@ func TestACommandIsAnsweredOnceAndInTime(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatWasLostMayBeGivenAgain(t *testing.T) {
+	s := start(t, fake.Config{NoLimits: true})
+	s.offer()
+	b := s.connect(everything)
+	s.Slash(fake.Slash{Channel: s.channel, Name: "task list"})
+	_, callback := b.told()
+	s.Break(fake.Fault{Route: "POST /interactions/**", Kind: fake.FaultLost, Times: 1})
+	answer := object{"type": 4, "data": object{"content": "x"}}
+	if a, err := s.try("POST", callback, answer); err == nil {
+		t.Fatalf("an answer came: %v", a)
+	}
+	if a := s.do("POST", callback, answer); a.at("code") != 40060.0 || s.rules() != nil {
+		t.Errorf("again: %v %v", a, s.rules())
+	}
+}
+
 func TestAButtonOpensAForm(t *testing.T) {
 	s := start(t, fake.Config{NoLimits: true})
 	b := s.connect(everything)

@@ -27,6 +27,7 @@ type Config struct {
 
 	HeartbeatInterval time.Duration // default 41.25 s
 	HeartbeatGrace    time.Duration // how late a heartbeat may be; default 2 s and a quarter of the interval
+	Lag               time.Duration // after which the bot has what it was sent; default 2 s
 	IdentifyEvery     time.Duration // one identify in that time; default 5 s
 	AfterInvalid      time.Duration // least time from op 9 to the next identify; default none
 	SessionStarts     int           // a day; default 1000
@@ -57,6 +58,7 @@ func (c *Config) defaults() {
 	}
 	set(&c.HeartbeatInterval, 41250*time.Millisecond)
 	set(&c.HeartbeatGrace, 2*time.Second+c.HeartbeatInterval/4)
+	set(&c.Lag, 2*time.Second)
 	set(&c.IdentifyEvery, 5*time.Second)
 	set(&c.SessionFor, 3*time.Minute)
 	set(&c.NonceFor, 3*time.Minute)
