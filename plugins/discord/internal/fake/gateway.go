@@ -83,7 +83,6 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		wake: make(chan struct{}, 1), events: make(map[int]time.Time)}
 	s.mu.Lock()
 	s.conns[c] = true
-	s.mostConns = max(s.mostConns, len(s.conns))
 	s.touch()
 	if s.final != 0 {
 		s.breach(c.where, RuleReconnect, "a connection after one was closed with %d", s.final)

@@ -38,6 +38,9 @@ func TestResumingReplaysWhatWasMissedInOrder(t *testing.T) {
 	for _, text := range []string{"1", "2", "3"} {
 		s.Say(fake.Said{Channel: s.channel, Text: text})
 	}
+	if most := s.State().Most; most != 1 {
+		t.Errorf("%d sessions were connected at once", most)
+	}
 	next := s.dial(b.resume)
 	next.send(b.resumeAt(b.seq))
 	got := ""

@@ -148,10 +148,10 @@ func (s *Server) Who() Who {
 // State is what the server counts.
 type State struct {
 	Version     int `json:"version"` // counts every change
-	Connections int `json:"connections"`
-	Most        int `json:"most"` // connections at once
+	Connections int `json:"connections"` // that were not ended
 	Sessions    int `json:"sessions"`
-	Ready       int `json:"ready"` // connections with a session
+	Ready       int `json:"ready"` // sessions with a connection
+	Most        int `json:"most"`  // of those, at once
 	Identifies  int `json:"identifies"`
 	Invalid     int `json:"invalid"` // requests answered 401, 403 and 429
 	Requests    int `json:"requests"`
@@ -162,11 +162,11 @@ type State struct {
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := State{Version: s.version, Connections: len(s.conns), Most: s.mostConns, Sessions: len(s.sessions), Identifies: len(s.identifies),
+	st := State{Version: s.version, Ready: s.connected(), Most: s.mostConns, Sessions: len(s.sessions), Identifies: len(s.identifies),
 		Invalid: len(s.invalid), Requests: len(s.requests), Breaches: len(s.breaches)}
-	for _, session := range s.sessions {
-		if session.conn != nil {
-			st.Ready++
+	for c := range s.conns {
+		if !c.ended {
+			st.Connections++
 		}
 	}
 	return st

@@ -148,12 +148,24 @@ func (s *Server) leave(c *conn, ends bool) {
 	}
 }
 
+// connected counts the sessions that have a connection.
+func (s *Server) connected() int {
+	n := 0
+	for _, session := range s.sessions {
+		if session.conn != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // begin makes a session and tells it READY and its guilds.
 // Source: events/gateway-events#ready.
 func (s *Server) begin(c *conn, intents int) {
 	session := &session{id: snowflake(s.random.Uint64()), intents: intents, conn: c}
 	s.sessions[session.id] = session
 	c.session = session
+	s.mostConns = max(s.mostConns, s.connected())
 	guilds := []object{}
 	there := s.joined()
 	for _, g := range there {
@@ -189,6 +201,7 @@ func (s *Server) resume(c *conn, id string, seq int) {
 		old.close(4000, "Resumed on another connection.")
 	}
 	session.conn, c.session = c, session
+	s.mostConns = max(s.mostConns, s.connected())
 	c.heard = seq
 	for _, e := range session.events {
 		if e.seq > seq {
