@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// mostTooSoon is how often in a row the bot may identify too soon.
+const mostTooSoon = 5
+
 // onIdentify: events/gateway-events#identify.
 func (c *conn) onIdentify(d object) {
 	s := c.server
@@ -62,11 +65,15 @@ func (c *conn) onIdentify(d object) {
 		s.breach(c.where, RuleAfterInvalid, "identifies %v after an invalid session", now.Sub(s.lastInvalid))
 	}
 	if last := len(s.identifies); last > 0 && now.Sub(s.identifies[last-1]) < s.config.IdentifyEvery {
-		s.breach(c.where, RuleIdentifyRate, "identifies %v after the last time", now.Sub(s.identifies[last-1]))
+		// A bot that was started again cannot know of it, and waits a second or more
+		// after op 9: only one that insists is at fault.
+		if s.tooSoon++; s.tooSoon > mostTooSoon {
+			s.breach(c.where, RuleIdentifyRate, "identifies %v after the last time, and for the %dth time", now.Sub(s.identifies[last-1]), s.tooSoon)
+		}
 		c.invalidate(false)
 		return
 	}
-	s.identifies = append(s.identifies, now)
+	s.identifies, s.tooSoon = append(s.identifies, now), 0
 	if len(s.identifies) > s.config.SessionStarts {
 		s.breach(c.where, RuleIdentifyRate, "more than %d identifies in a day", s.config.SessionStarts)
 		c.close(4004, "Authentication failed.")

@@ -147,7 +147,7 @@ func (s *Server) Who() Who {
 
 // State is what the server counts.
 type State struct {
-	Version     int `json:"version"` // counts every change
+	Version     int `json:"version"`     // counts every change
 	Connections int `json:"connections"` // that were not ended
 	Sessions    int `json:"sessions"`
 	Ready       int `json:"ready"` // sessions with a connection

@@ -106,6 +106,7 @@ type Server struct {
 	conns         map[*conn]bool
 	mostConns     int
 	identifies    []time.Time
+	tooSoon       int // identifies in a row that came too soon
 	lastInvalid   time.Time
 	final         int // the close code after which the bot is not to come again; 0 without
 	refuse        refusing
