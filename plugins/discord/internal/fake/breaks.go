@@ -66,12 +66,12 @@ func (s *Server) Refuse(times int, during time.Duration) {
 func (s *Server) SetToken(token string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config.Token, s.final = token, 0
+	s.config.Token, s.final = token, ""
 }
 
 // SetPrivileged changes which privileged intents the application may use; -1 is none.
 func (s *Server) SetPrivileged(intents int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config.Privileged, s.final = intents, 0
+	s.config.Privileged, s.final = intents, ""
 }

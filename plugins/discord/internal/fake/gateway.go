@@ -34,9 +34,10 @@ type conn struct {
 	compress string // zlib-stream, "payload" or none
 
 	session  *session
-	identify bool // it has identified or resumed
-	invalid  bool // it was told that its session is invalid
-	hung     bool // it says nothing any more
+	as       string // token and intents that it identified with
+	identify bool   // it has identified or resumed
+	invalid  bool   // it was told that its session is invalid
+	hung     bool   // it says nothing any more
 	ended    bool
 
 	out      []frame
@@ -84,9 +85,6 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.conns[c] = true
 	s.touch()
-	if s.final != 0 {
-		s.breach(c.where, RuleReconnect, "a connection after one was closed with %d", s.final)
-	}
 	go c.writeLoop()
 	switch {
 	case query.Get("v") != "10":

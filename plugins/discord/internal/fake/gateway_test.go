@@ -166,9 +166,17 @@ func TestComingAgainAfterAFinalClose(t *testing.T) {
 	b := s.dial(s.gateway())
 	b.send(identify(object{"token": "x"}))
 	b.closed()
-	s.dial(s.gateway())
+	b = s.dial(s.gateway())
+	b.send(identify(object{"token": "y"}))
+	b.closed()
+	if s.rules() != nil {
+		t.Errorf("with another token: %v", s.Breaches())
+	}
+	b = s.dial(s.gateway())
+	b.send(identify(object{"token": "y"}))
+	b.closed()
 	if !slices.Equal(s.rules(), []string{fake.RuleReconnect}) {
-		t.Errorf("the breaches are %v", s.Breaches())
+		t.Errorf("with the same again: %v", s.Breaches())
 	}
 }
 

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -33,6 +34,10 @@ func (c *conn) onIdentify(d object) {
 	if judge.refusal() != nil {
 		c.close(4002, "Decode error.")
 		return
+	}
+	c.as = fmt.Sprint(token, " ", d["intents"])
+	if c.as == s.final {
+		s.breach(c.where, RuleReconnect, "identifies as it did before a close that was final, with the same token and intents")
 	}
 	if c.bare(token) != s.config.Token {
 		c.close(4004, "Authentication failed.")

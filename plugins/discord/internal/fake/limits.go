@@ -19,7 +19,7 @@ type Limit struct {
 // Source: topics/rate-limits.
 var defaultLimits = map[string]Limit{
 	"account":  {50, time.Second},
-	"gateway":  {2, 5 * time.Second},
+	"gateway":  {10, 10 * time.Second},
 	"dm":       {10, 10 * time.Second},
 	"guild":    {10, 10 * time.Second},
 	"channel":  {50, 5 * time.Second},
@@ -33,7 +33,7 @@ var defaultLimits = map[string]Limit{
 	"typing":   {5, 5 * time.Second},
 	"thread":   {5, 10 * time.Second},
 	"threads":  {5, 5 * time.Second},
-	"commands": {5, 20 * time.Second},
+	"commands": {10, 20 * time.Second},
 	"callback": {5, 5 * time.Second},
 	"webhook":  {5, 5 * time.Second},
 }
@@ -75,11 +75,11 @@ func newLimits(config Config) limits {
 }
 
 // toldFor is how long an answer may take to the bot: what it sends before is no breach.
-const toldFor = 50 * time.Millisecond
+const toldFor = 100 * time.Millisecond
 
-// limit takes a request from its bucket. It sets the headers, and returns the answer when
+// limit takes a request that arrived from its bucket. It sets the headers, and returns the answer when
 // there was none left.
-func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault, note func(string, string, ...any)) (int, any) {
+func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault, arrived time.Time, note func(string, string, ...any)) (int, any) {
 	now := s.now()
 	injected := fault != nil && fault.Kind == FaultLimit
 	if !route.open {
@@ -88,7 +88,7 @@ func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault
 		}
 		if wait := s.globalWait(now, injected); wait > 0 {
 			// Rule: topics/rate-limits#exceeding-a-rate-limit-example-exceeded-global-rate-limit-response
-			if !s.globalTold.IsZero() && now.Sub(s.globalTold) > toldFor && !injected {
+			if !s.globalTold.IsZero() && arrived.Sub(s.globalTold) > toldFor && !injected {
 				note(RuleGlobalLimit, "a request %v before the end of a global rate limit", wait)
 			}
 			s.globalTold = now
@@ -124,14 +124,14 @@ func (s *Server) limit(h http.Header, r *http.Request, route route, fault *Fault
 		scope, wait, exceeded = "shared", fault.RetryAfter, true
 	case now.Before(b.shared):
 		scope, wait, exceeded = "shared", b.shared.Sub(now), true
-		if now.Sub(b.sharedTold) > toldFor {
+		if arrived.Sub(b.sharedTold) > toldFor {
 			note(RuleRateLimit, "the resource of %q is limited for another %v, of which the bot was told", key, wait)
 		}
 	case injected && fault.Scope != "global":
 		b.left, b.reset, b.told = 0, now.Add(fault.RetryAfter), time.Time{}
 		wait, exceeded = fault.RetryAfter, true
 	case exceeded:
-		if !b.told.IsZero() && now.Sub(b.told) > toldFor {
+		if !b.told.IsZero() && arrived.Sub(b.told) > toldFor {
 			note(RuleRateLimit, "the bucket %q had none left, and %v until it resets, of which the bot was told", key, wait)
 		}
 	default:

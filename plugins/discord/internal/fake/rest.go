@@ -172,7 +172,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, route route, ent
 			return unauthorized.status, unauthorized.body()
 		}
 	}
-	if status, body := s.limit(w.Header(), r, route, fault, note); status != 0 {
+	if status, body := s.limit(w.Header(), r, route, fault, entry.At, note); status != 0 {
 		return status, body
 	}
 	if readErr != nil {

@@ -108,7 +108,7 @@ type Server struct {
 	identifies    []time.Time
 	tooSoon       int // identifies in a row that came too soon
 	lastInvalid   time.Time
-	final         int // the close code after which the bot is not to come again; 0 without
+	final         string // as what the bot is not to come again, after a close code that says so
 	refuse        refusing
 	eventFaults   []*EventFault
 	interactions  map[string]*interaction

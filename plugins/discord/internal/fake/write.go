@@ -43,7 +43,7 @@ func (c *conn) close(code int, text string) {
 	c.push(frame{code: code, text: text})
 	c.ended = true
 	if code == 4004 || code >= 4010 && code <= 4014 {
-		c.server.final = code
+		c.server.final = c.as
 	}
 	c.server.touch()
 }
