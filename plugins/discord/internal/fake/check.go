@@ -200,3 +200,17 @@ func parseID(id string) uint64 {
 }
 
 func snowflake(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// numberOf reads a number that JSON brought, or the control gave.
+func numberOf(value any) int {
+	switch value := value.(type) {
+	case json.Number:
+		n, _ := value.Int64()
+		return int(n)
+	case int:
+		return value
+	case float64:
+		return int(value)
+	}
+	return 0
+}
