@@ -11,21 +11,44 @@ import (
 )
 
 const (
-	// overlap is how far before the last message a channel is read again: two that were
+	// overlap is how far before a mark a channel is read again: two messages that were
 	// written in the same moment can be told of in the other order.
-	overlap = 5 * time.Second
-	// fetched is how many messages of a channel are looked through, whatever they are.
-	fetched = 3000
+	overlap = 10 * time.Second
+	// lookedAt is how many messages of a channel are looked at, whatever they are.
+	lookedAt = 3000
+	// readers is how many channels are read at the same time: Discord bans those who ask
+	// too much at once. Source: topics/rate-limits#invalid-request-limit-aka-cloudflare-bans.
+	readers = 4
 )
 
-// catchUp fetches what was written in a channel while the bot was not told, if there is
-// something. base is from where on a channel is read that never was.
-func (s *session) catchUp(channel wire.Channel, base string) {
-	after := s.seen.after(channel.ID, base)
-	if after == "" || channel.LastMessageID == "" || !wire.Later(channel.LastMessageID, after) || !s.mayBeAnswered(channel) {
+// catchUp reads what was written in a channel while the bot was not told, if there is
+// something. From then on events tell of all that is written there.
+func (s *session) catchUp(channel wire.Channel) {
+	s.told(channel.ID)
+	after, own := s.seen.after(channel.ID)
+	// A channel with a mark of its own was at work not long ago: what was told of in
+	// another order than it was written is found again.
+	if channel.LastMessageID == "" || !own && !wire.Later(channel.LastMessageID, after) || !s.mayBeAnswered(channel) {
 		return
 	}
-	s.lanes.push(channel.ID, true, func(ctx context.Context) { s.fetch(ctx, channel.ID, after) })
+	s.read(channel.ID, channel.LastMessageID)
+}
+
+// told notes that events tell of all that is written in a channel, and reports whether they
+// did already.
+func (s *session) told(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.current[channel]
+	s.current[channel] = true
+	return before
+}
+
+// read puts the reading of a channel at the end of its lane. Up to the message away it was
+// written while the bot was not told.
+func (s *session) read(channel, away string) {
+	s.seen.begin(channel, "")
+	s.lanes.push(channel, true, func(ctx context.Context) { s.fetch(ctx, channel, away) })
 }
 
 // mayBeAnswered reports whether anything that is written in a channel can be for the
@@ -35,116 +58,184 @@ func (s *session) mayBeAnswered(channel wire.Channel) bool {
 	case wire.ChannelCategory, wire.ChannelForum, wire.ChannelMedia:
 		return false
 	}
-	of := s.account()
-	return channel.Direct() || of.starts(spotOf(channel)) != startsNothing
+	return channel.Direct() || s.account().starts(spotOf(channel)) != startsNothing
 }
 
-// direct fetches what was written in direct messages: Discord does not tell of these when
-// the bot connects. Those of the people who are named are opened, so that the first message
-// of one who has never written before is found as well.
-func (s *session) direct(base string) {
-	of := s.account()
-	for _, user := range append([]string{s.owner()}, of.Users...) {
+// direct reads what was written in direct messages: Discord does not tell of these when the
+// bot connects. Those of the people who are named are opened, so that the first message of
+// one who has never written before is found as well.
+func (s *session) direct(context.Context) {
+	for _, user := range append([]string{s.owner()}, s.account().Users...) {
 		if user == "" {
 			continue
 		}
-		channel, err := s.client().DM(s.ctx, user)
-		if err != nil {
-			s.p.host.Log.Debug("direct messages cannot be looked for", "user", user, "err", err)
-			continue
+		var channel wire.Channel
+		err := s.insist("direct messages cannot be looked for", func() (err error) {
+			channel, err = s.client().DM(s.ctx, user)
+			return err
+		})
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case err != nil:
+			s.p.host.Log.Info("direct messages cannot be looked for", "user", user, "err", err)
+		default:
+			s.channels.put(channel)
+			s.catchUp(channel)
 		}
-		s.channels.put(channel)
-		s.catchUp(channel, base)
 	}
-	s.seen.live(s.ctx)
+	s.mu.Lock()
+	s.directs = true
+	s.mu.Unlock()
+	s.noteAlive()
 }
 
-// fetch reads a channel from a message on, and deals with what was written since, the
-// oldest first. What is too old, or too much, is left out, and the channel is told.
-func (s *session) fetch(ctx context.Context, channel, after string) {
-	var missed []wire.Message
-	var all bool
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		var err error
-		if missed, all, err = s.missed(ctx, channel, after); err == nil {
-			break
-		}
-		if !rest.Passing(err) || ctx.Err() != nil {
+// fetch reads a channel from its mark on, and deals with what was written since, the oldest
+// first. Of what was written while the bot was away, what is too old or too much is left
+// out, and the channel is told.
+func (s *session) fetch(ctx context.Context, channel, away string) {
+	mark, _ := s.seen.after(channel)
+	missed, all, err := s.missed(ctx, channel, wire.IDAt(wire.TimeOf(mark).Add(-overlap)))
+	if err != nil {
+		if ctx.Err() == nil {
 			s.p.host.Log.Info("a channel cannot be read", "channel", channel, "err", err)
-			return
 		}
-		s.p.host.Log.Warn("what was written while the bot was away cannot be fetched; trying again", "channel", channel, "err", err, "in", pause.String())
-		if !s.rest(pause) {
-			return
-		}
+		return
 	}
 	of := s.account()
-	taken := s.within(of, missed)
-	left := 0
-	for _, message := range missed[:len(missed)-len(taken)] {
-		if s.meant(ctx, of, message) {
-			left++
+	taken := s.within(of, missed, mark, away)
+	left := missed[:len(missed)-len(taken)]
+	missing := 0
+	for _, message := range left {
+		if wire.Later(message.ID, mark) && s.meant(ctx, of, message) {
+			missing++
 		}
 	}
-	if left > 0 || !all {
-		s.tellLeft(ctx, channel, after, left, all)
+	if !all {
+		s.p.host.Log.Warn("more was written in a channel while the bot was away than is looked at", "channel", channel, "looked_at", lookedAt, "since", wire.TimeOf(mark))
 	}
-	if n := len(missed) - len(taken); n > 0 {
-		s.seen.mark(channel, missed[n-1].ID)
+	if missing > 0 {
+		s.tellLeft(ctx, of, channel, mark, missing, all)
 	}
-	for _, message := range taken {
+	if len(left) > 0 {
+		s.seen.mark(channel, left[len(left)-1].ID)
+	}
+	s.takeAll(ctx, taken)
+}
+
+// takeAll deals with messages that were read from Discord.
+func (s *session) takeAll(ctx context.Context, messages []wire.Message) {
+	for _, message := range messages {
 		if ctx.Err() != nil {
 			return
 		}
-		s.take(ctx, message, false)
+		if s.readable(message) {
+			s.take(ctx, message)
+		} else {
+			s.seen.mark(message.ChannelID, message.ID)
+		}
 	}
 }
 
-// missed are the messages of people in a channel behind one, the oldest first; all is false
-// when there are more, older ones.
-func (s *session) missed(ctx context.Context, channel, after string) (messages []wire.Message, all bool, err error) {
-	from := wire.IDAt(wire.TimeOf(after).Add(-overlap))
+// refill reads a channel of which more was told than its lane holds, page by page, until it
+// has come to what the lane holds again.
+func (s *session) refill(ctx context.Context, channel string) {
+	defer s.gap(channel, false)
+	mark, _ := s.seen.after(channel)
+	after := wire.IDAt(wire.TimeOf(mark).Add(-overlap))
+	for full := true; full && ctx.Err() == nil; {
+		s.gap(channel, false) // what is written from now on is in the lane, or on this page
+		var page []wire.Message
+		err := s.reading("a channel cannot be read", func() (err error) {
+			page, err = s.client().Messages(ctx, channel, after, messagePage)
+			return err
+		})
+		if err != nil {
+			s.p.host.Log.Error("messages are lost: there were too many at once, and the channel cannot be read", "channel", channel, "behind", after, "err", err)
+			return
+		}
+		if full = len(page) == messagePage; full {
+			s.gap(channel, true)
+			after = page[len(page)-1].ID
+		}
+		s.takeAll(ctx, page)
+	}
+}
+
+// gap notes whether a channel is being read, so that what is written there need not be put
+// into its lane, and reports whether it was.
+func (s *session) gap(channel string, is bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.gaps[channel]
+	if is {
+		s.gaps[channel] = true
+	} else {
+		delete(s.gaps, channel)
+	}
+	return before
+}
+
+// reading asks Discord for messages, a few at a time.
+func (s *session) reading(what string, do func() error) error {
+	return s.insist(what, func() error {
+		select {
+		case s.readers <- struct{}{}:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+		defer func() { <-s.readers }()
+		return do()
+	})
+}
+
+// missed are the messages in a channel behind one, the oldest first; all is false when
+// there are more, older ones.
+func (s *session) missed(ctx context.Context, channel, behind string) (messages []wire.Message, all bool, err error) {
 	before := ""
-	for looked := 0; looked < fetched; {
-		page, err := s.client().MessagesBefore(ctx, channel, before, messagePage)
+	for len(messages) < lookedAt {
+		var page []wire.Message
+		err := s.reading("what was written while the bot was away cannot be read", func() (err error) {
+			page, err = s.client().MessagesBefore(ctx, channel, before, messagePage)
+			return err
+		})
 		if err != nil {
 			return nil, false, err
 		}
-		looked += len(page)
-		older := false
-		for _, message := range slices.Backward(page) {
-			if !wire.Later(message.ID, from) {
-				older = true
-				break
-			}
-			if s.readable(message) {
-				messages = append(messages, message)
-			}
+		newer := slices.IndexFunc(page, func(message wire.Message) bool { return wire.Later(message.ID, behind) })
+		if newer < 0 {
+			newer = len(page)
 		}
-		if older || len(page) < messagePage {
-			slices.Reverse(messages)
+		messages = append(slices.Clone(page[newer:]), messages...)
+		if newer > 0 || len(page) < messagePage {
 			return messages, true, nil
 		}
 		before = page[0].ID
 	}
-	slices.Reverse(messages)
 	return messages, false, nil
 }
 
 // within are the messages that are not too old, and of these the newest that are not too
-// many: those that are answered are counted.
-func (s *session) within(of *account, missed []wire.Message) []wire.Message {
-	oldest := time.Now().Add(-time.Duration(of.CatchUpHours) * time.Hour)
+// many: those that are answered are counted. Neither holds for what was written later than
+// the message away, nor counts what was dealt with, up to the mark.
+func (s *session) within(of *account, missed []wire.Message, mark, away string) []wire.Message {
+	now := time.Now()
+	if last := wire.TimeOf(away); last.After(now) {
+		now = last // Discord's clock is ahead
+	}
+	oldest := now.Add(-time.Duration(of.CatchUpHours) * time.Hour)
 	from, counted := len(missed), 0
 	for i, message := range slices.Backward(missed) {
-		if wire.TimeOf(message.ID).Before(oldest) {
-			break
-		}
-		if s.meant(s.ctx, of, message) {
-			if counted == of.CatchUpMessages {
+		if !wire.Later(message.ID, away) {
+			if wire.TimeOf(message.ID).Before(oldest) {
 				break
 			}
-			counted++
+			if s.readable(message) && wire.Later(message.ID, mark) && s.meant(s.ctx, of, message) {
+				if counted == of.CatchUpMessages {
+					break
+				}
+				counted++
+			}
 		}
 		from = i
 	}
@@ -154,35 +245,34 @@ func (s *session) within(of *account, missed []wire.Message) []wire.Message {
 // meant reports whether a message is for the assistant, and from somebody who may talk to
 // it, as far as that is known without asking Discord.
 func (s *session) meant(ctx context.Context, of *account, message wire.Message) bool {
+	if !s.readable(message) {
+		return false
+	}
 	channel, err := s.channels.of(ctx, s.client(), message.ChannelID)
 	if err != nil {
 		return true
 	}
 	message.GuildID = channel.GuildID
-	at := spotOf(channel)
-	who := person{ID: message.Author.ID}
-	if len(of.Roles) > 0 {
-		who.Roles = of.Roles // they are asked for when the message is dealt with
-	}
-	return s.addressed(of, message, channel) && of.mayTalk(s.owner(), who, at)
+	who := person{ID: message.Author.ID, Roles: of.Roles} // which they have is asked when the message is dealt with
+	return s.addressed(of, message, channel) && of.mayTalk(s.owner(), who, spotOf(channel))
 }
 
 // tellLeft tells a channel that not all that was written while the bot was away is answered.
-func (s *session) tellLeft(ctx context.Context, channel, after string, left int, all bool) {
-	if left == 0 {
-		return
-	}
-	of := s.account()
+func (s *session) tellLeft(ctx context.Context, of *account, channel, mark string, left int, all bool) {
 	many := fmt.Sprintf("%d messages", left)
 	if left == 1 {
 		many = "1 message"
 	}
 	if !all {
-		many = "At least " + many
+		many = "at least " + many
 	}
-	said := fmt.Sprintf("I was away since <t:%d:R>. %s from then are older than %d h, or more than %d: I have not answered these. Send again what still matters.",
-		wire.TimeOf(after).Unix(), many, of.CatchUpHours, of.CatchUpMessages)
-	if _, err := s.client().Send(ctx, channel, rest.Message{Content: said, Nonce: nonce("away", channel+after, 0)}); err != nil {
+	said := fmt.Sprintf("I was away since <t:%d:R>, and have not answered %s from then: I go back %d h and %d messages at most. Send again what still matters.",
+		wire.TimeOf(mark).Unix(), many, of.CatchUpHours, of.CatchUpMessages)
+	err := s.insist("a channel cannot be told that messages were left out", func() error {
+		_, err := s.client().Send(ctx, channel, rest.Message{Content: said, Nonce: nonce("away", channel+mark, 0)})
+		return err
+	})
+	if err != nil {
 		s.p.host.Log.Warn("a channel could not be told that messages were left out", "channel", channel, "left", left, "err", err)
 	}
 }

@@ -12,11 +12,21 @@ import (
 type channels struct {
 	mu    sync.Mutex
 	byID  map[string]wire.Channel
-	roles map[string]string // a guild to the role that is the bot's own
+	own   map[string]string            // a guild to the role that is the bot's own
+	roles map[string]map[string]string // a guild to the names of its roles
 }
 
 func newChannels() *channels {
-	return &channels{byID: make(map[string]wire.Channel), roles: make(map[string]string)}
+	c := new(channels)
+	c.reset()
+	return c
+}
+
+// reset forgets everything: the gateway tells anew of what there is.
+func (c *channels) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byID, c.own, c.roles = make(map[string]wire.Channel), make(map[string]string), make(map[string]map[string]string)
 }
 
 // guild takes in a guild with its channels and active threads, and returns these.
@@ -28,12 +38,28 @@ func (c *channels) guild(g wire.Guild, self string) []wire.Channel {
 		all[i].GuildID = g.ID // not in the objects of GUILD_CREATE
 		c.byID[all[i].ID] = all[i]
 	}
+	c.roles[g.ID] = make(map[string]string, len(g.Roles))
 	for _, role := range g.Roles {
-		if role.Tags.BotID == self && self != "" {
-			c.roles[g.ID] = role.ID
-		}
+		c.named(g.ID, role, self)
 	}
 	return all
+}
+
+// roleOf takes in a role that was made or changed.
+func (c *channels) roleOf(guild string, role wire.Role, self string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.roles[guild] != nil {
+		c.named(guild, role, self)
+	}
+}
+
+// named takes in a role. The caller holds mu.
+func (c *channels) named(guild string, role wire.Role, self string) {
+	c.roles[guild][role.ID] = role.Name
+	if role.Tags.BotID == self && self != "" {
+		c.own[guild] = role.ID
+	}
 }
 
 func (c *channels) put(channel wire.Channel) {
@@ -58,13 +84,21 @@ func (c *channels) dropGuild(id string) {
 		}
 	}
 	delete(c.roles, id)
+	delete(c.own, id)
 }
 
 // role is the role that a guild has for the bot alone; who mentions it means the bot.
 func (c *channels) role(guild string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.roles[guild]
+	return c.own[guild]
+}
+
+// roleName is what a guild calls a role; empty: it is not known.
+func (c *channels) roleName(guild, id string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.roles[guild][id]
 }
 
 // known is a channel as far as Discord has told of it.

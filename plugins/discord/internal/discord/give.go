@@ -76,13 +76,19 @@ func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel st
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	submitted, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: said})
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
-		return p.amend(ctx, said)
-	}
-	if err != nil {
+	var accepted pluginsdk.Accepted
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeConflict:
+		amended, err := p.amend(ctx, said.Source, said.Key, said.Content)
+		if err != nil || amended.RunID == "" {
+			return err
+		}
+		accepted = pluginsdk.Accepted{ThreadID: amended.ThreadID, RunID: amended.RunID, Existed: true}
+	case err != nil:
 		return err
+	default:
+		accepted = submitted.Accepted
 	}
-	accepted := submitted.Accepted
 	if accepted.Existed {
 		run, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: accepted.RunID})
 		if err != nil || run.Run.State.Final() {
@@ -95,16 +101,21 @@ func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel st
 	})
 }
 
-// amend changes the words of a message whose run has not begun. One that has goes on as it
-// began.
-func (p *Plugin) amend(ctx context.Context, said pluginsdk.Submission) error {
-	_, err := p.host.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{ThreadID: said.ThreadID, Source: said.Source, Key: said.Key, Content: said.Content})
+// amend changes the words of a message whose run has not begun, and returns what it is now.
+// One that has goes on as it began: then the message is zero. CodeNotFound: it was never
+// submitted.
+func (p *Plugin) amend(ctx context.Context, source, key, content string) (pluginsdk.Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	amended, err := p.host.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{Source: source, Key: key, Content: content})
 	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others are the caller's
-	case pluginsdk.CodeStale, pluginsdk.CodeInvalid, pluginsdk.CodeNotFound, pluginsdk.CodeUnimplemented:
-		p.host.Log.Info("what was edited stays as it was taken in", "message", said.Key, "err", err)
-		return nil
+	case "":
+		return amended.Message, nil
+	case pluginsdk.CodeStale, pluginsdk.CodeInvalid, pluginsdk.CodeDenied, pluginsdk.CodeUnimplemented:
+		p.host.Log.Info("what was edited stays as it was taken in", "message", key, "err", err)
+		return pluginsdk.Message{}, nil
 	}
-	return err
+	return pluginsdk.Message{}, err
 }
 
 // passing reports whether what went wrong may go right later: Discord is away or busy, the

@@ -16,11 +16,9 @@ import (
 )
 
 const (
-	submitFirst = time.Second // before a submission is tried again
-	submitMax   = time.Minute
-	nameUnits   = 90
-	// editable is how old a message may be that is edited and was not meant for the bot
-	// before: later it is taken for a correction of something old.
+	nameUnits = 90
+	// editable is how old a message may be that is edited: later it is taken for a
+	// correction of something old.
 	editable = 15 * time.Minute
 )
 
@@ -29,25 +27,22 @@ func (s *session) written(message wire.Message) {
 	if !s.readable(message) {
 		return
 	}
-	s.seen.begin(message.ChannelID, message.ID)
+	if !s.told(message.ChannelID) {
+		// A direct message, or a thread that is opened again: others may be before it of
+		// which nobody has told.
+		s.read(message.ChannelID, wire.Before(message.ID))
+	}
+	s.seen.begin(message.ChannelID, wire.Before(message.ID))
 	s.mu.Lock()
 	gap := s.gaps[message.ChannelID]
 	s.mu.Unlock()
 	if gap {
-		return // the channel is read from Discord in a moment, this message with it
+		return // the channel is being read, this message with it
 	}
-	if s.lanes.push(message.ChannelID, false, func(ctx context.Context) { s.take(ctx, message, false) }) {
-		return
+	if !s.lanes.push(message.ChannelID, false, func(ctx context.Context) { s.take(ctx, message) }) {
+		s.gap(message.ChannelID, true)
+		s.lanes.push(message.ChannelID, true, func(ctx context.Context) { s.refill(ctx, message.ChannelID) })
 	}
-	s.mu.Lock()
-	s.gaps[message.ChannelID] = true
-	s.mu.Unlock()
-	s.lanes.push(message.ChannelID, true, func(ctx context.Context) {
-		s.mu.Lock()
-		delete(s.gaps, message.ChannelID)
-		s.mu.Unlock()
-		s.fetch(ctx, message.ChannelID, message.ID)
-	})
 }
 
 // edited takes in that a message was changed. Discord tells the same when it has looked up
@@ -56,7 +51,13 @@ func (s *session) edited(message wire.Message) {
 	if message.EditedTimestamp == nil || !s.readable(message) || time.Since(wire.TimeOf(message.ID)) > editable {
 		return
 	}
-	s.lanes.push(message.ChannelID, false, func(ctx context.Context) { s.take(ctx, message, true) })
+	s.mu.Lock()
+	_, waits := s.edits[message.ID]
+	s.edits[message.ID] = message
+	s.mu.Unlock()
+	if !waits {
+		s.lanes.push(message.ChannelID, true, func(ctx context.Context) { s.correct(ctx, message) })
+	}
 }
 
 // readable reports whether a message is one that a person wrote. Bots are not listened to,
@@ -84,6 +85,13 @@ func newRecent() *recent {
 	return &recent{ids: make(map[string]bool, recentMessages), ring: make([]string, recentMessages)}
 }
 
+// has reports whether a message is known.
+func (r *recent) has(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ids[id]
+}
+
 // add remembers a message, and reports whether it was not known.
 func (r *recent) add(id string) bool {
 	r.mu.Lock()
@@ -99,49 +107,85 @@ func (r *recent) add(id string) bool {
 
 // take deals with a message: it is given to the assistant, or it is none of its business.
 // What may pass is tried again, and holds up only what comes after it in its channel.
-func (s *session) take(ctx context.Context, message wire.Message, edit bool) {
-	if !edit && !s.recent.add(message.ID) {
-		return
+func (s *session) take(ctx context.Context, message wire.Message) {
+	if s.recent.add(message.ID) {
+		s.mu.Lock()
+		if now, ok := s.edits[message.ID]; ok { // while it waited in the lane
+			message = now
+		}
+		s.mu.Unlock()
+		s.deal(&intake{message: message})
 	}
-	for pause := submitFirst; ; pause = min(2*pause, submitMax) {
-		err := s.deal(ctx, message)
-		if ctx.Err() != nil {
-			return // it is read again after the next start
-		}
-		if err == nil || !passing(err) {
-			if err != nil {
-				s.refused(ctx, message, err)
-			}
-			s.seen.mark(message.ChannelID, message.ID)
-			return
-		}
-		s.p.host.Log.Warn("a message could not be taken in; trying again", "channel", message.ChannelID, "message", message.ID, "err", err, "in", pause.String())
-		if !s.rest(pause) {
-			return
-		}
+	if ctx.Err() == nil { // else it is read again after the next start
+		s.seen.mark(message.ChannelID, message.ID)
 	}
 }
 
-// deal looks who has written and whether it is meant for the assistant, and submits it.
-func (s *session) deal(ctx context.Context, message wire.Message) error {
-	of := s.account()
-	channel, err := s.channels.of(ctx, s.client(), message.ChannelID)
-	if err != nil {
+// correct deals with an edit of a message that was dealt with.
+func (s *session) correct(_ context.Context, message wire.Message) {
+	s.mu.Lock()
+	if now, ok := s.edits[message.ID]; ok {
+		message = now
+	}
+	delete(s.edits, message.ID)
+	s.mu.Unlock()
+	s.deal(&intake{message: message, edit: true})
+}
+
+// intake is a message while it is dealt with: what was done of it is not done again when
+// something after it fails.
+type intake struct {
+	message wire.Message
+	edit    bool
+	of      *account // the settings by which it is dealt with
+	channel wire.Channel
+	at      spot
+	who     person
+	may     bool // who wrote it may talk to the assistant here
+	files   intakeFiles
+}
+
+// deal takes a message in. What keeps it out for good is told to who wrote it, if they may
+// talk to the assistant at all.
+func (s *session) deal(in *intake) {
+	err := s.insist("a message cannot be taken in", func() error { return s.attempt(in) })
+	if err == nil || s.ctx.Err() != nil {
+		return
+	}
+	s.p.host.Log.Error("a message was not accepted", "channel", in.message.ChannelID, "message", in.message.ID, "err", err)
+	if in.may {
+		s.sayRefused(in.message, err)
+	}
+}
+
+// attempt looks who has written and whether it is meant for the assistant, and submits it.
+func (s *session) attempt(in *intake) (err error) {
+	ctx := s.ctx
+	in.of = s.account()
+	if in.channel, err = s.channels.of(ctx, s.client(), in.message.ChannelID); err != nil {
 		return err
 	}
-	at := spotOf(channel)
-	message.GuildID = channel.GuildID // a message that was fetched does not say
-	if !s.addressed(of, message, channel) {
+	in.at = spotOf(in.channel)
+	in.message.GuildID = in.channel.GuildID // a message that was fetched does not say
+	addressed := s.addressed(in.of, in.message, in.channel)
+	if !addressed && !in.edit {
 		return nil
 	}
-	who, err := s.author(ctx, of, message, at)
-	if err != nil {
+	if err := s.identify(ctx, in); err != nil {
 		return err
 	}
-	if !of.mayTalk(s.owner(), who, at) {
-		return s.turnAway(ctx, of, message, who)
+	switch {
+	case in.may && in.edit:
+		known, err := s.amend(ctx, in)
+		if err != nil || known || !addressed {
+			return err
+		}
+	case !in.may && in.edit:
+		return nil
+	case !in.may:
+		return s.turnAway(ctx, in)
 	}
-	return s.submit(ctx, of, message, channel, who)
+	return s.submit(ctx, in)
 }
 
 // addressed reports whether a message is meant for the assistant: in direct messages, in
@@ -152,15 +196,15 @@ func (s *session) addressed(of *account, message wire.Message, channel wire.Chan
 	if channel.Direct() {
 		return true
 	}
-	starts := of.starts(at)
-	if starts == startsNothing {
+	self, starts := s.me(), of.starts(at)
+	switch {
+	case starts == startsNothing:
 		return false
-	}
-	if starts == startsEverything || channel.Thread() && channel.OwnerID == s.me() {
+	case slices.ContainsFunc(message.Mentions, func(user wire.User) bool { return user.ID == self }):
 		return true
-	}
-	self := s.me()
-	if slices.ContainsFunc(message.Mentions, func(user wire.User) bool { return user.ID == self }) {
+	case !s.reads():
+		return false // Discord does not tell what it says
+	case starts == startsEverything, channel.Thread() && channel.OwnerID == self:
 		return true
 	}
 	if role := s.channels.role(at.Guild); role != "" && slices.Contains(message.MentionRoles, role) {
@@ -169,59 +213,77 @@ func (s *session) addressed(of *account, message wire.Message, channel wire.Chan
 	return message.Type == wire.MessageReply && message.Referenced != nil && message.Referenced.Author.ID == self
 }
 
-// author is who wrote a message. Events have the member's roles; of a message that was
-// fetched Discord is asked for them, where they matter.
-func (s *session) author(ctx context.Context, of *account, message wire.Message, at spot) (person, error) {
-	who := person{ID: message.Author.ID, Name: personName(message.Author)}
+// reads reports whether Discord tells the bot what messages say that do not mention it.
+func (s *session) reads() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.content
+}
+
+// identify finds out who wrote a message, and whether they may talk to the assistant. Events
+// have the member's roles; of a message that was fetched Discord is asked for them, where
+// they decide.
+func (s *session) identify(ctx context.Context, in *intake) error {
+	owner, message := s.owner(), in.message
+	in.who = person{ID: message.Author.ID, Name: personName(message.Author)}
 	if message.Member != nil {
-		who.Roles = message.Member.Roles
-		return who, nil
+		in.who.Roles = message.Member.Roles
 	}
-	if at.Guild == "" || who.ID == s.owner() || len(of.Roles) == 0 {
-		return who, nil
+	in.may = in.of.mayTalk(owner, in.who, in.at)
+	if in.may || message.Member != nil || in.at.Guild == "" || !in.of.mayTalk(owner, person{ID: in.who.ID, Roles: in.of.Roles}, in.at) {
+		return nil
 	}
-	member, err := s.client().Member(ctx, at.Guild, who.ID)
-	if rest.Gone(err) {
-		return who, nil // they have left
+	member, err := s.client().Member(ctx, in.at.Guild, in.who.ID)
+	switch {
+	case rest.Passing(err):
+		return err
+	case err != nil: // they have left
+		s.p.host.Log.Info("the roles of somebody are not known", "user", in.who.ID, "guild", in.at.Guild, "err", err)
+		return nil
 	}
-	who.Roles = member.Roles
-	return who, err
+	in.who.Roles = member.Roles
+	in.may = in.of.mayTalk(owner, in.who, in.at)
+	return nil
 }
 
 // personName is what the agent is told of who writes: what they call themselves, and the
 // name that is theirs alone, so that nobody passes for another.
 func personName(user wire.User) string {
-	shown := text.Name(user.GlobalName, nameUnits)
-	if shown == "" || strings.EqualFold(shown, user.Username) {
-		return user.Username
+	shown := text.Name(strings.NewReplacer("(", "", ")", "").Replace(user.GlobalName), nameUnits)
+	own := strings.Join(strings.Fields(user.Username), " ")
+	if shown == "" || strings.EqualFold(shown, own) {
+		return own
 	}
-	return fmt.Sprintf("%s (%s)", shown, user.Username)
+	return fmt.Sprintf("%s (%s)", shown, own)
 }
 
-// turnAway is what those get who may not talk to the assistant: silence, or one line.
-func (s *session) turnAway(ctx context.Context, of *account, message wire.Message, who person) error {
-	s.p.host.Log.Info("somebody who may not talk to the assistant was not answered", "user", who.ID, "name", who.Name, "channel", message.ChannelID, "message", message.ID)
-	if of.Strangers != strangersLine {
+// turnAway is what those get who may not talk to the assistant: silence, or one line, once
+// in a channel.
+func (s *session) turnAway(ctx context.Context, in *intake) error {
+	message := in.message
+	s.p.host.Log.Info("somebody who may not talk to the assistant was not answered", "user", in.who.ID, "name", in.who.Name, "channel", message.ChannelID, "message", message.ID)
+	if in.of.Strangers != strangersLine || s.warned.has(in.who.ID+" "+message.ChannelID) {
 		return nil
 	}
-	_, err := s.client().Send(ctx, message.ChannelID, rest.Message{
-		Content: "I talk only to those whom my owner has named.", Nonce: nonce("stranger", message.ID, 0), ReplyTo: message.ID,
-	})
-	if err != nil && !rest.Passing(err) {
-		return nil
+	_, err := s.client().Send(ctx, message.ChannelID, rest.Message{Content: notForYou, Nonce: nonce("stranger", message.ID, 0), ReplyTo: message.ID})
+	if rest.Passing(err) {
+		return err
 	}
-	return err
+	s.warned.add(in.who.ID + " " + message.ChannelID)
+	return nil
 }
 
-// refused tells who wrote a message that it will never be answered, and why.
-func (s *session) refused(ctx context.Context, message wire.Message, cause error) {
-	s.p.host.Log.Error("a message was not accepted", "channel", message.ChannelID, "message", message.ID, "err", cause)
-	_, err := s.client().Send(ctx, message.ChannelID, rest.Message{
-		Content: text.Clip("This message was not taken in: "+text.Escape(cause.Error()), text.Limit),
-		Nonce:   nonce("refused", message.ID, 0), ReplyTo: message.ID,
+// sayRefused tells who wrote a message that it will never be answered, and why.
+func (s *session) sayRefused(message wire.Message, cause error) {
+	err := s.insist("who wrote a message cannot be told that it was not taken in", func() error {
+		_, err := s.client().Send(s.ctx, message.ChannelID, rest.Message{
+			Content: text.Clip("This message was not taken in: "+text.Escape(cause.Error()), text.Limit),
+			Nonce:   nonce("refused", message.ID, 0), ReplyTo: message.ID,
+		})
+		return err
 	})
 	if err != nil {
-		s.p.host.Log.Warn("who wrote it could not be told", "channel", message.ChannelID, "err", err)
+		s.p.host.Log.Warn("who wrote a message could not be told that it was not taken in", "channel", message.ChannelID, "err", err)
 	}
 }
 
@@ -235,52 +297,76 @@ type origin struct {
 
 // submit gives a message to the thread of its channel. Once accepted, it is answered,
 // whatever happens to anybody. One that is known already, in other words, was edited.
-func (s *session) submit(ctx context.Context, of *account, message wire.Message, channel wire.Channel, who person) error {
-	words := s.words(message)
-	if of.newThreads(spotOf(channel)) && channel.GuildID != "" && !channel.Thread() && !isCommand(words) {
-		opened, err := s.open(ctx, message, words)
-		if err != nil {
+func (s *session) submit(ctx context.Context, in *intake) error {
+	message, said := in.message, s.said(in.message)
+	if in.of.newThreads(in.at) && in.channel.GuildID != "" && !in.channel.Thread() && !isCommand(said) {
+		if err := s.open(ctx, in, said); err != nil {
 			return err
 		}
-		channel = opened
 	}
-	threadID, err := s.p.thread(ctx, of.sourceOf(s.owner(), who, spotOf(channel)), channel)
+	source := in.of.sourceOf(s.owner(), in.who, in.at)
+	threadID, err := s.p.thread(ctx, source, in.channel)
 	if err != nil {
 		return err
 	}
-	attached, left, err := s.attachments(ctx, of, message, threadID, who)
-	if err != nil {
+	if err := s.takeFiles(ctx, &in.files, in.of, message, threadID, in.who); err != nil {
 		return err
 	}
-	content := joined(words, left)
-	if content == "" && len(attached) == 0 {
-		return nil
-	}
+	content := joined(s.words(message), in.files.left)
 	if content == "" {
-		content = "(no words, see what is attached)"
+		content = noWords
 	}
 	submission := pluginsdk.Submission{
-		ThreadID: threadID, Source: of.sourceOf(s.owner(), who, spotOf(channel)), Key: message.ID, Author: who.Name, Content: content, Attachments: attached,
-		Metadata: metadata(origin{Guild: channel.GuildID, Channel: message.ChannelID, Message: message.ID, User: who.ID}),
+		ThreadID: threadID, Source: source, Key: message.ID, Author: in.who.Name, Content: content, Attachments: in.files.taken,
+		Metadata: metadata(origin{Guild: in.channel.GuildID, Channel: message.ChannelID, Message: message.ID, User: in.who.ID}),
 	}
-	return s.p.give(ctx, submission, channel.ID, func(r *record) { r.Questions = []question{{message.ChannelID, message.ID}} })
+	return s.p.give(ctx, submission, in.channel.ID, func(r *record) {
+		if asked := (question{message.ChannelID, message.ID}); !slices.Contains(r.Questions, asked) {
+			r.Questions = append(r.Questions, asked)
+		}
+	})
+}
+
+// noWords stands for a message that says nothing that can be read: a mention alone, a poll,
+// files.
+const noWords = "(no words)"
+
+// amend changes the words of a message that was edited; false: it was never submitted. Its
+// files stay what they are.
+func (s *session) amend(ctx context.Context, in *intake) (known bool, err error) {
+	_, left := fitting(in.of, in.message)
+	content := joined(s.words(in.message), left)
+	if content == "" {
+		content = noWords
+	}
+	_, err = s.p.amend(ctx, in.of.sourceOf(s.owner(), in.who, in.at), in.message.ID, content)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return false, nil
+	}
+	return true, err
 }
 
 // open makes a Discord thread of a question. One that was opened before is found again: it
-// has the question's id.
-func (s *session) open(ctx context.Context, message wire.Message, words string) (wire.Channel, error) {
-	title := text.Name(words, nameUnits)
+// has the question's id. Where none can be opened, the question is answered in its channel.
+func (s *session) open(ctx context.Context, in *intake, said string) error {
+	title := text.Name(said, nameUnits)
 	if title == "" {
 		title = "Question"
 	}
-	opened, err := s.client().StartThread(ctx, message.ChannelID, message.ID, title)
+	opened, err := s.client().StartThread(ctx, in.message.ChannelID, in.message.ID, title)
 	if err != nil && !rest.Passing(err) {
-		opened, err = s.client().Channel(ctx, message.ID)
+		refusal := err
+		if opened, err = s.client().Channel(ctx, in.message.ID); err != nil && !rest.Passing(err) {
+			s.p.host.Log.Warn("no thread can be opened for a question; it is answered in the channel", "channel", in.message.ChannelID, "message", in.message.ID, "err", refusal)
+			return nil
+		}
 	}
-	if err == nil {
-		s.channels.put(opened)
+	if err != nil {
+		return err
 	}
-	return opened, err
+	s.channels.put(opened)
+	in.channel = opened
+	return nil
 }
 
 // metadata of a message; nothing in it can fail to be written as JSON.
@@ -290,4 +376,7 @@ func metadata(of origin) json.RawMessage {
 }
 
 // isCommand reports whether what was written is one of Harness's commands.
-func isCommand(words string) bool { return strings.HasPrefix(words, "/") }
+func isCommand(said string) bool {
+	_, _, is := pluginsdk.ParseCommand(said)
+	return is
+}

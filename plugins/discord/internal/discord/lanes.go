@@ -67,5 +67,13 @@ func (l *lanes) do(channel string, job func(context.Context)) {
 	job(l.ctx)
 }
 
+// busy reports whether anything is at work in a channel, or waits there.
+func (l *lanes) busy(channel string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, running := l.queue[channel]
+	return running
+}
+
 // wait returns when no job is at work any more. The session's context has ended before.
 func (l *lanes) wait() { l.work.Wait() }

@@ -47,6 +47,10 @@ type account struct {
 	*config
 	client *rest.Client // nil: there is no token
 
+	// asked is when a session with the gateway was last begun, or was about to be, in
+	// milliseconds: that of the token, whatever the other settings.
+	asked *atomic.Int64
+
 	mu   sync.Mutex
 	self string // the bot's user id; empty before Discord was asked
 }
@@ -105,21 +109,22 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.configure(answer.Settings)
+	_, err = p.configure(answer.Settings, false)
 	return err
 }
 
-// configure takes settings in, and reports whether the bot is another one by them.
-func (p *Plugin) configure(raw json.RawMessage) (another bool, err error) {
+// configure takes settings in, and reports whether the bot is another one by them, or is to
+// be connected anew.
+func (p *Plugin) configure(raw json.RawMessage, anew bool) (another bool, err error) {
 	parsed, err := parse(raw)
 	if err != nil {
 		return false, err
 	}
-	next := &account{config: parsed}
+	next := &account{config: parsed, asked: new(atomic.Int64)}
 	before := p.account.Load()
 	switch {
-	case before != nil && before.Token == parsed.Token && before.APIURL == parsed.APIURL:
-		next.client, next.self = before.client, before.known()
+	case !anew && before != nil && before.Token == parsed.Token && before.APIURL == parsed.APIURL:
+		next.client, next.self, next.asked = before.client, before.known(), before.asked
 	case parsed.Token != "":
 		another = true
 		next.client, err = rest.New(rest.Config{Token: parsed.Token, Base: parsed.APIURL, Version: version, Log: p.host.Log})
@@ -134,9 +139,11 @@ func (p *Plugin) configure(raw json.RawMessage) (another bool, err error) {
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last good ones stay
-// in force. With another token or address the bot connects anew.
+// in force. With another token or address the bot connects anew, and with any change when
+// Discord has refused it.
 func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
-	another, err := p.configure(change.Settings)
+	before := p.connected()
+	another, err := p.configure(change.Settings, before != nil && before.refused())
 	if err != nil {
 		return nil, err
 	}

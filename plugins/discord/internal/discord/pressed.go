@@ -136,6 +136,6 @@ func (a *act) ask(ctx context.Context, of string) {
 	if err != nil {
 		left = "[its files could not be taken in]"
 	}
-	quoted := quote(a.s.plain(content(about.Content, about.Embeds), about.Mentions))
+	quoted := quote(a.s.plain(content(about.Content, about.Embeds), a.i.GuildID, about.Mentions))
 	a.submit(ctx, joined("About this message of "+personName(about.Author)+":\n"+quoted, said, left), attached)
 }

@@ -3,6 +3,8 @@ package discord
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,27 +15,31 @@ import (
 
 const (
 	seenPrefix = "seen/" // and a channel's id: the last message that was dealt with there
-	aliveKey   = "alive" // a snowflake of when the bot was last known to be connected
+	aliveKey   = "alive" // a snowflake: what was written before was dealt with, but for the channels above
 	seenPause  = 5 * time.Second
+	closeTime  = 2 * time.Second // bounds what is written at the end
 	pageSize   = 1000
 )
 
-// seen is up to which message each channel was read. It is written a few seconds late:
-// what is read again has the key that it had, so that nothing comes of it but the reading.
+// seen is up to which message each channel was read: its own mark, else that of all. Marks
+// are written a few seconds late: what is read again has the key that it had, so that
+// nothing comes of it but the reading. Those that the mark of all has overtaken are dropped.
 type seen struct {
-	state pluginsdk.State
-	log   *slog.Logger
+	state   pluginsdk.State
+	log     *slog.Logger
+	writing sync.Mutex // held while something is stored, so that it is stored in order
 
 	mu    sync.Mutex
 	ids   map[string]string // by channel
 	dirty map[string]bool   // channels whose id is not stored yet
 	alive string
-	timer *time.Timer // nil: nothing is to be written
+	timer *time.Timer // nil: nothing is about to be written
 }
 
-// readSeen reads what is stored.
+// readSeen reads what is stored. A bot that never was connected has missed nothing before
+// now.
 func readSeen(ctx context.Context, state pluginsdk.State, log *slog.Logger) (*seen, error) {
-	s := &seen{state: state, log: log, ids: make(map[string]string), dirty: make(map[string]bool)}
+	s := &seen{state: state, log: log, ids: make(map[string]string), dirty: make(map[string]bool), alive: wire.IDAt(time.Now())}
 	for after := ""; ; {
 		page, err := state.List(ctx, &pluginsdk.ListStateRequest{Prefix: seenPrefix, After: after, Limit: pageSize})
 		if err != nil {
@@ -57,88 +63,140 @@ func readSeen(ctx context.Context, state pluginsdk.State, log *slog.Logger) (*se
 	return s, nil
 }
 
-// after is the message behind which a channel has not been read; base for one that never
-// was.
-func (s *seen) after(channel, base string) string {
+// after is the message behind which a channel has not been read; own reports whether that
+// is a mark of its own.
+func (s *seen) after(channel string) (id string, own bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id, ok := s.ids[channel]; ok {
-		return id
+	if id, own = s.ids[channel]; own {
+		return id, true
 	}
-	return base
+	return s.alive, false
 }
 
-// base is from where on a channel is read that never was: from when the bot was last
-// connected. Empty: it never was.
-func (s *seen) base() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.alive
-}
-
-// channels are those that were ever read.
-func (s *seen) channels() (ids []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.ids {
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-// mark notes that a message of a channel was dealt with.
+// mark notes that a channel was dealt with up to a message.
 func (s *seen) mark(channel, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !wire.Later(id, s.ids[channel]) {
-		return
-	}
-	s.ids[channel], s.dirty[channel] = id, true
-	if s.timer == nil {
-		s.timer = time.AfterFunc(seenPause, func() { s.flush(context.Background()) })
+	if wire.Later(id, s.ids[channel]) {
+		s.note(channel, id)
 	}
 }
 
-// begin notes, of a channel that was never read, that it is read from a message on, so
-// that this one is not missed should the plugin die before it is dealt with.
+// begin gives a channel a mark of its own, if it has none, at a message or the mark of all.
+// With it nothing behind the mark is missed, should the plugin die before it is dealt with.
 func (s *seen) begin(channel, id string) {
 	s.mu.Lock()
-	_, known := s.ids[channel]
-	s.mu.Unlock()
-	if !known {
-		s.mark(channel, wire.Before(id))
+	defer s.mu.Unlock()
+	if _, own := s.ids[channel]; own {
+		return
+	}
+	if id == "" {
+		id = s.alive
+	}
+	s.note(channel, id)
+}
+
+// note changes a mark. The caller holds mu.
+func (s *seen) note(channel, id string) {
+	s.ids[channel], s.dirty[channel] = id, true
+	s.later()
+}
+
+// later sees to it that what is not stored will be. The caller holds mu.
+func (s *seen) later() {
+	if s.timer == nil {
+		s.timer = time.AfterFunc(seenPause, func() {
+			ctx, cancel := context.WithTimeout(context.Background(), hostTime)
+			defer cancel()
+			s.writing.Lock()
+			defer s.writing.Unlock()
+			s.flush(ctx)
+		})
 	}
 }
 
-// live notes that the bot is connected now, after all that was read before.
-func (s *seen) live(ctx context.Context) {
+// live notes that all that was written before a moment was dealt with, or is at work in a
+// channel that is busy, and has a mark of its own.
+func (s *seen) live(ctx context.Context, until time.Time, busy func(channel string) bool) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if !s.flush(ctx) {
+		return
+	}
+	s.mu.Lock()
+	alive := wire.IDAt(until)
+	if !wire.Later(alive, s.alive) {
+		alive = s.alive
+	}
+	s.mu.Unlock()
+	if !s.put(ctx, aliveKey, alive) {
+		return
+	}
+	s.mu.Lock()
+	s.alive = alive
+	var overtaken []string
+	for channel, id := range s.ids {
+		if !wire.Later(id, alive) && !s.dirty[channel] && !busy(channel) {
+			overtaken = append(overtaken, channel)
+			delete(s.ids, channel)
+		}
+	}
+	s.mu.Unlock()
+	for _, channel := range overtaken {
+		if _, err := s.state.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: seenPrefix + channel}); err != nil {
+			s.log.Debug("how far a channel was read is kept for longer than needed", "channel", channel, "err", err)
+		}
+	}
+}
+
+// close writes what is not stored yet. Nothing is marked any more.
+func (s *seen) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.flush(ctx)
 	s.mu.Lock()
-	now := wire.IDAt(time.Now())
-	s.alive = now
-	s.mu.Unlock()
-	s.put(ctx, aliveKey, now)
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 }
 
-// flush writes what is not stored yet.
-func (s *seen) flush(ctx context.Context) {
+// flush writes what is not stored yet, and reports whether it is now. The caller holds
+// writing.
+func (s *seen) flush(ctx context.Context) bool {
 	s.mu.Lock()
-	written := make(map[string]string, len(s.dirty))
-	for channel := range s.dirty {
-		written[channel] = s.ids[channel]
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
 	}
-	s.timer = nil
-	clear(s.dirty)
+	dirty := slices.Sorted(maps.Keys(s.dirty))
 	s.mu.Unlock()
-	for channel, id := range written {
-		s.put(ctx, seenPrefix+channel, id)
+	for i, channel := range dirty {
+		s.mu.Lock()
+		id := s.ids[channel]
+		delete(s.dirty, channel)
+		s.mu.Unlock()
+		if s.put(ctx, seenPrefix+channel, id) {
+			continue
+		}
+		s.mu.Lock()
+		for _, left := range dirty[i:] {
+			s.dirty[left] = true
+		}
+		s.later()
+		s.mu.Unlock()
+		return false
 	}
+	return true
 }
 
-func (s *seen) put(ctx context.Context, key, id string) {
-	ctx, cancel := context.WithTimeout(ctx, hostTime)
-	defer cancel()
+func (s *seen) put(ctx context.Context, key, id string) bool {
 	if _, err := s.state.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: []byte(id)}); err != nil {
-		s.log.Warn("how far Discord was read is not stored; more is read again after the next start", "key", key, "err", err)
+		s.log.Warn("how far Discord was read is not stored; more would be read again after a new start", "key", key, "err", err)
+		return false
 	}
+	return true
 }

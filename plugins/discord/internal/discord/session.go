@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -29,7 +30,9 @@ const closedIntents = 4014
 
 const (
 	alivePause = 5 * time.Minute // between notes that the bot is connected
-	firstPause = time.Second     // before Discord is asked again who the bot is
+	// aliveSlack is how much later Discord may tell of a message than it was written.
+	aliveSlack = time.Minute
+	firstPause = time.Second // before what failed is tried again
 	maxPause   = time.Minute
 )
 
@@ -44,7 +47,10 @@ type session struct {
 	lanes    *lanes
 	seen     *seen
 	recent   *recent
+	warned   *recent // strangers who were told that they are not talked to
 	offers   *offers
+	readers  chan struct{} // has an element for each channel that is being read
+	work     sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
 	app     wire.Application
@@ -52,15 +58,22 @@ type session struct {
 	content bool // the bot is told what people write everywhere
 	conn    *gateway.Connection
 	guilds  map[string]bool
-	gaps    map[string]bool // channels that are read again from where they were left
-	failure error           // why the session cannot go on
+	awaited map[string]bool         // guilds that the gateway has yet to tell of
+	directs bool                    // direct messages were looked for
+	current map[string]bool         // channels of which events tell all
+	gaps    map[string]bool         // channels that are being read, so that no event is needed
+	edits   map[string]wire.Message // what messages say now, until that is dealt with
+	failure error                   // what keeps the bot from being connected
+	over    bool                    // and no more is tried
 }
 
 func newSession(p *Plugin, of *account) *session {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &session{
 		p: p, token: of, ctx: ctx, cancel: cancel, channels: newChannels(), lanes: newLanes(ctx, p.host.Log),
-		recent: newRecent(), guilds: make(map[string]bool), gaps: make(map[string]bool),
+		recent: newRecent(), warned: newRecent(), readers: make(chan struct{}, readers),
+		guilds: make(map[string]bool), awaited: make(map[string]bool), current: make(map[string]bool),
+		gaps: make(map[string]bool), edits: make(map[string]wire.Message),
 	}
 	s.offers = newOffers(s)
 	return s
@@ -76,35 +89,50 @@ func (s *session) run() {
 	defer s.cancel()
 	err := s.introduce()
 	if err == nil {
-		go s.keepAlive()
+		s.work.Go(s.keepAlive)
 		s.p.side.push("", false, s.p.resume)
 		err = s.listen()
 	}
 	if err != nil && s.ctx.Err() == nil {
 		s.p.host.Log.Error("the bot is not connected to Discord, and will not be before its settings are changed", "err", err)
 		s.mu.Lock()
-		s.failure = err
+		s.failure, s.over = err, true
 		s.mu.Unlock()
 	}
 	<-s.ctx.Done()
+	s.work.Wait()
 	s.lanes.wait()
 	s.offers.wait()
 	if s.seen != nil {
-		s.seen.flush(context.Background())
+		s.seen.close()
 	}
 }
 
-// introduce learns who the bot is, and reads what is stored. What may pass is tried again.
+// introduce learns who the bot is, and reads what is stored.
 func (s *session) introduce() error {
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	return s.insist("Discord does not say who the bot is", func() error {
 		err := s.learn()
-		if err == nil || !passing(err) {
+		if err != nil {
+			s.fail(err)
+		}
+		return err
+	})
+}
+
+// insist does something again and again as long as what goes wrong may pass, until the
+// session is over. what says in a log what goes wrong.
+func (s *session) insist(what string, do func() error) error {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		err := do()
+		switch {
+		case s.ctx.Err() != nil:
+			return s.ctx.Err()
+		case err == nil || !passing(err):
 			return err
 		}
-		s.p.host.Log.Warn("Discord does not say who the bot is; trying again", "err", err, "in", pause.String())
-		s.fail(err)
+		s.p.host.Log.Warn(what+"; trying again", "err", err, "in", pause.String())
 		if !s.rest(pause) {
-			return nil
+			return s.ctx.Err()
 		}
 	}
 }
@@ -125,6 +153,13 @@ func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure = err
+}
+
+// refused reports whether Discord has refused the bot for good.
+func (s *session) refused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }
 
 func (s *session) learn() error {
@@ -148,18 +183,23 @@ func (s *session) learn() error {
 	return nil
 }
 
+// identifyPause is how far two sessions are apart that are begun with one token.
+// Source: events/gateway#rate-limiting.
+const identifyPause = 5 * time.Second
+
 // listen keeps the connection until the session ends. Without the privileged intent it is
 // made anew when Discord refuses that one.
 func (s *session) listen() error {
 	for {
+		if !s.rest(time.Until(time.UnixMilli(s.token.asked.Load()).Add(identifyPause))) {
+			return nil
+		}
 		wanted := intents
-		s.mu.Lock()
-		if s.content {
+		if s.reads() {
 			wanted |= intentMessageContent
 		}
-		conn := gateway.New(gateway.Config{
-			Token: s.token.Token, Intents: wanted, URL: s.client().Gateway, Handle: s.handle, Log: s.p.host.Log,
-		})
+		conn := gateway.New(gateway.Config{Token: s.token.Token, Intents: wanted, URL: s.gateway, Handle: s.handle, Log: s.p.host.Log})
+		s.mu.Lock()
 		s.conn = conn
 		s.mu.Unlock()
 		err := conn.Run(s.ctx)
@@ -174,16 +214,35 @@ func (s *session) listen() error {
 	}
 }
 
-// keepAlive notes now and then that the bot is connected: channels that it has never read
-// are read from there on after its next start.
+// gateway says where to connect. A token that is refused here is refused there.
+func (s *session) gateway(ctx context.Context) (wire.GatewayBot, error) {
+	bot, err := s.client().Gateway(ctx)
+	var refusal *rest.Error
+	if errors.As(err, &refusal) && refusal.Status == http.StatusUnauthorized {
+		return bot, &gateway.Fatal{Code: closedToken, Reason: refusal.Error()}
+	}
+	s.token.asked.Store(time.Now().UnixMilli())
+	return bot, err
+}
+
+// keepAlive notes now and then that the bot is connected.
 func (s *session) keepAlive() {
 	for s.rest(alivePause) {
-		s.mu.Lock()
-		connected := s.conn != nil && s.conn.Status().Connected
-		s.mu.Unlock()
-		if connected {
-			s.seen.live(s.ctx)
-		}
+		s.noteAlive()
+	}
+}
+
+// noteAlive notes up to when the bot has been told of everything, once it has been: of the
+// guilds that it is in, and of direct messages.
+func (s *session) noteAlive() {
+	s.mu.Lock()
+	var status gateway.Status
+	if s.conn != nil && s.directs && len(s.awaited) == 0 {
+		status = s.conn.Status()
+	}
+	s.mu.Unlock()
+	if status.Connected {
+		s.seen.live(s.ctx, status.Heard.Add(-aliveSlack), s.lanes.busy)
 	}
 }
 
@@ -197,10 +256,14 @@ func (s *session) handle(event gateway.Event) {
 		on(s, event, s.guildCreate)
 	case "GUILD_DELETE":
 		on(s, event, s.guildDelete)
-	case "CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE":
-		on(s, event, s.channels.put)
+	case "CHANNEL_CREATE", "THREAD_CREATE":
+		on(s, event, func(made wire.Channel) { s.appeared(made, event.Type == "CHANNEL_CREATE" || made.NewlyCreated) })
+	case "CHANNEL_UPDATE", "THREAD_UPDATE":
+		on(s, event, s.changed)
 	case "CHANNEL_DELETE", "THREAD_DELETE":
-		on(s, event, func(gone wire.Channel) { s.channels.drop(gone.ID) })
+		on(s, event, s.vanished)
+	case "GUILD_ROLE_CREATE", "GUILD_ROLE_UPDATE":
+		on(s, event, func(of wire.RoleEvent) { s.channels.roleOf(of.GuildID, of.Role, s.me()) })
 	case "MESSAGE_CREATE":
 		on(s, event, s.written)
 	case "MESSAGE_UPDATE":
@@ -222,14 +285,20 @@ func on[T any](s *session, event gateway.Event, do func(T)) {
 }
 
 // ready begins a session of the gateway's: what was written since the one before was not
-// told, and is fetched. Guilds and their channels follow in events of their own.
+// told, and is read. Guilds and their channels follow in events of their own.
 func (s *session) ready(r wire.Ready) {
+	s.channels.reset()
 	s.mu.Lock()
-	s.self = r.User
-	s.guilds = make(map[string]bool)
+	s.self, s.directs = r.User, false
+	clear(s.guilds)
+	clear(s.current)
+	clear(s.awaited)
+	for _, guild := range r.Guilds {
+		s.awaited[guild.ID] = true
+	}
 	s.mu.Unlock()
 	s.p.host.Log.Info("connected to Discord", "bot", r.User.Username, "guilds", len(r.Guilds))
-	go s.direct(s.seen.base())
+	s.lanes.push("", true, s.direct)
 }
 
 // guildCreate tells of a guild after ready, when it comes back, or when the bot joins it.
@@ -237,13 +306,16 @@ func (s *session) guildCreate(g wire.Guild) {
 	if g.Unavailable {
 		return
 	}
+	for _, channel := range s.channels.guild(g, s.me()) {
+		s.catchUp(channel)
+	}
 	s.mu.Lock()
 	s.guilds[g.ID] = true
-	self := s.self.ID
+	last := s.awaited[g.ID] && len(s.awaited) == 1
+	delete(s.awaited, g.ID)
 	s.mu.Unlock()
-	base := s.seen.base()
-	for _, channel := range s.channels.guild(g, self) {
-		s.catchUp(channel, base)
+	if last {
+		s.lanes.push("", true, func(context.Context) { s.noteAlive() })
 	}
 	s.offers.changed()
 }
@@ -251,13 +323,44 @@ func (s *session) guildCreate(g wire.Guild) {
 // guildDelete tells that the bot was taken out of a guild, or that Discord has lost it for
 // a while.
 func (s *session) guildDelete(g wire.Guild) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if g.Unavailable {
+		s.awaited[g.ID] = true
 		return
 	}
 	s.channels.dropGuild(g.ID)
+	delete(s.awaited, g.ID)
+	delete(s.guilds, g.ID)
+}
+
+// appeared takes in a channel that was made, or a thread that the bot was added to, perhaps
+// by what was written there just now.
+func (s *session) appeared(channel wire.Channel, fresh bool) {
+	s.channels.put(channel)
+	if fresh {
+		s.told(channel.ID)
+		return
+	}
+	s.catchUp(channel)
+}
+
+// changed takes in what a channel is now. A thread that was archived is opened again by
+// what is written next.
+func (s *session) changed(channel wire.Channel) {
+	if channel.Metadata.Archived {
+		s.vanished(channel)
+		return
+	}
+	s.channels.put(channel)
+}
+
+// vanished forgets a channel.
+func (s *session) vanished(channel wire.Channel) {
+	s.channels.drop(channel.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.guilds, g.ID)
+	delete(s.current, channel.ID)
 }
 
 // inGuilds are the guilds that the bot is in.

@@ -3,7 +3,10 @@ package discord
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
@@ -12,38 +15,41 @@ import (
 // quotedUnits is how much of a message that is answered is repeated to the agent.
 const quotedUnits = 600
 
+// marked is what Discord writes for mentions, emoji of servers, moments and its own pages.
 // Source: reference#message-formatting.
-var (
-	userMention    = regexp.MustCompile(`<@!?(\d+)>`)
-	roleMention    = regexp.MustCompile(`<@&(\d+)>`)
-	channelMention = regexp.MustCompile(`<#(\d+)>`)
-	customEmoji    = regexp.MustCompile(`<a?(:\w+:)\d+>`)
-)
+var marked = regexp.MustCompile(`<(@!?|@&|#|a?:\w+:|t:|/[^<>:]+:|id:)([\w-]+)(:\w)?>`)
 
-// words is what a message says, for the agent: without the mention of the bot at its
-// beginning, with names in the place of ids, and with what it answers or forwards.
+// said is what a message itself says: without the mention of the bot at its beginning, with
+// names in the place of ids.
+func (s *session) said(message wire.Message) string {
+	return s.plain(strings.TrimSpace(s.unaddressed(message)), message.GuildID, message.Mentions)
+}
+
+// words is what a message says, for the agent, with what it answers or forwards. Of a
+// command it is the command alone.
 func (s *session) words(message wire.Message) string {
-	said := s.plain(strings.TrimSpace(s.unaddressed(message)), message.Mentions)
+	said := s.said(message)
 	if isCommand(said) {
 		return said
 	}
-	var before []string
+	var parts []string
 	if message.Reference != nil && message.Reference.Type == 1 {
 		for _, snapshot := range message.Snapshots {
-			before = append(before, "Forwarded:\n"+quote(content(snapshot.Message.Content, snapshot.Message.Embeds)))
+			parts = append(parts, "Forwarded:\n"+quote(s.plain(content(snapshot.Message.Content, snapshot.Message.Embeds), message.GuildID, nil)))
 		}
 	}
 	if answered := message.Referenced; message.Type == wire.MessageReply && answered != nil {
-		by := personName(answered.Author)
-		if answered.Author.ID == s.me() {
-			by = "you"
+		by := "what you have said"
+		if answered.Author.ID != s.me() {
+			by = "what " + personName(answered.Author) + " has said"
 		}
-		before = append(before, fmt.Sprintf("In reply to %s:\n%s", by, quote(s.plain(content(answered.Content, answered.Embeds), answered.Mentions))))
+		parts = append(parts, fmt.Sprintf("In reply to %s:\n%s", by, quote(s.plain(content(answered.Content, answered.Embeds), message.GuildID, answered.Mentions))))
 	}
+	parts = append(parts, said)
 	for _, sticker := range message.Stickers {
-		said = joined(said, "[sticker: "+text.Name(sticker.Name, nameUnits)+"]")
+		parts = append(parts, "[sticker: "+text.Name(sticker.Name, nameUnits)+"]")
 	}
-	return joined(append(before, said)...)
+	return joined(parts...)
 }
 
 // unaddressed is a message's text without the mention that it begins with, of the bot or of
@@ -58,28 +64,37 @@ func (s *session) unaddressed(message wire.Message) string {
 	return said
 }
 
-// plain puts names in the place of ids.
-func (s *session) plain(said string, mentioned []wire.User) string {
-	if !strings.Contains(said, "<") {
-		return said
-	}
-	said = userMention.ReplaceAllStringFunc(said, func(mention string) string {
-		id := userMention.FindStringSubmatch(mention)[1]
-		for _, user := range mentioned {
-			if user.ID == id {
-				return "@" + text.Name(user.Name(), nameUnits)
+// plain puts names in the place of ids: those of a guild's channels and roles in that guild
+// only.
+func (s *session) plain(said, guild string, mentioned []wire.User) string {
+	return marked.ReplaceAllStringFunc(said, func(mark string) string {
+		parts := marked.FindStringSubmatch(mark)
+		kind, id := parts[1], parts[2]
+		switch {
+		case kind == "@" || kind == "@!":
+			i := slices.IndexFunc(mentioned, func(user wire.User) bool { return user.ID == id })
+			if i >= 0 {
+				return "@" + personName(mentioned[i])
 			}
+		case kind == "@&":
+			if name := text.Name(s.channels.roleName(guild, id), nameUnits); name != "" {
+				return "@" + name
+			}
+		case kind == "#":
+			if channel, ok := s.channels.known(id); ok && channel.Name != "" && channel.GuildID == guild {
+				return "#" + text.Name(channel.Name, nameUnits)
+			}
+		case kind == "t:":
+			if seconds, err := strconv.ParseInt(id, 10, 64); err == nil {
+				return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04 MST")
+			}
+		case kind[0] == '/':
+			return strings.TrimSuffix(kind, ":")
+		case kind != "id:":
+			return strings.TrimPrefix(kind, "a")
 		}
-		return mention
+		return mark
 	})
-	said = channelMention.ReplaceAllStringFunc(said, func(mention string) string {
-		if channel, ok := s.channels.known(channelMention.FindStringSubmatch(mention)[1]); ok && channel.Name != "" {
-			return "#" + channel.Name
-		}
-		return mention
-	})
-	said = roleMention.ReplaceAllString(said, "@role")
-	return customEmoji.ReplaceAllString(said, "$1")
 }
 
 // content is a message's text, or that of what is shown in its place.

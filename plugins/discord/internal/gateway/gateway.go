@@ -53,6 +53,9 @@ type Status struct {
 	WaitsUntil     time.Time     // when Discord allows another session, while that is waited for
 	Error          string        // what last went wrong, in words
 	Latency        time.Duration // of the last heartbeat
+	// Heard is a moment before which all events have been handled that Discord has sent:
+	// when the last heartbeat was sent that it acknowledged, or a session was ready or resumed.
+	Heard time.Time
 }
 
 // Connection is a session with the gateway.

@@ -111,9 +111,9 @@ func (c *Connection) receive(l *link, payload received, end *ended, address stri
 	case opHeartbeatACK:
 		l.waiting.Store(false)
 		l.mu.Lock()
-		latency := time.Since(l.beaten)
+		beaten := l.beaten
 		l.mu.Unlock()
-		c.note(func(s *Status) { s.Latency = latency })
+		c.note(func(s *Status) { s.Latency, s.Heard = time.Since(beaten), beaten })
 	case opReconnect:
 		l.drop("Discord asked to connect again")
 		return l.end(end, nil)
@@ -146,7 +146,7 @@ func (c *Connection) settled(payload received, end *ended, address string) {
 	}
 	end.established = time.Now()
 	c.note(func(s *Status) {
-		s.Connected = true
+		s.Connected, s.Heard = true, end.established
 		if payload.Type == "READY" {
 			s.Sessions++
 		} else {

@@ -65,6 +65,14 @@ type Channel struct {
 	OwnerID       string `json:"owner_id"`  // of a thread who opened it
 	LastMessageID string `json:"last_message_id"`
 	Recipients    []User `json:"recipients"` // of a direct message
+	// Metadata is a thread's own.
+	// Source: resources/channel#thread-metadata-object.
+	Metadata struct {
+		Archived bool `json:"archived"`
+	} `json:"thread_metadata"`
+	// NewlyCreated tells a thread that was opened from one that the bot was added to.
+	// Source: events/gateway-events#thread-create.
+	NewlyCreated bool `json:"newly_created"`
 }
 
 // Thread reports whether the channel is a thread, posts of forums included.
@@ -180,6 +188,13 @@ type Role struct {
 	Tags        struct {
 		BotID string `json:"bot_id"` // the bot that the role is made for
 	} `json:"tags"`
+}
+
+// RoleEvent tells of a role that was made or changed.
+// Source: events/gateway-events#guild-role-create.
+type RoleEvent struct {
+	GuildID string `json:"guild_id"`
+	Role    Role   `json:"role"`
 }
 
 // Guild is a server, as GUILD_CREATE tells of it.
