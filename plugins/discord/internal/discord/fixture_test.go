@@ -3,8 +3,10 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,15 +23,26 @@ type world struct {
 	*testing.T
 	discord        *fake.Server
 	host           *plugintest.Host
-	plugin         *plugintest.Plugin
+	process        *Plugin
+	plugin         *plugintest.Plugin // the same, as the daemon sees it
 	who            fake.Who
 	guild, channel string
+	log            journal
 }
 
 // newWorld connects the plugin, with settings beside the token and the address.
 func newWorld(t *testing.T, settings map[string]any) *world {
 	t.Helper()
-	w := &world{T: t, discord: fake.New(fake.Config{}), host: plugintest.NewHost()}
+	w := emptyWorld(t, fake.Config{}, settings)
+	w.start()
+	return w
+}
+
+// emptyWorld is a Discord of a kind, to which the plugin is not connected yet.
+func emptyWorld(t *testing.T, config fake.Config, settings map[string]any) *world {
+	t.Helper()
+	w := &world{T: t, discord: fake.New(config), host: plugintest.NewHost()}
+	w.host.Log = slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	base, err := w.discord.Listen("")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +53,6 @@ func newWorld(t *testing.T, settings map[string]any) *world {
 	w.channel = w.discord.AddChannel(fake.NewChannel{Guild: w.guild, Name: "general"})
 	w.host.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: "status", Description: "how it stands"}})
 	w.set(settings, base)
-	w.start()
 	return w
 }
 
@@ -57,11 +69,18 @@ func (w *world) set(settings map[string]any, base string) {
 // start serves another process of the plugin, and returns when it is connected.
 func (w *world) start() {
 	w.Helper()
-	w.plugin = w.host.Serve(w.T, new(Plugin))
+	w.process = new(Plugin)
+	w.serve(w.host.Serve(w.T, w.process))
+	w.until("the bot is connected", func() bool { return w.discord.State().Ready == 1 })
+}
+
+// serve activates a process of the plugin, and deactivates it at the test's end.
+func (w *world) serve(plugin *plugintest.Plugin) {
+	w.Helper()
+	w.plugin = plugin
 	if err := w.plugin.Activate(w.Context()); err != nil {
 		w.Fatal(err)
 	}
-	plugin := w.plugin
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -69,7 +88,24 @@ func (w *world) start() {
 			w.Errorf("deactivate: %v", err)
 		}
 	})
-	w.until("the bot is connected", func() bool { return w.discord.State().Ready == 1 })
+}
+
+// journal is what the plugin has logged.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 // until waits for a condition.
@@ -83,7 +119,7 @@ func (w *world) until(what string, condition func() bool) {
 		select {
 		case <-look.C:
 		case <-deadline.C:
-			w.Fatalf("waited in vain: %s\nrequests: %s\nbreaches: %+v", what, w.requests(), w.discord.Breaches())
+			w.Fatalf("waited in vain: %s\nrequests: %s\nbreaches: %+v\nlog:\n%s", what, w.requests(), w.discord.Breaches(), w.log.String())
 		}
 	}
 }
