@@ -11,9 +11,6 @@ import (
 )
 
 const (
-	// overlap is how far before a mark a channel is read again: two messages that were
-	// written in the same moment can be told of in the other order.
-	overlap = 10 * time.Second
 	// lookedAt is how many messages of a channel are looked at, whatever they are.
 	lookedAt = 3000
 	// readers is how many channels are read at the same time: Discord bans those who ask
@@ -87,7 +84,6 @@ func (s *session) direct(context.Context) {
 	s.mu.Lock()
 	s.directs = true
 	s.mu.Unlock()
-	s.noteAlive()
 }
 
 // fetch reads a channel from its mark on, and deals with what was written since, the oldest
@@ -95,7 +91,7 @@ func (s *session) direct(context.Context) {
 // out, and the channel is told.
 func (s *session) fetch(ctx context.Context, channel, away string) {
 	mark, _ := s.seen.after(channel)
-	missed, all, err := s.missed(ctx, channel, wire.IDAt(wire.TimeOf(mark).Add(-overlap)))
+	missed, all, err := s.missed(ctx, channel, s.seen.before(mark))
 	if err != nil {
 		if ctx.Err() == nil {
 			s.p.host.Log.Info("a channel cannot be read", "channel", channel, "err", err)
@@ -103,7 +99,7 @@ func (s *session) fetch(ctx context.Context, channel, away string) {
 		return
 	}
 	of := s.account()
-	taken := s.within(of, missed, mark, away)
+	taken := s.within(of, missed, away)
 	left := missed[:len(missed)-len(taken)]
 	missing := 0
 	for _, message := range left {
@@ -142,7 +138,7 @@ func (s *session) takeAll(ctx context.Context, messages []wire.Message) {
 func (s *session) refill(ctx context.Context, channel string) {
 	defer s.gap(channel, false)
 	mark, _ := s.seen.after(channel)
-	after := wire.IDAt(wire.TimeOf(mark).Add(-overlap))
+	after := s.seen.before(mark)
 	for full := true; full && ctx.Err() == nil; {
 		s.gap(channel, false) // what is written from now on is in the lane, or on this page
 		var page []wire.Message
@@ -217,8 +213,8 @@ func (s *session) missed(ctx context.Context, channel, behind string) (messages 
 
 // within are the messages that are not too old, and of these the newest that are not too
 // many: those that are answered are counted. Neither holds for what was written later than
-// the message away, nor counts what was dealt with, up to the mark.
-func (s *session) within(of *account, missed []wire.Message, mark, away string) []wire.Message {
+// the message away.
+func (s *session) within(of *account, missed []wire.Message, away string) []wire.Message {
 	now := time.Now()
 	if last := wire.TimeOf(away); last.After(now) {
 		now = last // Discord's clock is ahead
@@ -230,7 +226,7 @@ func (s *session) within(of *account, missed []wire.Message, mark, away string) 
 			if wire.TimeOf(message.ID).Before(oldest) {
 				break
 			}
-			if s.readable(message) && wire.Later(message.ID, mark) && s.meant(s.ctx, of, message) {
+			if s.meant(s.ctx, of, message) {
 				if counted == of.CatchUpMessages {
 					break
 				}

@@ -28,6 +28,7 @@ type world struct {
 	who            fake.Who
 	guild, channel string
 	log            journal
+	pace           time.Duration // of the processes; 0: their own
 }
 
 // newWorld connects the plugin, with settings beside the token and the address.
@@ -69,7 +70,7 @@ func (w *world) set(settings map[string]any, base string) {
 // start serves another process of the plugin, and returns when it is connected.
 func (w *world) start() {
 	w.Helper()
-	w.process = new(Plugin)
+	w.process = &Plugin{pace: w.pace}
 	w.serve(w.host.Serve(w.T, w.process))
 	w.until("the bot is connected", func() bool { return w.discord.State().Ready == 1 })
 }

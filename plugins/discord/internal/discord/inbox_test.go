@@ -13,8 +13,15 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// quick is a Discord to which a bot may connect as often as a test wants.
-func quick() fake.Config { return fake.Config{IdentifyEvery: time.Nanosecond} }
+// quick is a Discord that a bot may ask as often as a test wants: one process does not know
+// what the one before it was told of limits.
+func quick() fake.Config {
+	limits := make(map[string]fake.Limit)
+	for _, bucket := range []string{"account", "gateway", "dm", "channel", "history", "send", "thread", "commands"} {
+		limits[bucket] = fake.Limit{Count: 1 << 30, Per: time.Second}
+	}
+	return fake.Config{IdentifyEvery: time.Nanosecond, SessionStarts: 1 << 30, Global: 1 << 30, HeartbeatInterval: time.Hour, Limits: limits}
+}
 
 // keys are the messages that were submitted, in their order.
 func (w *world) keys() (keys []string) {

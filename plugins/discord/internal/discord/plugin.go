@@ -35,6 +35,7 @@ type Plugin struct {
 	at        *inFlight // submissions, by channel
 	side      *lanes    // what follows from events, by run and approval
 	reactions *reactions
+	pace      time.Duration // the shortest wait before what failed is tried again; 0: a second. For tests
 
 	mu      sync.Mutex // guards what follows
 	active  bool
@@ -100,6 +101,9 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 // Start reads the settings. Nothing is connected yet: the version before may still be.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host = host
+	if p.pace == 0 {
+		p.pace = time.Second
+	}
 	p.runs = &runs{state: host.State, log: host.Log, known: make(map[string]*record)}
 	p.views = &views{p: p, running: make(map[string]*view)}
 	p.side = newLanes(context.Background(), host.Log)

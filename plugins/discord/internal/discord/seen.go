@@ -19,6 +19,9 @@ const (
 	seenPause  = 5 * time.Second
 	closeTime  = 2 * time.Second // bounds what is written at the end
 	pageSize   = 1000
+	// overlap is how far before its mark a channel is read again: two messages that were
+	// written in the same moment can be told of in the other order.
+	overlap = 10 * time.Second
 )
 
 // seen is up to which message each channel was read: its own mark, else that of all. Marks
@@ -57,10 +60,12 @@ func readSeen(ctx context.Context, state pluginsdk.State, log *slog.Logger) (*se
 	switch {
 	case err == nil:
 		s.alive = string(entry.Entry.Value)
+		return s, nil
 	case pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound:
 		return nil, err
 	}
-	return s, nil
+	_, err = state.Put(ctx, &pluginsdk.PutStateRequest{Key: aliveKey, Value: []byte(s.alive)})
+	return s, err
 }
 
 // after is the message behind which a channel has not been read; own reports whether that
@@ -72,6 +77,17 @@ func (s *seen) after(channel string) (id string, own bool) {
 		return id, true
 	}
 	return s.alive, false
+}
+
+// before is from where on a channel with a mark is read.
+func (s *seen) before(mark string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := wire.IDAt(wire.TimeOf(mark).Add(-overlap))
+	if !wire.Later(s.alive, mark) && wire.Later(s.alive, from) {
+		return s.alive
+	}
+	return from
 }
 
 // mark notes that a channel was dealt with up to a message.

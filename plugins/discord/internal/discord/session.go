@@ -32,8 +32,10 @@ const (
 	alivePause = 5 * time.Minute // between notes that the bot is connected
 	// aliveSlack is how much later Discord may tell of a message than it was written.
 	aliveSlack = time.Minute
-	firstPause = time.Second // before what failed is tried again
-	maxPause   = time.Minute
+	maxPause   = time.Minute // before what failed is tried again
+	// identifyPauses is how far two sessions are apart that are begun with one token, in
+	// shortest waits. Source: events/gateway#rate-limiting.
+	identifyPauses = 5
 )
 
 // session is the bot's life with one token: it is who it is, connected, and reads.
@@ -122,7 +124,7 @@ func (s *session) introduce() error {
 // insist does something again and again as long as what goes wrong may pass, until the
 // session is over. what says in a log what goes wrong.
 func (s *session) insist(what string, do func() error) error {
-	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+	for pause := s.p.pace; ; pause = min(2*pause, maxPause) {
 		err := do()
 		switch {
 		case s.ctx.Err() != nil:
@@ -183,22 +185,18 @@ func (s *session) learn() error {
 	return nil
 }
 
-// identifyPause is how far two sessions are apart that are begun with one token.
-// Source: events/gateway#rate-limiting.
-const identifyPause = 5 * time.Second
-
 // listen keeps the connection until the session ends. Without the privileged intent it is
 // made anew when Discord refuses that one.
 func (s *session) listen() error {
 	for {
-		if !s.rest(time.Until(time.UnixMilli(s.token.asked.Load()).Add(identifyPause))) {
+		if !s.rest(time.Until(time.UnixMilli(s.token.asked.Load()).Add(identifyPauses * s.p.pace))) {
 			return nil
 		}
 		wanted := intents
 		if s.reads() {
 			wanted |= intentMessageContent
 		}
-		conn := gateway.New(gateway.Config{Token: s.token.Token, Intents: wanted, URL: s.gateway, Handle: s.handle, Log: s.p.host.Log})
+		conn := gateway.New(gateway.Config{Token: s.token.Token, Intents: wanted, URL: s.gateway, Handle: s.handle, Log: s.p.host.Log, Wait: s.p.pace})
 		s.mu.Lock()
 		s.conn = conn
 		s.mu.Unlock()
@@ -236,13 +234,13 @@ func (s *session) keepAlive() {
 // guilds that it is in, and of direct messages.
 func (s *session) noteAlive() {
 	s.mu.Lock()
-	var status gateway.Status
+	var heard time.Time
 	if s.conn != nil && s.directs && len(s.awaited) == 0 {
-		status = s.conn.Status()
+		heard = s.conn.Status().Heard
 	}
 	s.mu.Unlock()
-	if status.Connected {
-		s.seen.live(s.ctx, status.Heard.Add(-aliveSlack), s.lanes.busy)
+	if !heard.IsZero() {
+		s.seen.live(s.ctx, heard.Add(-aliveSlack), s.lanes.busy)
 	}
 }
 
@@ -311,12 +309,8 @@ func (s *session) guildCreate(g wire.Guild) {
 	}
 	s.mu.Lock()
 	s.guilds[g.ID] = true
-	last := s.awaited[g.ID] && len(s.awaited) == 1
 	delete(s.awaited, g.ID)
 	s.mu.Unlock()
-	if last {
-		s.lanes.push("", true, func(context.Context) { s.noteAlive() })
-	}
 	s.offers.changed()
 }
 
