@@ -59,7 +59,9 @@ func (w *world) exactly(meant []string) {
 		}
 		last[of.Discord.Channel] = said.Key
 	}
-	w.noBreach()
+	for _, breach := range w.discord.Breaches() {
+		w.Errorf("breach: %+v", breach)
+	}
 }
 
 // say writes something, and returns its id.
@@ -257,7 +259,7 @@ func whatever(t *testing.T, seed uint64) {
 			begin()
 		}
 		at := places[random.IntN(len(places))]
-		switch random.IntN(24) {
+		switch random.IntN(26) {
 		default:
 			said := fake.Said{Channel: at, Text: "words"}
 			if at != places[2] && random.IntN(2) == 0 {
@@ -305,6 +307,10 @@ func whatever(t *testing.T, seed uint64) {
 		case 12, 13:
 			w.host.Fail("Messages.Submit", nil)
 		case 14:
+			if s := w.process.connected(); s.me() != "" { // it is time to note that it is alive
+				s.noteAlive()
+			}
+		case 15:
 			version := w.discord.State().Version
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(50))*time.Millisecond)
 			_ = w.discord.Wait(ctx, func() bool { return w.discord.State().Version > version+5 }) // a moment

@@ -30,9 +30,10 @@ const closedIntents = 4014
 
 const (
 	alivePause = 5 * time.Minute // between notes that the bot is connected
-	// aliveSlack is how much later Discord may tell of a message than it was written.
-	aliveSlack = time.Minute
-	maxPause   = time.Minute // before what failed is tried again
+	// aliveSlacks is how much later Discord may tell of a message than it was written, in
+	// shortest waits.
+	aliveSlacks = 60
+	maxPause    = time.Minute // before what failed is tried again
 	// identifyPauses is how far two sessions are apart that are begun with one token, in
 	// shortest waits. Source: events/gateway#rate-limiting.
 	identifyPauses = 5
@@ -240,7 +241,7 @@ func (s *session) noteAlive() {
 	}
 	s.mu.Unlock()
 	if !heard.IsZero() {
-		s.seen.live(s.ctx, heard.Add(-aliveSlack), s.lanes.busy)
+		s.seen.live(s.ctx, heard.Add(-aliveSlacks*s.p.pace), s.lanes.busy)
 	}
 }
 
