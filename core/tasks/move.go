@@ -84,10 +84,11 @@ type noticeMetadata struct {
 	FromThread string               `json:"fromThread"`
 	Task       string               `json:"task"`
 	Status     pluginsdk.TaskStatus `json:"status"`
+	Iteration  int                  `json:"iteration,omitempty"`
 }
 
 func notice(task ledger.Task, key, words string) (*ledger.Row, error) {
-	metadata, err := json.Marshal(noticeMetadata{Event: "task", FromThread: task.ThreadID, Task: task.ID, Status: task.Status})
+	metadata, err := json.Marshal(noticeMetadata{Event: "task", FromThread: task.ThreadID, Task: task.ID, Status: task.Status, Iteration: task.CurrentIteration})
 	if err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "say what a notice is of: %w", err)
 	}
