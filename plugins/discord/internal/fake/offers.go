@@ -157,8 +157,24 @@ func (m *message) component(name string, kind int, by string) object {
 	return found
 }
 
+// picked are the values of a menu that somebody picks, a line each.
+func picked(menu object, lines string) []string {
+	values := strings.Fields(lines)
+	most := max(numberOf(menu["max_values"]), 1)
+	if len(values) > most {
+		misuse("the menu %q takes at most %d values", menu["custom_id"], most)
+	}
+	for _, value := range values {
+		if !slices.ContainsFunc(listOf(menu["options"]), func(option any) bool { return option.(object)["value"] == value }) {
+			misuse("the menu %q has no option %q", menu["custom_id"], value)
+		}
+	}
+	return append([]string{}, values...)
+}
+
 // Submit hands in the modal that an interaction was answered with, with the values of its
-// fields by their custom ids, and returns the id of the new interaction.
+// fields by their custom ids (of a menu those that are picked, a line each), and returns the
+// id of the new interaction.
 func (s *Server) Submit(modal string, fields map[string]string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +204,7 @@ func (s *Server) Submit(modal string, fields map[string]string) string {
 			delete(rest, id)
 			out["custom_id"] = id
 			if kindOf(o) == componentSelect {
-				out["values"] = []string{text}
+				out["values"] = picked(o, text)
 			} else {
 				out["value"] = text
 			}
