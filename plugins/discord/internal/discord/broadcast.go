@@ -23,34 +23,40 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 	switch event.Type { //nolint:exhaustive // the others are not asked for
 	case pluginsdk.EventPipelineStart:
 		if of, ok := payload[pluginsdk.RunRef](event); ok {
-			p.side.push(of.RunID, false, func(context.Context) { p.views.begin(of.RunID) })
+			p.started(of.RunID)
 		}
 	case pluginsdk.EventPipelineStream:
 		if of, ok := payload[pluginsdk.StreamPayload](event); ok {
-			if v := p.views.of(of.RunID); v != nil {
-				v.heard(of.Event)
-			}
+			p.views.show(of.RunID, func(v *view) bool { return v.heard(of.Event) })
+		}
+	case pluginsdk.EventPipelineRetry:
+		if of, ok := payload[pluginsdk.RetryPayload](event); ok {
+			p.views.show(of.RunID, func(v *view) bool { return v.pause("something went wrong; it is tried again") })
 		}
 	case pluginsdk.EventPipelineComplete:
 		if of, ok := payload[pluginsdk.CompletePayload](event); ok {
-			p.side.push(of.RunID, false, func(context.Context) { p.views.end(of.RunID) })
+			p.side.push(of.RunID, true, func(context.Context) { p.views.end(of.RunID) })
 		}
 	case pluginsdk.EventPipelineError:
 		if of, ok := payload[pluginsdk.ErrorPayload](event); ok {
-			p.side.push(of.RunID, false, func(context.Context) { p.views.end(of.RunID) })
-		}
-	case pluginsdk.EventPipelineMerged:
-		if of, ok := payload[pluginsdk.MergedPayload](event); ok {
-			p.side.push(of.RunID, false, func(ctx context.Context) {
-				p.views.end(of.RunID)
-				if err := p.runs.merge(ctx, of.RunID, of.Into); err != nil {
-					p.host.Log.Warn("a message that is answered with another one is not marked", "run", of.RunID, "err", err)
+			p.side.push(of.RunID, true, func(ctx context.Context) {
+				if p.views.end(of.RunID); of.MessageID == 0 {
+					p.dropped(ctx, of.RunID, of.Error)
 				}
 			})
 		}
+	case pluginsdk.EventPipelineMerged:
+		if of, ok := payload[pluginsdk.MergedPayload](event); ok {
+			p.side.push(of.RunID, true, func(ctx context.Context) { p.merged(ctx, of.RunID, of.Into) })
+		}
+	case pluginsdk.EventApprovalRequested:
+		if of, ok := payload[pluginsdk.ApprovalPayload](event); ok {
+			p.views.show(of.RunID, func(v *view) bool { return v.pause("it waits for an answer") })
+		}
 	case pluginsdk.EventApprovalResolved:
 		if of, ok := payload[pluginsdk.ApprovalPayload](event); ok {
-			p.side.push(of.ApprovalID, false, func(ctx context.Context) { p.settle(ctx, of.ApprovalID) })
+			p.views.show(of.RunID, (*view).goOn)
+			p.side.push(of.ApprovalID, true, func(ctx context.Context) { p.settle(ctx, of.ApprovalID) })
 		}
 	case pluginsdk.EventPluginState:
 		if s := p.connected(); s != nil {
@@ -59,8 +65,53 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 	case pluginsdk.EventResync:
 		if s := p.connected(); s != nil {
 			s.offers.changed()
-			p.side.push("", false, func(ctx context.Context) { p.resume(ctx) })
+			p.side.push("", false, p.resume)
 		}
+	}
+}
+
+// started shows that an attempt of a run has begun. What is said of it is heard at once
+// where the run is known, so that nothing of it is missed.
+func (p *Plugin) started(run string) {
+	if _, ok := p.runs.cached(run); ok {
+		p.views.begin(run)
+		return
+	}
+	p.side.push(run, false, func(context.Context) { p.views.begin(run) })
+}
+
+// merged takes in that the answer to a run is that of another one.
+func (p *Plugin) merged(ctx context.Context, run, into string) {
+	p.views.stop(run)
+	err := p.merge(ctx, run, into)
+	if err != nil {
+		p.host.Log.Warn("a message that is answered with another one is not marked", "run", run, "err", err)
+	}
+}
+
+func (p *Plugin) merge(ctx context.Context, run, into string) error {
+	of, ok, err := p.runs.get(ctx, run)
+	if err != nil || !ok {
+		return err
+	}
+	p.close(ctx, run, of, "-# it is answered together with another message")
+	answer, err := p.runs.merge(ctx, of, into)
+	if err == nil && answer.Over {
+		p.reactions.set(of, done)
+	}
+	return err
+}
+
+// dropped takes in that a run is over of which nothing will be delivered.
+func (p *Plugin) dropped(ctx context.Context, run, why string) {
+	of, ok, err := p.runs.get(ctx, run)
+	if err == nil && ok {
+		p.close(ctx, run, of, "-# "+why)
+		p.reactions.set(of, failed)
+		err = p.runs.forget(ctx, run)
+	}
+	if err != nil {
+		p.host.Log.Warn("a message that is not answered is not marked", "run", run, "err", err)
 	}
 }
 

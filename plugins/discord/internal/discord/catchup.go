@@ -133,12 +133,13 @@ func (s *session) takeAll(ctx context.Context, messages []wire.Message) {
 	}
 }
 
-// refill reads a channel of which more was told than its lane holds, page by page, until it
-// has come to what the lane holds again.
-func (s *session) refill(ctx context.Context, channel string) {
+// refill reads a channel of which more was told than its lane holds, from behind what the
+// lane held on, page by page, until it has come to what the lane holds again.
+func (s *session) refill(ctx context.Context, channel, after string) {
 	defer s.gap(channel, false)
-	mark, _ := s.seen.after(channel)
-	after := s.seen.before(mark)
+	if mark, _ := s.seen.after(channel); wire.Later(mark, after) {
+		after = mark // another refill has come this far
+	}
 	for full := true; full && ctx.Err() == nil; {
 		s.gap(channel, false) // what is written from now on is in the lane, or on this page
 		var page []wire.Message

@@ -60,7 +60,9 @@ func (w *world) exactly(meant []string) {
 		last[of.Discord.Channel] = said.Key
 	}
 	for _, breach := range w.discord.Breaches() {
-		w.Errorf("breach: %+v", breach)
+		if breach.Rule != fake.RuleResumeURL { // tried last when that address does not answer
+			w.Errorf("breach: %+v", breach)
+		}
 	}
 }
 
@@ -211,16 +213,17 @@ func TestAFlood(t *testing.T) {
 	w.start()
 	w.host.Fail("Messages.Submit", pluginsdk.Errorf(pluginsdk.CodeExhausted, "too many runs wait"))
 	var meant []string
-	for i := range 1000 {
-		meant = append(meant, w.say(all, fmt.Sprint(i)))
-	}
 	s := w.process.connected()
-	w.until("the lane is full", func() bool {
+	for full := false; !full; {
+		meant = append(meant, w.say(all, "before the daemon is there again"))
 		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.gaps[all]
-	})
+		full = s.gaps[all]
+		s.mu.Unlock()
+	}
 	w.host.Fail("Messages.Submit", nil)
+	for range 1000 {
+		meant = append(meant, w.say(all, "and on it goes"))
+	}
 	w.exactly(meant)
 }
 

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,18 +17,21 @@ import (
 
 // What to do about what OnCheck finds.
 const (
-	tokenRemedy   = "set " + tokenVariable + ", or give it with `harness plugin settings set discord token`; docs/discord.md says where it comes from"
-	intentRemedy  = "switch on Message Content Intent on the page Bot of the application (discord.com/developers/applications), then `harness plugin disable discord` and `enable discord`"
+	tokenRemedy   = "give it with `harness plugin settings set discord token`, or set " + tokenVariable + " in the daemon's environment; docs/discord.md says where it comes from"
+	intentRemedy  = "switch on Message Content Intent on the page Bot of the application (discord.com/developers/applications), then `harness plugin disable discord` and `harness plugin enable discord`"
+	grantRemedy   = "switch off Requires OAuth2 Code Grant on the page Bot of the application (discord.com/developers/applications); then " + inviteRemedy
+	ownerRemedy   = "`harness plugin settings set discord owner=ID`, with the id of your own user"
+	channelRemedy = "`harness plugin settings set discord channel=ID`, with the id of a text channel in which the bot may write; " + inviteRemedy
 	inviteRemedy  = "`harness discord invite` prints the link with which the bot is invited"
 	waitingRemedy = "nothing: it goes on trying"
 )
 
 // OnCheck says how the bot stands with Discord.
-func (p *Plugin) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
-	return &pluginsdk.OnCheckResponse{Checks: p.checks()}, nil
+func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+	return &pluginsdk.OnCheckResponse{Checks: p.checks(ctx)}, nil
 }
 
-func (p *Plugin) checks() []pluginsdk.Check {
+func (p *Plugin) checks(ctx context.Context) []pluginsdk.Check {
 	of := p.account.Load()
 	if of.client == nil {
 		return []pluginsdk.Check{{Name: "token", State: pluginsdk.CheckOK, Detail: "not set: the bot is not connected", Remedy: "to use Discord, " + tokenRemedy}}
@@ -40,13 +44,16 @@ func (p *Plugin) checks() []pluginsdk.Check {
 	if s.seesGateway() {
 		checks = append(checks, s.intentCheck(), s.guildCheck())
 	}
-	if check, found := s.commandCheck(); found {
-		checks = append(checks, check)
+	if said, remedy := s.offers.problems(); len(said) > 0 {
+		checks = append(checks, pluginsdk.Check{Name: "commands", State: pluginsdk.CheckWarning, Detail: strings.Join(said, "; "), Remedy: remedy})
+	}
+	if of.Channel != "" && s.seesGateway() {
+		checks = append(checks, s.channelCheck(ctx, of.Channel))
 	}
 	if s.owner() == "" && s.application().ID != "" {
 		checks = append(checks, pluginsdk.Check{
 			Name: "owner", State: pluginsdk.CheckWarning, Detail: "Discord does not tell whose application it is: nobody is the owner",
-			Remedy: "set the setting owner to your own user id",
+			Remedy: ownerRemedy,
 		})
 	}
 	return checks
@@ -94,6 +101,8 @@ func (s *session) connectionCheck() pluginsdk.Check {
 		check.Detail, check.Remedy = fatal.Error(), "see the check token, and docs/discord.md"
 	case time.Now().Before(status.WaitsUntil):
 		check.Detail = "Discord allows no new session before " + status.WaitsUntil.UTC().Format(time.DateTime)
+	case status.Error == "":
+		check.State, check.Detail = pluginsdk.CheckWarning, "being made"
 	}
 	return check
 }
@@ -122,24 +131,53 @@ func (s *session) intentCheck() pluginsdk.Check {
 
 func (s *session) guildCheck() pluginsdk.Check {
 	n := len(s.inGuilds())
+	if n == 0 && s.application().BotRequireCodeGrant {
+		return pluginsdk.Check{Name: "servers", State: pluginsdk.CheckFailing, Detail: "the bot is in none, and cannot be invited: the application demands a code grant", Remedy: grantRemedy}
+	}
 	if n == 0 {
 		return pluginsdk.Check{Name: "servers", State: pluginsdk.CheckWarning, Detail: "the bot is in none: it can be written to directly by those who share a server with it", Remedy: inviteRemedy}
 	}
 	return pluginsdk.Check{Name: "servers", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("the bot is in %d", n)}
 }
 
-func (s *session) commandCheck() (check pluginsdk.Check, found bool) {
-	s.offers.mu.Lock()
-	defer s.offers.mu.Unlock()
-	switch {
-	case s.offers.failure != nil:
-		return pluginsdk.Check{Name: "commands", State: pluginsdk.CheckWarning, Detail: "Discord could not be told of them: " + s.offers.failure.Error(), Remedy: waitingRemedy}, true
-	case len(s.offers.left) > 0:
-		return pluginsdk.Check{
-			Name: "commands", State: pluginsdk.CheckWarning, Detail: strings.Join(s.offers.left, "; "), Remedy: "type them as a message to the bot",
-		}, true
+// glance is what Discord said of the channel for reports, and when.
+type glance struct {
+	channel string
+	at      time.Time
+	is      wire.Channel
+	err     error
+}
+
+// lookAgain is how long what Discord said of a channel is believed.
+const lookAgain = 10 * time.Minute
+
+// channelCheck says whether the channel for reports is there and can be seen. Whether the
+// bot may write there only a message shows: it depends on all of its roles.
+func (s *session) channelCheck(ctx context.Context, id string) pluginsdk.Check {
+	s.mu.Lock()
+	looked := s.reports
+	s.mu.Unlock()
+	if looked.channel != id || time.Since(looked.at) > lookAgain || looked.err != nil {
+		looked = glance{channel: id, at: time.Now()}
+		looked.is, looked.err = s.client().Channel(ctx, id)
+		s.mu.Lock()
+		s.reports = looked
+		s.mu.Unlock()
 	}
-	return check, false
+	check := pluginsdk.Check{Name: "channel for reports", State: pluginsdk.CheckFailing, Remedy: channelRemedy}
+	switch kind := looked.is.Type; {
+	case rest.Gone(looked.err):
+		check.Detail = "there is no channel " + id
+	case rest.Forbidden(looked.err):
+		check.Detail = "the bot may not see the channel " + id
+	case looked.err != nil:
+		check.State, check.Detail, check.Remedy = pluginsdk.CheckWarning, looked.err.Error(), waitingRemedy
+	case kind == wire.ChannelCategory || kind == wire.ChannelForum || kind == wire.ChannelMedia:
+		check.Detail = "#" + looked.is.Name + " takes no messages: it has channels or threads in it"
+	default:
+		check.State, check.Detail, check.Remedy = pluginsdk.CheckOK, cmp.Or(looked.is.Name, id), ""
+	}
+	return check
 }
 
 // permissions is what the bot asks for in a server, and no more: to see and read channels
@@ -154,10 +192,11 @@ const permissions = 1<<6 | // ADD_REACTIONS
 	1<<35 | // CREATE_PUBLIC_THREADS
 	1<<38 // SEND_MESSAGES_IN_THREADS
 
-// invitation is the link with which the bot is brought into a server.
-// Source: topics/oauth2#bot-authorization-flow.
+// invitation is the link with which the bot is brought into a server. That it may offer
+// commands there is part of being a bot, and is named all the same.
+// Source: topics/oauth2#bot-authorization-flow, #shared-resources-oauth2-scopes.
 func invitation(app wire.Application) string {
-	return fmt.Sprintf("https://discord.com/oauth2/authorize?client_id=%s&scope=bot+applications.commands&permissions=%d", app.ID, permissions)
+	return fmt.Sprintf("https://discord.com/oauth2/authorize?client_id=%s&scope=bot%%20applications.commands&permissions=%d", app.ID, permissions)
 }
 
 // OnCommand answers /discord.
@@ -174,7 +213,7 @@ func (p *Plugin) OnCommand(ctx context.Context, given *pluginsdk.OnCommandReques
 		}
 		reply = "Open this link, signed in to Discord, and pick a server:\n" + invitation(app)
 	case "status":
-		reply = status(p.checks())
+		reply = status(p.checks(ctx))
 	default:
 		reply = fmt.Sprintf("/discord %s: want `/discord invite`, which prints the link to invite the bot, or `/discord status`, which says how it stands with Discord.", what)
 	}

@@ -3,14 +3,14 @@ package discord
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"errors"
+	"io"
+	"slices"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 
-	"github.com/seed-706843ae/harness/plugins/discord/internal/press"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
-	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -26,16 +26,56 @@ func (p *Plugin) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest)
 	if channel == "" {
 		channel = of.Channel
 	}
-	if !wire.Snowflake(channel) {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the message goes to %q, which is no channel of Discord's; set the setting channel, or %s, to the id of one", channel, channelVariable)
+	switch {
+	case channel == "":
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it is not said to which channel the message goes; set the setting channel, or %s, to the id of one", channelVariable)
+	case !wire.Snowflake(channel):
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the message goes to %q, which is no channel of Discord's: name the id of one, as in discord:123456789012345678", channel)
 	}
-	p.at.wait(channel)
+	if err := p.at.wait(ctx, channel); err != nil {
+		return nil, err
+	}
 	d := &delivery{p: p, of: of, channel: channel, request: request}
 	id, err := d.carry(ctx)
 	if err != nil {
-		return nil, pluginsdk.Errorf(rest.Code(err), "channel %s: %w", channel, err)
+		return nil, refusal(channel, err)
 	}
 	return &pluginsdk.DeliverResponse{ExternalID: id}, nil
+}
+
+// remedies say of Discord's refusals what to do about them.
+// Source: topics/opcodes-and-status-codes#json.
+var remedies = map[int]string{
+	codeNoChannel: "there is no such channel any more, or the bot was taken out of its server",
+	50001:         "the bot may not see the channel: give it the permissions View Channel and Send Messages there",
+	50007:         "this person takes no direct messages from the bot, or has no server in common with it",
+	50013:         "the bot lacks a permission there: it needs Send Messages, and in threads Send Messages in Threads",
+	50278:         "this person has no server in common with the bot",
+	codeLocked:    "the thread is locked: unlock it, or give the bot the permission Manage Threads",
+}
+
+// What Discord refuses, where more follows from it than words.
+const (
+	codeNoChannel = 10003
+	codeTooLarge  = 40005
+	codeForbidden = 50013
+	codeNoHistory = 160002
+	codeLocked    = 160005
+)
+
+// refusal is why a delivery was not made. Its code says whether it is tried again.
+func refusal(channel string, err error) error {
+	var refused *rest.Error
+	if errors.As(err, &refused) && remedies[refused.Code] != "" {
+		return pluginsdk.Errorf(rest.Code(err), "channel %s: %s (%w)", channel, remedies[refused.Code], err)
+	}
+	return pluginsdk.Errorf(rest.Code(err), "channel %s: %w", channel, err)
+}
+
+// refused reports whether Discord has refused something with one of these codes.
+func refused(err error, codes ...int) bool {
+	var refused *rest.Error
+	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
 }
 
 // delivery is one message on its way to a channel.
@@ -47,113 +87,141 @@ type delivery struct {
 
 	run   record // of what is answered
 	asked bool   // there is such a run
+	ends  bool   // it is the run's last message
 }
 
 // carry posts what is delivered, and returns the id of its last message.
 func (d *delivery) carry(ctx context.Context) (id string, err error) {
-	message := d.request.Message
-	if message.RunID != "" && d.request.Approval == nil {
-		if d.run, d.asked, err = d.p.runs.get(ctx, message.RunID); err != nil {
-			return "", err
-		}
-	}
-	switch {
-	case d.request.Approval != nil:
+	if d.request.Approval != nil {
 		return d.ask(ctx, *d.request.Approval)
-	case !d.asked || d.run.Channel != d.channel:
-		return d.post(ctx, d.parts(ctx))
 	}
-	ends := endsRun(message)
-	if ends {
-		d.p.views.end(message.RunID)
-		if d.run, _, err = d.p.runs.get(ctx, message.RunID); err != nil { // with what the view has posted
+	run := d.request.Message.RunID
+	if run != "" {
+		if d.run, d.asked, err = d.p.runs.get(ctx, run); err != nil {
 			return "", err
 		}
 	}
-	id, err = d.answer(ctx, ends)
-	if err != nil || !ends {
-		return id, err
+	if last := d.run.Last; last != nil && last.Delivery == d.request.Delivery.ID {
+		return last.Message, nil
 	}
-	state := done
-	if message.Kind == pluginsdk.MessageStatus {
-		state = failed
+	if d.ends, err = d.isEnd(ctx); err != nil {
+		return "", err
 	}
-	d.p.reactions.set(d.run, state)
-	return id, d.p.runs.forget(ctx, message.RunID)
-}
-
-// endsRun reports whether a message is the last one of its run: the agent's answer, or the
-// line that says why there is none.
-func endsRun(message pluginsdk.Message) bool {
-	return message.Role == pluginsdk.RoleAssistant && message.Kind == pluginsdk.MessageText || message.Kind == pluginsdk.MessageStatus
-}
-
-// answer posts what belongs to a run that was asked for here. The agent's answer takes the
-// place of the message that has shown it while it was written, and what answers an
-// interaction the place that Discord keeps for it.
-func (d *delivery) answer(ctx context.Context, ends bool) (id string, err error) {
-	parts := d.parts(ctx)
-	if len(parts) == 0 {
-		return "", nil
-	}
-	if answer := d.run.Answer; answer != nil {
-		if id, err = d.respond(ctx, *answer, parts[0]); err != nil {
+	if d.ends {
+		d.p.views.end(run)
+		if d.run, _, err = d.p.runs.get(ctx, run); err != nil { // with what the view has posted
 			return "", err
 		}
-		if id != "" {
-			if id, err = d.rest(ctx, id, parts); err != nil || ends {
-				return id, err
-			}
-			// Only the first of what a run has delivered stands there.
-			return id, d.p.runs.change(ctx, d.request.Message.RunID, true, func(r *record) { r.Answer = nil })
-		}
 	}
-	parts[0].ReplyTo = d.run.replyTo()
-	if !ends || d.run.Live == "" {
-		return d.post(ctx, parts)
+	parts, err := d.parts(ctx)
+	if err != nil {
+		return "", err
 	}
-	live, err := d.live(ctx)
+	if id, err = d.answer(ctx, parts); err != nil {
+		return "", err
+	}
+	receipt := &receipt{d.request.Delivery.ID, id}
 	switch {
-	case err != nil:
-		return "", err
-	case live == "":
-		return d.post(ctx, parts)
-	case d.request.Message.Kind == pluginsdk.MessageStatus:
-		// The answer was broken off: what there is of it stays.
-		if err := d.breakOff(ctx, live); err != nil {
-			return "", err
-		}
-		return d.post(ctx, parts)
+	case d.ends:
+		d.p.reactions.set(d.run, d.outcome())
+		err = d.p.runs.change(ctx, run, func(r *record) { r.Live, r.Answer, r.Last, r.Over = "", nil, receipt, true })
+	case d.run.Answer != nil && d.run.Channel == d.channel: // only the first of what a run has delivered stands there
+		err = d.p.runs.change(ctx, run, func(r *record) { r.Answer, r.Last = nil, receipt })
 	}
-	last, err := d.last(ctx)
-	if err != nil {
-		return "", err
-	}
-	if wire.Later(last, live) || len(parts[0].Files) > 0 {
-		// Something was delivered behind it: in its place the answer would stand before
-		// what came first.
-		if id, err = d.post(ctx, parts); err == nil {
-			err = gone(d.of.client.Delete(ctx, d.channel, live))
-		}
-		return id, err
-	}
-	parts[0].Components = present(parts[0].Components)
-	_, err = d.of.client.Edit(ctx, d.channel, live, parts[0])
-	if rest.Gone(err) {
-		return d.post(ctx, parts) // somebody has deleted it
-	}
-	if err != nil {
-		return "", err
-	}
-	return d.rest(ctx, live, parts)
+	return id, err
 }
 
-// rest posts the parts behind the first one, which is there.
-func (d *delivery) rest(ctx context.Context, first string, parts []rest.Message) (id string, err error) {
-	if len(parts) == 1 {
-		return first, nil
+// isEnd reports whether the message is the last one of a run that was asked for on Discord:
+// the agent's answer, the line that says why there is none, or what a typed command has
+// come to.
+func (d *delivery) isEnd(ctx context.Context) (bool, error) {
+	message := d.request.Message
+	switch {
+	case !d.asked || d.run.Over:
+		return false, nil
+	case message.Role == pluginsdk.RoleSystem && message.Kind == pluginsdk.MessageText:
+		ctx, cancel := context.WithTimeout(ctx, hostTime)
+		defer cancel()
+		found, err := d.p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: message.RunID})
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			return true, nil
+		}
+		return err == nil && found.Run.Kind == pluginsdk.RunCommand, err
 	}
-	return d.postFrom(ctx, 1, parts)
+	return message.Plugin == "" && (message.Kind == pluginsdk.MessageText || message.Kind == pluginsdk.MessageStatus), nil
+}
+
+// outcome is what the end of a run is to who asked: done or failed.
+func (d *delivery) outcome() string {
+	var of struct {
+		Event string `json:"event"`
+	}
+	if d.request.Message.Kind == pluginsdk.MessageStatus {
+		_ = json.Unmarshal(d.request.Message.Metadata, &of) // without any it has failed
+		switch of.Event {
+		case "pipeline_files", "pipeline_empty", "pipeline_emptied":
+		default:
+			return failed
+		}
+	}
+	return done
+}
+
+// answer posts what belongs to a run that was asked for here, and other messages. The
+// agent's answer takes the place of the message that has shown it while it was written, and
+// what answers an interaction the place that Discord keeps for it.
+func (d *delivery) answer(ctx context.Context, parts []rest.Message) (id string, err error) {
+	if d.asked && d.run.Channel == d.channel {
+		if d.run.Answer != nil {
+			if id, err = d.respond(ctx, *d.run.Answer, parts[0]); err != nil {
+				return "", err
+			}
+			if id != "" {
+				return d.postFrom(ctx, 1, id, parts)
+			}
+		}
+		parts[0].ReplyTo = d.run.replyTo()
+	}
+	live := ""
+	if d.ends {
+		if live, err = d.p.liveMessage(ctx, d.of, d.request.Message.RunID, d.run); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case live == "":
+	case d.request.Message.Kind == pluginsdk.MessageStatus && d.outcome() == failed:
+		// The answer was broken off: what there is of it stays.
+		if err := d.of.breakOff(ctx, d.run.Channel, live); err != nil {
+			return "", err
+		}
+		live = ""
+	default:
+		last, err := d.lastDelivered(ctx)
+		if err != nil {
+			return "", err
+		}
+		// In the place of what was there before the last delivery, the answer would stand
+		// before what came first.
+		if d.run.Channel != d.channel || wire.Later(last, live) {
+			break
+		}
+		first := parts[0]
+		first.Components = present(first.Components)
+		if _, err = d.of.client.Edit(ctx, d.channel, live, rewound(first)); err == nil {
+			return d.postFrom(ctx, 1, live, parts)
+		}
+		if rest.Passing(err) {
+			return "", err
+		} // somebody has deleted it, its thread was archived, it is too old: a new one takes its place
+	}
+	if id, err = d.postFrom(ctx, 0, "", parts); err == nil && live != "" {
+		err = d.of.client.Delete(ctx, d.run.Channel, live)
+		if err != nil && !rest.Passing(err) {
+			err = nil // it is gone, or stays where the bot may do nothing any more
+		}
+	}
+	return id, err
 }
 
 // respond answers an interaction. Nothing, when it cannot be answered any more: then the
@@ -162,58 +230,26 @@ func (d *delivery) respond(ctx context.Context, to pending, first rest.Message) 
 	if time.Now().After(to.Until) {
 		return "", nil
 	}
-	posted, err := d.of.client.EditResponse(ctx, to.App, to.Token, first)
+	posted, err := d.of.client.EditResponse(ctx, to.App, to.Token, rewound(first))
 	if err != nil && !rest.Passing(err) {
 		return "", nil
 	}
 	return posted.ID, err
 }
 
-// live is the message that has shown the answer while it was written; empty: there is none.
-func (d *delivery) live(ctx context.Context) (id string, err error) {
-	if d.run.Live != unknownLive {
-		return d.run.Live, nil
-	}
-	stop := press.ID{Action: press.Stop, Of: d.request.Message.RunID}.String()
-	last, err := d.last(ctx)
-	if err != nil {
-		return "", err
-	}
-	err = d.own(ctx, last, func(message wire.Message) {
-		if has(message.Components, stop) {
-			id = message.ID
-		}
-	})
-	return id, err
-}
-
-// breakOff leaves what there is of an answer as it is, without the button.
-func (d *delivery) breakOff(ctx context.Context, live string) error {
-	shown, err := d.of.client.Message(ctx, d.channel, live)
-	if err == nil {
-		_, err = d.of.client.Edit(ctx, d.channel, live, rest.Message{
-			Content: withoutFooter(shown.Content), Components: []discordgo.MessageComponent{},
-		})
-	}
-	return gone(err)
-}
-
-// post posts the parts that are not in the channel yet.
-func (d *delivery) post(ctx context.Context, parts []rest.Message) (id string, err error) {
-	return d.postFrom(ctx, 0, parts)
-}
-
-func (d *delivery) postFrom(ctx context.Context, from int, parts []rest.Message) (id string, err error) {
-	there := from
-	if d.request.Delivery.Attempt > 1 {
-		if there, id, err = d.posted(ctx, from, parts); err != nil {
+// postFrom posts the parts that are not in the channel yet, from one on, and returns the
+// id of the last one. before is that of the part before.
+func (d *delivery) postFrom(ctx context.Context, from int, before string, parts []rest.Message) (id string, err error) {
+	there, id := from, before
+	if d.request.Delivery.Attempt > 1 && from < len(parts) {
+		if there, id, err = d.posted(ctx, from, before, parts); err != nil {
 			return "", err
 		}
 	}
 	for i := there; i < len(parts); i++ {
 		part := parts[i]
 		part.Nonce = nonce("delivery", d.request.Delivery.ID, i)
-		message, err := d.of.client.Send(ctx, d.channel, part)
+		message, err := d.send(ctx, part)
 		if err != nil {
 			return "", err
 		}
@@ -222,88 +258,29 @@ func (d *delivery) postFrom(ctx context.Context, from int, parts []rest.Message)
 	return id, nil
 }
 
-// posted is how many of the parts are in the channel, and the last one's id: an attempt
-// before this one has posted them. Discord keeps a nonce for minutes only, and may not tell
-// it; then a part is known by its words, behind all that was delivered before.
-func (d *delivery) posted(ctx context.Context, from int, parts []rest.Message) (there int, id string, err error) {
-	last, err := d.last(ctx)
-	if err != nil {
-		return 0, "", err
+// send posts a message. Where the bot may not send files, or make a reply of it, it is one
+// without.
+func (d *delivery) send(ctx context.Context, message rest.Message) (wire.Message, error) {
+	sent, err := d.of.client.Send(ctx, d.channel, rewound(message))
+	if refused(err, codeNoHistory) && message.ReplyTo != "" {
+		message.ReplyTo = ""
+		sent, err = d.of.client.Send(ctx, d.channel, rewound(message))
 	}
-	there = from
-	stop := press.ID{Action: press.Stop, Of: d.request.Message.RunID}.String()
-	err = d.own(ctx, last, func(message wire.Message) {
-		if has(message.Components, stop) {
-			return
-		}
-		for i := there; i < len(parts); i++ {
-			if d.is(message, parts[i], i) {
-				there, id = i+1, message.ID
-				return
-			}
-		}
-	})
-	return there, id, err
+	if refused(err, codeForbidden, codeTooLarge) && len(message.Files) > 0 {
+		sent, err = d.of.client.Send(ctx, d.channel, withoutFiles(message))
+	}
+	return sent, err
 }
 
-func (d *delivery) is(message wire.Message, part rest.Message, i int) bool {
-	var given string
-	if json.Unmarshal(message.Nonce, &given) == nil && given != "" && given != nonce("live", d.request.Message.RunID, 0) {
-		return given == nonce("delivery", d.request.Delivery.ID, i)
+// rewound is a message whose files are read from their beginnings.
+func rewound(message rest.Message) rest.Message {
+	for _, file := range message.Files {
+		if seeker, ok := file.Reader.(io.Seeker); ok {
+			_, _ = seeker.Seek(0, io.SeekStart) // of memory
+		}
 	}
-	return strings.TrimSpace(message.Content) == strings.TrimSpace(part.Content) && len(message.Attachments) == len(part.Files)
+	return message
 }
-
-// own goes through the bot's messages in the channel behind one, the oldest first.
-func (d *delivery) own(ctx context.Context, after string, do func(wire.Message)) error {
-	self, err := d.of.me(ctx)
-	if err != nil {
-		return err
-	}
-	for {
-		page, err := d.of.client.Messages(ctx, d.channel, after, messagePage)
-		if err != nil {
-			return err
-		}
-		for _, message := range page {
-			after = message.ID
-			if message.Author.ID == self {
-				do(message)
-			}
-		}
-		if len(page) < messagePage {
-			return nil
-		}
-	}
-}
-
-// last is the message that was delivered last to the channel, before this delivery. Where
-// none is known, it is a moment before the delivery was made.
-func (d *delivery) last(ctx context.Context) (id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, hostTime)
-	defer cancel()
-	list, err := d.p.host.Deliveries.List(ctx, &pluginsdk.ListDeliveriesRequest{Query: pluginsdk.DeliveryQuery{
-		State: pluginsdk.DeliveryDelivered, Plugin: name, Place: d.request.Delivery.Place, Newest: true, Limit: lastDeliveries,
-	}})
-	if err != nil {
-		return "", err
-	}
-	for _, before := range list.Deliveries {
-		if wire.Later(before.ExternalID, id) {
-			id = before.ExternalID
-		}
-	}
-	if id == "" {
-		id = wire.IDAt(d.request.Delivery.CreatedAt.Add(-clockSkew))
-	}
-	return id, nil
-}
-
-const (
-	messagePage    = 100 // messages of a page; Discord has no larger ones
-	lastDeliveries = 5
-	clockSkew      = 10 * time.Minute // by which the daemon's clock may differ from Discord's
-)
 
 // gone is the error, but for one that says that what was to be changed is not there.
 func gone(err error) error {
@@ -319,32 +296,4 @@ func present(components []discordgo.MessageComponent) []discordgo.MessageCompone
 		return []discordgo.MessageComponent{}
 	}
 	return components
-}
-
-// parts is what is delivered, as Discord's messages.
-func (d *delivery) parts(ctx context.Context) []rest.Message {
-	said := d.request.Message.Content
-	files, left := d.files(ctx)
-	if of, ok := noticeOf(d.request.Message); ok {
-		left = joined(left, d.of.taskLine(of))
-	}
-	said = joined(said, left)
-	var parts []rest.Message
-	cut := text.Split(said, text.Limit)
-	if d.of.LongReplies == longAsFile && len(cut) >= max(d.of.LongerThan, 2) {
-		cut = []string{joined(text.Summary(said), "-# the whole answer is in the file")}
-		files = append([]*discordgo.File{wholeAnswer(said)}, files...)
-	}
-	for _, words := range cut {
-		parts = append(parts, rest.Message{Content: words})
-	}
-	if len(parts) == 0 && len(files) == 0 {
-		return nil
-	}
-	if len(parts) == 0 {
-		parts = []rest.Message{{}}
-	}
-	end := &parts[len(parts)-1]
-	end.Files, end.Components = files, d.offered(ctx)
-	return parts
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
@@ -18,26 +19,39 @@ import (
 // the answer can be on its way before it is noted what is answered.
 type inFlight struct {
 	mu       sync.Mutex
-	channels map[string]*sync.RWMutex // of which something was ever submitted by this process
+	channels map[string][]chan struct{} // each is closed at its submission's end
 }
 
-// of is the lock of a channel: read while something is submitted, written by who waits.
-func (f *inFlight) of(channel string) *sync.RWMutex {
+// begin notes a submission from a channel. over is to be called at its end.
+func (f *inFlight) begin(channel string) (over func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lock, ok := f.channels[channel]
-	if !ok {
-		lock = new(sync.RWMutex)
-		f.channels[channel] = lock
+	ended := make(chan struct{})
+	f.channels[channel] = append(f.channels[channel], ended)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		close(ended)
+		left := slices.DeleteFunc(slices.Clone(f.channels[channel]), func(other chan struct{}) bool { return other == ended })
+		if f.channels[channel] = left; len(left) == 0 {
+			delete(f.channels, channel)
+		}
 	}
-	return lock
 }
 
-// wait returns when nothing is being submitted from a channel.
-func (f *inFlight) wait(channel string) {
-	lock := f.of(channel)
-	lock.Lock()
-	defer lock.Unlock()
+// wait returns when what is being submitted from a channel now is over, or the context is.
+func (f *inFlight) wait(ctx context.Context, channel string) error {
+	f.mu.Lock()
+	under := f.channels[channel]
+	f.mu.Unlock()
+	for _, ended := range under {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // thread is the id of the thread of a channel, which is made with its first message.
@@ -70,9 +84,7 @@ func threadName(channel wire.Channel) string {
 // in. What was submitted before, in other words, was edited since: it is changed, if the
 // answer has not begun.
 func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel string, note func(*record)) error {
-	lock := p.at.of(channel)
-	lock.RLock()
-	defer lock.RUnlock()
+	defer p.at.begin(channel)()
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	submitted, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: said})
@@ -95,10 +107,15 @@ func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel st
 			return err
 		}
 	}
-	return p.runs.begin(ctx, accepted.RunID, func(r *record) {
+	err = p.runs.begin(ctx, accepted.RunID, func(r *record) {
 		r.Channel, r.Thread = channel, accepted.ThreadID
 		note(r)
 	})
+	if err == nil {
+		p.reactions.waits(accepted.RunID)
+		p.tidy()
+	}
+	return err
 }
 
 // amend changes the words of a message whose run has not begun, and returns what it is now.

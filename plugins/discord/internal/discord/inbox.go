@@ -41,7 +41,7 @@ func (s *session) written(message wire.Message) {
 	}
 	if !s.lanes.push(message.ChannelID, false, func(ctx context.Context) { s.take(ctx, message) }) {
 		s.gap(message.ChannelID, true)
-		s.lanes.push(message.ChannelID, true, func(ctx context.Context) { s.refill(ctx, message.ChannelID) })
+		s.lanes.push(message.ChannelID, true, func(ctx context.Context) { s.refill(ctx, message.ChannelID, wire.Before(message.ID)) })
 	}
 }
 

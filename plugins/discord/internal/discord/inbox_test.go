@@ -343,7 +343,7 @@ func TestWhereNoThreadCanBeOpened(t *testing.T) {
 }
 
 // What people send along reaches the agent, or the agent is told why it does not.
-func TestFiles(t *testing.T) {
+func TestFilesThatPeopleSend(t *testing.T) {
 	big := strings.Repeat("x", 3*megabyte)
 	for name, test := range map[string]struct {
 		files    []fake.SaidFile

@@ -2,7 +2,7 @@ package discord
 
 import (
 	"context"
-	"fmt"
+	"sync"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/press"
@@ -17,6 +17,11 @@ const (
 	// answerTime bounds the first answer to an interaction, for which Discord waits three
 	// seconds. Source: interactions/receiving-and-responding#interaction-callback.
 	answerTime = 3 * time.Second
+	// answerPause is between two attempts to give it.
+	answerPause = 100 * time.Millisecond
+	// actTime bounds all of it. What was begun is finished also when the session ends: the
+	// person was told that it is seen to.
+	actTime = time.Minute
 )
 
 const (
@@ -38,6 +43,8 @@ type act struct {
 // seconds.
 func (s *session) interacted(i wire.Interaction) {
 	s.lanes.push("interaction "+i.ID, false, func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTime)
+		defer cancel()
 		a := &act{s: s, i: i, of: s.account(), who: person{ID: i.By().ID, Name: personName(i.By())}}
 		if i.Member != nil {
 			a.who.Roles = i.Member.Roles
@@ -64,7 +71,8 @@ func (s *session) where(i wire.Interaction) wire.Channel {
 }
 
 func (a *act) deal(ctx context.Context) {
-	if !a.of.mayTalk(a.s.owner(), a.who, spotOf(a.at)) && !a.of.mayApprove(a.s.owner(), a.who) {
+	mayAct := a.of.mayTalk(a.s.owner(), a.who, spotOf(a.at)) || a.of.mayApprove(a.s.owner(), a.who)
+	if !mayAct || a.i.Context == wire.ContextPrivate { // in a conversation of others it might speak to these as well
 		a.turnAway(ctx)
 		return
 	}
@@ -83,11 +91,11 @@ func (a *act) deal(ctx context.Context) {
 // turnAway answers somebody who may do nothing here. Discord wants an answer: it is one
 // line that nobody else sees.
 func (a *act) turnAway(ctx context.Context) {
-	a.s.p.host.Log.Info("somebody who may not talk to the assistant was not answered", "user", a.who.ID, "name", a.who.Name, "channel", a.i.ChannelID, "interaction", a.i.ID)
 	if a.i.Type == wire.InteractionAutocomplete {
 		a.reply(ctx, rest.Offer(nil))
 		return
 	}
+	a.s.p.host.Log.Info("somebody who may not talk to the assistant was not answered", "user", a.who.ID, "name", a.who.Name, "channel", a.i.ChannelID, "interaction", a.i.ID)
 	a.reply(ctx, rest.Whisper(notForYou))
 }
 
@@ -110,15 +118,33 @@ func (a *act) mayApprove(ctx context.Context) bool {
 	return false
 }
 
-// reply gives the first answer. False: Discord did not take it, and shows that itself.
+// reply gives the first answer. False: Discord did not take it, and shows that itself. An
+// answer of which it is not known whether it arrived is given again.
 func (a *act) reply(ctx context.Context, with rest.Response) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	if err := a.s.client().Respond(ctx, a.i.ID, a.i.Token, with); err != nil {
-		a.s.p.host.Log.Warn("an interaction could not be answered", "interaction", a.i.ID, "channel", a.i.ChannelID, "err", err)
+	for again := false; ; again = true {
+		err := a.s.client().Respond(ctx, a.i.ID, a.i.Token, with)
+		if err == nil || again && rest.Acknowledged(err) {
+			return true
+		}
+		if !rest.Passing(err) || !pause(ctx, answerPause) {
+			a.s.p.host.Log.Warn("an interaction could not be answered", "interaction", a.i.ID, "channel", a.i.ChannelID, "err", err)
+			return false
+		}
+	}
+}
+
+// pause waits; false: the context ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
 		return false
 	}
-	return true
 }
 
 // whisper tells who did it something more, and nobody else.
@@ -133,92 +159,86 @@ func (a *act) whisper(ctx context.Context, said string) {
 // place that Discord keeps for it.
 func (a *act) command(ctx context.Context) {
 	if a.i.Data.Type == wire.CommandMessage {
-		target, ok := a.i.Data.Resolved.Messages[a.i.Data.TargetID]
-		if !ok {
-			target = wire.Message{ID: a.i.Data.TargetID}
-		}
-		a.reply(ctx, rest.Form(press.ID{Action: press.Ask, Of: a.i.ChannelID + "/" + target.ID}.String(), "Ask about this message",
+		a.s.asked.keep(a.i.Data.Resolved.Messages[a.i.Data.TargetID])
+		a.reply(ctx, rest.Form(press.ID{Action: press.Ask, Of: a.i.ChannelID + "/" + a.i.Data.TargetID}.String(), "Ask about this message",
 			rest.Field{ID: press.Said, Label: "What do you want to know?", Placeholder: "Empty: what is to be said about it", Long: true}))
 		return
 	}
 	if !a.reply(ctx, rest.Later(false)) {
 		return // Discord has given it up, and has told so: nothing is done behind that
 	}
-	spec, ok := a.s.offers.command(a.i.Data.Name)
-	if !ok { // before the list of commands was read
-		spec = pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: a.i.Data.Name}}
-	}
-	a.submit(ctx, slash.Text(spec, a.i.Data), nil)
+	a.question(ctx, slash.Text(a.s.offers.command(ctx, a.i.Data.Name), a.i.Data), nil)
 }
 
-// submit gives the assistant what an interaction says. What goes wrong is its answer.
-func (a *act) submit(ctx context.Context, said string, attached []pluginsdk.Attachment) {
+// question submits what an interaction says whose answer has been put off. What the
+// assistant says takes the place of that answer; so does what goes wrong.
+func (a *act) question(ctx context.Context, said string, attached []pluginsdk.Attachment) {
+	err := a.submit(ctx, a.i.ID, said, attached, func(r *record) {
+		r.Answer = &pending{App: a.i.ApplicationID, Token: a.i.Token, Until: wire.TimeOf(a.i.ID).Add(tokenTime)}
+	})
+	if err != nil {
+		a.refuse(ctx, err)
+	}
+}
+
+// submit gives the assistant what an interaction says, once for each key. note fills in
+// what is to be known of its run.
+func (a *act) submit(ctx context.Context, key, said string, attached []pluginsdk.Attachment, note func(*record)) error {
 	from := a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at))
 	thread, err := a.s.p.thread(ctx, from, a.at)
-	if err == nil {
-		err = a.s.p.give(ctx, pluginsdk.Submission{
-			ThreadID: thread, Source: from, Key: a.i.ID, Author: a.who.Name, Content: said, Attachments: attached,
-			Metadata: metadata(origin{Guild: a.i.GuildID, Channel: a.i.ChannelID, User: a.who.ID}),
-		}, a.at.ID, func(r *record) {
-			r.Answer = &pending{App: a.i.ApplicationID, Token: a.i.Token, Until: wire.TimeOf(a.i.ID).Add(tokenTime)}
-		})
-	}
-	if err == nil {
-		return
-	}
-	a.s.p.host.Log.Warn("a command was not taken in", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", err)
-	_, err = a.s.client().EditResponse(ctx, a.i.ApplicationID, a.i.Token, rest.Message{Content: text.Clip("This was not taken in: "+text.Escape(err.Error()), text.Limit)})
 	if err != nil {
-		a.s.p.host.Log.Warn("who gave it could not be told", "channel", a.i.ChannelID, "err", err)
+		return err
 	}
+	return a.s.p.give(ctx, pluginsdk.Submission{
+		ThreadID: thread, Source: from, Key: key, Author: a.who.Name, Content: said, Attachments: attached,
+		Metadata: metadata(origin{Guild: a.i.GuildID, Channel: a.i.ChannelID, User: a.who.ID}),
+	}, a.at.ID, note)
 }
 
-// suggest offers what an option that is being filled in can be.
-func (a *act) suggest(ctx context.Context) {
-	spec, ok := a.s.offers.command(a.i.Data.Name)
-	if !ok || !a.of.mayTalk(a.s.owner(), a.who, spotOf(a.at)) {
-		a.reply(ctx, rest.Offer(nil))
-		return
-	}
-	option, typed, ok := slash.Focused(spec, a.i.Data)
-	if !ok {
-		a.reply(ctx, rest.Offer(nil))
-		return
-	}
-	a.reply(ctx, rest.Offer(slash.Suggest(a.s.candidates(ctx, option, typed, a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at)) == sourceOwner), typed)))
-}
-
-// suggested is how many threads and tasks are looked at for suggestions.
-const suggested = 100
-
-// candidates are what an option can be. The names of threads and tasks are for the owner's
-// places alone: they tell what the owner does elsewhere.
-func (s *session) candidates(ctx context.Context, option pluginsdk.CommandOption, typed string, owners bool) (found []slash.Candidate) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime/2)
+// refuse says in the place of the answer that was put off that there will be none.
+func (a *act) refuse(ctx context.Context, why error) {
+	a.s.p.host.Log.Warn("what somebody asked for was not taken in", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", why)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), showTime) // also when it took too long
 	defer cancel()
-	switch {
-	case option.Type == pluginsdk.OptionModel:
-		for _, model := range []string{"haiku", "sonnet", "opus"} {
-			found = append(found, slash.Candidate{Value: model})
-		}
-	case option.Type == pluginsdk.OptionThread && owners:
-		list, err := s.p.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{Order: pluginsdk.ActivityFirst, Limit: suggested}})
-		if err != nil {
-			return nil
-		}
-		for _, thread := range list.Threads {
-			found = append(found, slash.Candidate{Value: thread.ID, Name: thread.Name})
-		}
-	case option.Type == pluginsdk.OptionTask && owners:
-		list, err := s.p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{Newest: true, Limit: suggested}})
-		if err != nil {
-			return nil
-		}
-		for _, task := range list.Tasks {
-			found = append(found, slash.Candidate{Value: task.ID, Name: fmt.Sprintf("%s: %s", task.Status, task.OriginalMessage)})
-		}
-	default:
-		found = slash.Choices(option)
+	_, err := a.s.client().EditResponse(ctx, a.i.ApplicationID, a.i.Token, rest.Message{Content: text.Clip("This was not taken in: "+text.Escape(why.Error()), text.Limit)})
+	if err != nil {
+		a.s.p.host.Log.Warn("who asked for it could not be told", "channel", a.i.ChannelID, "err", err)
 	}
-	return found
+}
+
+// asked keeps the last messages that somebody is about to ask something about, until the
+// form comes: without the intent for it the bot reads them in no other way.
+// Source: events/gateway#message-content-intent.
+type asked struct {
+	mu   sync.Mutex
+	byID map[string]wire.Message
+	ring [askedMessages]string
+	next int
+}
+
+const askedMessages = 64
+
+func (k *asked) keep(message wire.Message) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if message.ID == "" {
+		return
+	}
+	if _, ok := k.byID[message.ID]; !ok {
+		delete(k.byID, k.ring[k.next])
+		k.ring[k.next] = message.ID
+		k.next = (k.next + 1) % askedMessages
+	}
+	k.byID[message.ID] = message
+}
+
+// message is one that was kept, or as Discord tells of it.
+func (k *asked) message(ctx context.Context, client *rest.Client, channel, id string) (wire.Message, error) {
+	k.mu.Lock()
+	message, ok := k.byID[id]
+	k.mu.Unlock()
+	if ok {
+		return message, nil
+	}
+	return client.Message(ctx, channel, id)
 }

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,8 @@ const (
 	typingPause = 8 * time.Second         // Discord shows it for 10 s
 	editPause   = 1500 * time.Millisecond // between two edits of a message
 	firstEdit   = time.Second             // from the first words to the message that shows them
-	showTime    = 15 * time.Second        // bounds a post or an edit
+	showAgain   = 10 * time.Second        // after one that failed
+	showTime    = 10 * time.Second        // bounds a post or an edit
 	keptText    = 32 << 10                // bytes of an answer's end that are kept to be shown
 	footerUnits = 120
 	// footer is how the line begins that stands below an answer while it is written.
@@ -28,20 +30,24 @@ const (
 // view shows one run while it is at work: typing, and its answer as it is written, in one
 // message with a button that stops it.
 type view struct {
-	run   string
-	of    record
-	p     *Plugin
-	mu    sync.Mutex // guards what follows
-	said  []byte     // the end of the answer so far
-	cut   bool       // said is not all
-	doing string     // what the agent uses, in a word
-	id    string     // of the message; unknownLive when it is not known whether there is one
-	shown string
+	run  string
+	of   record
+	p    *Plugin
+	news chan struct{} // has an element when there is something to show
 
-	news  chan struct{} // has an element when there is something to show
-	stop  chan struct{} // closed to end it
-	once  sync.Once
-	ended chan struct{} // closed when it has ended
+	stop  func()        // ends it; may be called more than once
+	over  chan struct{} // closed by stop
+	ended chan struct{} // closed when nothing more is shown by it
+
+	mu     sync.Mutex // guards what follows
+	before []byte     // the end of the blocks of text that are whole
+	block  []byte     // the one that is written, or its end
+	cut    bool       // there was more
+	at     int        // bytes of the turn that were heard in pieces; -1: not known
+	doing  string     // what the agent uses or waits for, in words
+	paused bool       // it is not at work
+	id     string     // of the message; unknownLive when it is not known whether there is one
+	shown  string
 }
 
 // follow shows the run until it is stopped.
@@ -51,27 +57,41 @@ func (v *view) follow() {
 	defer typing.Stop()
 	v.showTyping()
 	var due <-chan time.Time
-	wait := firstEdit
+	wait, news := firstEdit, v.news
 	for {
 		select {
-		case <-v.stop:
+		case <-v.over:
 			return
 		case <-typing.C:
 			v.showTyping()
-		case <-v.news:
+		case <-news:
 			if due == nil && v.p.account.Load().Live {
 				due = time.After(wait)
 			}
 		case <-due:
 			due, wait = nil, editPause
-			if !v.show() {
-				due, wait = nil, time.Hour // the channel takes no messages: the answer will say so
+			err := v.show()
+			switch {
+			case err == nil:
+				continue
+			case passing(err):
+				due = time.After(showAgain)
+			default:
+				news = nil // the channel takes no messages, or somebody has deleted it: the answer will say so
 			}
+			v.p.host.Log.Debug("an answer could not be shown while it is written", "channel", v.of.Channel, "err", err)
 		}
 	}
 }
 
+// showTyping shows that the bot is at work, if it is.
 func (v *view) showTyping() {
+	v.mu.Lock()
+	paused := v.paused
+	v.mu.Unlock()
+	if paused {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), showTime)
 	defer cancel()
 	if err := v.p.account.Load().client.Typing(ctx, v.of.Channel); err != nil {
@@ -79,81 +99,168 @@ func (v *view) showTyping() {
 	}
 }
 
-// heard takes in what the agent does.
-func (v *view) heard(event pluginsdk.StreamEvent) {
-	v.mu.Lock()
+// heard takes in what the agent does, and reports whether there is something to show. mu
+// is held, as for the other methods that change what is shown.
+func (v *view) heard(event pluginsdk.StreamEvent) bool {
 	switch event.Type { //nolint:exhaustive // the others are not shown
 	case pluginsdk.StreamTextDelta:
-		v.said = append(v.said, event.Text...)
-		if len(v.said) > 2*keptText {
-			v.said = append([]byte(nil), v.said[len(v.said)-keptText:]...)
-			v.cut = true
+		if v.at >= 0 && event.Offset > v.at {
+			v.block = append(v.block, " … "...) // pieces were missed; the whole block follows
 		}
-		v.doing = ""
+		v.at = event.Offset + len(event.Text)
+		v.block = v.end(append(v.block, event.Text...))
 	case pluginsdk.StreamText:
-		v.said = append(v.said, "\n\n"...) // the next block is a paragraph of its own
+		v.before = v.end(append(append(v.before, event.Text...), "\n\n"...)) // the next block is a paragraph of its own
+		v.block, v.at = nil, -1
 	case pluginsdk.StreamToolCall:
-		v.doing = event.ToolName
+		v.doing, v.paused = toolName(event.ToolName), false
+		return true
 	default:
-		v.mu.Unlock()
-		return
+		return false
 	}
-	v.mu.Unlock()
-	select {
-	case v.news <- struct{}{}:
-	default:
-	}
+	v.doing, v.paused = "", false
+	return true
 }
 
-// show posts or edits the message. False: there is no use in trying again.
-func (v *view) show() bool {
+// end is the end of a text, as much as is kept of it.
+func (v *view) end(said []byte) []byte {
+	if len(said) <= 2*keptText {
+		return said
+	}
+	v.cut = true
+	return append([]byte(nil), said[len(said)-keptText:]...)
+}
+
+// pause takes in that the run waits for something.
+func (v *view) pause(doing string) bool {
+	v.doing, v.paused = doing, true
+	return v.id != "" // else there is nothing yet below which it could stand
+}
+
+// goOn takes in that it waits no more.
+func (v *view) goOn() bool {
+	v.doing, v.paused = "", false
+	return v.id != ""
+}
+
+// anew takes in that another attempt begins, which says everything from the beginning.
+func (v *view) anew() {
+	v.before, v.block, v.cut, v.at = nil, nil, false, 0
+	v.goOn() // what is shown stays until there is something new
+}
+
+// show posts or edits the message.
+func (v *view) show() error {
 	v.mu.Lock()
-	said, doing, id, shown := string(v.said), v.doing, v.id, v.shown
+	said, id, shown := string(v.before)+string(v.block), v.id, v.shown
 	if v.cut {
 		said = "…" + said
 	}
+	now := liveText(said, v.doing)
 	v.mu.Unlock()
-	now := liveText(said, doing)
 	if now == "" || now == shown {
-		return true
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), showTime)
 	defer cancel()
+	account := v.p.account.Load()
 	message := rest.Message{Content: now, Components: stopButton(v.run)}
-	client := v.p.account.Load().client
-	var err error
-	if id == "" || id == unknownLive {
-		if err := v.p.runs.change(ctx, v.run, true, func(r *record) { r.Live = unknownLive }); err != nil {
-			v.p.host.Log.Warn("an answer is not shown while it is written", "run", v.run, "err", err)
-			return false
+	switch id {
+	case "":
+		since := v.of.asked()
+		if err := v.p.runs.change(ctx, v.run, func(r *record) { r.Live, r.Since = unknownLive, since }); err != nil {
+			return err
 		}
-		v.remember(unknownLive, "")
-		message.Nonce, message.ReplyTo = nonce("live", v.run, 0), v.of.replyTo()
-		var posted wire.Message
-		posted, err = client.Send(ctx, v.of.Channel, message)
-		id = posted.ID
-	} else {
-		_, err = client.Edit(ctx, v.of.Channel, id, message)
+		v.of.Live, v.of.Since = unknownLive, since
+	case unknownLive:
+		var err error
+		if id, err = v.p.liveMessage(ctx, account, v.run, v.of); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		v.p.host.Log.Debug("an answer could not be shown while it is written", "channel", v.of.Channel, "err", err)
-		return rest.Passing(err)
+	if id != "" {
+		_, err := account.client.Edit(ctx, v.of.Channel, id, message)
+		if err == nil {
+			v.remember(id, now)
+		}
+		return err
 	}
-	v.remember(id, now)
-	return true
+	v.remember(unknownLive, "")
+	message.Nonce, message.ReplyTo = nonce("live", v.run, 0), v.of.replyTo()
+	posted, err := account.client.Send(ctx, v.of.Channel, message)
+	if err == nil {
+		v.remember(posted.ID, now)
+	}
+	return err
 }
 
 func (v *view) remember(id, shown string) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.id, v.shown = id, shown
+	v.mu.Unlock()
+	v.p.runs.note(v.run, func(r *record) { r.Live = id })
+}
+
+// liveMessage is the message that shows a run while it is at work; empty: there is none.
+func (p *Plugin) liveMessage(ctx context.Context, of *account, run string, at record) (id string, err error) {
+	if at.Live != unknownLive {
+		return at.Live, nil
+	}
+	stop := press.ID{Action: press.Stop, Of: run}.String()
+	err = of.own(ctx, at.Channel, at.Since, func(message wire.Message) {
+		if has(message.Components, stop) {
+			id = message.ID
+		}
+	})
+	return id, err
+}
+
+// close ends what is shown of a run that has no answer of its own: what was said of one
+// stays, without the button. An interaction that waits for it is told why.
+func (p *Plugin) close(ctx context.Context, run string, of record, why string) {
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	account := p.account.Load()
+	if account.client == nil {
+		return
+	}
+	if of.Answer != nil && time.Now().Before(of.Answer.Until) {
+		if _, err := account.client.EditResponse(ctx, of.Answer.App, of.Answer.Token, rest.Message{Content: text.Clip(why, text.Limit)}); err != nil {
+			p.host.Log.Warn("a command's end could not be shown", "channel", of.Channel, "err", err)
+		}
+	}
+	live, err := p.liveMessage(ctx, account, run, of)
+	if err == nil && live != "" {
+		err = account.breakOff(ctx, of.Channel, live)
+	}
+	if err == nil && (of.Live != "" || of.Answer != nil) {
+		err = p.runs.change(ctx, run, func(r *record) { r.Live, r.Answer = "", nil })
+	}
+	if err != nil {
+		p.host.Log.Warn("a message may go on saying that an answer is being written", "channel", of.Channel, "err", err)
+	}
+}
+
+// breakOff leaves what there is of an answer as it is, without the button. Nothing of it is
+// no message.
+func (a *account) breakOff(ctx context.Context, channel, live string) error {
+	shown, err := a.client.Message(ctx, channel, live)
+	if err != nil {
+		return gone(err)
+	}
+	said := withoutFooter(shown.Content)
+	if said == "" {
+		return gone(a.client.Delete(ctx, channel, live))
+	}
+	_, err = a.client.Edit(ctx, channel, live, rest.Message{Content: said, Components: []discordgo.MessageComponent{}})
+	return gone(err)
 }
 
 // liveText is an answer that is not finished, with what the agent does below it.
 func liveText(said, doing string) string {
 	below := footer + " writing"
 	if doing != "" {
-		below = footer + " " + text.Escape(text.Name(toolName(doing), footerUnits/2))
+		below = footer + " " + text.Escape(text.Name(doing, footerUnits/2))
 	}
 	said = text.Live(said, text.Limit-footerUnits)
 	if said == "" && doing == "" {
@@ -163,6 +270,15 @@ func liveText(said, doing string) string {
 		return below
 	}
 	return said + "\n" + below
+}
+
+// withoutFooter is what a live message has said, without what stood below it.
+func withoutFooter(shown string) string {
+	i := strings.LastIndex(shown, "\n")
+	if strings.HasPrefix(shown[i+1:], footer) {
+		return strings.TrimSpace(shown[:max(i, 0)])
+	}
+	return shown
 }
 
 // stopButton is the button below an answer that is being written.
@@ -182,75 +298,4 @@ func buttons(all ...discordgo.Button) (rows []discordgo.MessageComponent) {
 		rows, all = append(rows, row), all[n:]
 	}
 	return rows
-}
-
-// views shows the runs that are at work.
-type views struct {
-	p *Plugin
-
-	mu      sync.Mutex
-	running map[string]*view
-}
-
-// begin shows a run, if it was asked for on Discord.
-func (vs *views) begin(run string) {
-	if vs.p.account.Load().client == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), hostTime)
-	defer cancel()
-	of, ok, err := vs.p.runs.get(ctx, run)
-	if err != nil || !ok || of.Answer != nil { // an interaction shows by itself that it waits
-		return
-	}
-	vs.p.reactions.set(of, running)
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	if _, ok := vs.running[run]; ok {
-		return
-	}
-	v := &view{run: run, of: of, p: vs.p, id: of.Live, news: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
-	vs.running[run] = v
-	go v.follow()
-}
-
-// of is the view of a run, or nil.
-func (vs *views) of(run string) *view {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	return vs.running[run]
-}
-
-// end takes a run's view away, and notes which message it was. It returns when nothing more
-// is posted by it.
-func (vs *views) end(run string) {
-	v := vs.of(run)
-	if v == nil {
-		return
-	}
-	v.once.Do(func() { close(v.stop) })
-	<-v.ended
-	vs.mu.Lock()
-	_, mine := vs.running[run]
-	delete(vs.running, run)
-	vs.mu.Unlock()
-	v.mu.Lock()
-	id := v.id
-	v.mu.Unlock()
-	if mine && id != "" {
-		_ = vs.p.runs.change(context.Background(), run, false, func(r *record) { r.Live = id }) // in memory: no error
-	}
-}
-
-// stop ends all views.
-func (vs *views) stop() {
-	vs.mu.Lock()
-	var all []string
-	for run := range vs.running {
-		all = append(all, run)
-	}
-	vs.mu.Unlock()
-	for _, run := range all {
-		vs.end(run)
-	}
 }

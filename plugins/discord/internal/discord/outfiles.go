@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/bwmarrin/discordgo"
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/press"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -19,30 +21,87 @@ import (
 // Source: reference#uploading-files.
 const largestFile = 10 * megabyte
 
+// parts is what is delivered, as Discord's messages: one at least.
+func (d *delivery) parts(ctx context.Context) ([]rest.Message, error) {
+	said := d.request.Message.Content
+	files, left, err := d.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if of, ok := noticeOf(d.request.Message); ok {
+		left = joined(left, d.of.taskLine(of))
+	}
+	cut := text.Split(joined(said, left), text.Limit)
+	if d.of.LongReplies == longAsFile && len(cut) >= max(d.of.LongerThan, 2) {
+		cut = text.Split(joined(text.Summary(said), "-# the whole answer is in the file", left), text.Limit)
+		files = append([]*discordgo.File{wholeAnswer(said)}, files...)
+	}
+	if len(cut) == 0 && len(files) == 0 {
+		cut = []string{"-# (nothing to show)"}
+	}
+	parts := make([]rest.Message, max(len(cut), 1))
+	for i, words := range cut {
+		parts[i].Content = words
+	}
+	end := &parts[len(parts)-1]
+	end.Files, end.Components = files, d.offered(ctx)
+	return parts, nil
+}
+
 // files are the files of what is delivered. left says in words which cannot be sent.
-func (d *delivery) files(ctx context.Context) (files []*discordgo.File, left string) {
+func (d *delivery) files(ctx context.Context) (files []*discordgo.File, left string, err error) {
 	room := int64(largestFile)
 	for _, attachment := range d.request.Message.Attachments {
 		id, kept := attachment.FileID()
 		shown := text.Escape(text.Name(attachment.Name, nameUnits))
+		why := ""
 		switch {
 		case !kept:
 			left = joined(left, "-# file: "+shown)
 			continue
-		case len(files) == maxFiles-1 || attachment.Size > room:
-			left = joined(left, fmt.Sprintf("-# the file %s (%d KB) is too large to be sent here%s", shown, (attachment.Size+1023)/1024, d.inThread()))
-			continue
+		case attachment.Size == 0:
+			why = "is empty"
+		case len(files) == maxFiles-1: // one place is for the whole answer
+			why = fmt.Sprintf("is not sent: a message has at most %d%s", maxFiles-1, d.inThread())
+		case attachment.Size > room:
+			why = fmt.Sprintf("(%d KB) is too large to be sent here%s", (attachment.Size+1023)/1024, d.inThread())
 		}
-		content, err := d.p.read(ctx, id, attachment.Size)
-		if err != nil {
-			d.p.host.Log.Warn("a file of a message cannot be sent", "file", id, "err", err)
-			left = joined(left, "-# the file "+shown+" cannot be read any more")
-			continue
+		if why == "" {
+			content, err := d.p.read(ctx, id, attachment.Size)
+			switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others may pass
+			case "":
+				room -= attachment.Size
+				files = append(files, &discordgo.File{Name: fileName(attachment.Name), ContentType: attachment.Type, Reader: bytes.NewReader(content)})
+				continue
+			case pluginsdk.CodeNotFound, pluginsdk.CodeInvalid, pluginsdk.CodeDenied:
+				d.p.host.Log.Warn("a file of a message cannot be sent", "file", id, "err", err)
+				why = "is not kept any more"
+			default:
+				return nil, "", err
+			}
 		}
-		room -= attachment.Size
-		files = append(files, &discordgo.File{Name: attachment.Name, ContentType: attachment.Type, Reader: bytes.NewReader(content)})
+		left = joined(left, "-# the file "+shown+" "+why)
 	}
-	return files, left
+	return files, left, nil
+}
+
+// fileName is a name that a file can have in Discord.
+func fileName(given string) string {
+	if shown := text.Name(path.Base(given), nameUnits); shown != "" {
+		return shown
+	}
+	return "file"
+}
+
+// withoutFiles is a message where the bot may send no files.
+func withoutFiles(message rest.Message) rest.Message {
+	if len(message.Files) == 0 {
+		return message
+	}
+	line := "-# its files could not be sent here: they are too large, or the bot lacks the permission Attach Files"
+	message.Content = joined(text.Clip(message.Content, text.Limit-text.Units(line)-2), line)
+	message.Files = nil
+	return message
 }
 
 // inThread says where else something can be found, if the settings know.
@@ -83,12 +142,12 @@ func (d *delivery) offered(ctx context.Context) []discordgo.MessageComponent {
 	message := d.request.Message
 	if of, ok := noticeOf(message); ok && of.Status == pluginsdk.TaskWaiting {
 		found, err := d.p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: of.Task})
-		if err != nil || found.Task.Status != pluginsdk.TaskWaiting {
+		if err != nil {
 			return nil
 		}
-		return wordOnTask(found.Task)
+		return of.words(found.Task)
 	}
-	if message.Kind != pluginsdk.MessageStatus || message.RunID == "" || !d.asked {
+	if !d.ends || d.run.Channel != d.channel || d.outcome() != failed {
 		return nil
 	}
 	return buttons(
@@ -105,16 +164,4 @@ func has(components []wire.Component, id string) bool {
 		}
 	}
 	return false
-}
-
-// withoutFooter is what a live message has said, without what stood below it.
-func withoutFooter(shown string) string {
-	i := strings.LastIndex(shown, "\n")
-	if strings.HasPrefix(shown[i+1:], footer) {
-		shown = strings.TrimSpace(shown[:max(i, 0)])
-	}
-	if shown == "" {
-		return "-# stopped before anything was said"
-	}
-	return shown
 }

@@ -70,7 +70,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Events: []string{
 			string(pluginsdk.EventPipelineStart), string(pluginsdk.EventPipelineStream), string(pluginsdk.EventPipelineComplete),
 			string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineRetry), string(pluginsdk.EventPipelineMerged),
-			string(pluginsdk.EventApprovalResolved), string(pluginsdk.EventPluginState), string(pluginsdk.EventResync),
+			string(pluginsdk.EventApprovalRequested), string(pluginsdk.EventApprovalResolved), string(pluginsdk.EventPluginState), string(pluginsdk.EventResync),
 		},
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsRead, Reason: "know which threads are Discord's, and offer their names"},
@@ -107,8 +107,8 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.runs = &runs{state: host.State, log: host.Log, known: make(map[string]*record)}
 	p.views = &views{p: p, running: make(map[string]*view)}
 	p.side = newLanes(context.Background(), host.Log)
-	p.reactions = &reactions{p: p, lanes: newLanes(context.Background(), host.Log), shown: make(map[question]string)}
-	p.at = &inFlight{channels: make(map[string]*sync.RWMutex)}
+	p.reactions = &reactions{p: p, lanes: newLanes(context.Background(), host.Log), wanted: make(map[question]string), shown: make(map[question]string)}
+	p.at = &inFlight{channels: make(map[string][]chan struct{})}
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
@@ -206,7 +206,7 @@ func (p *Plugin) Deactivate(ctx context.Context) error {
 	p.hangUp()
 	ended := p.ended
 	p.mu.Unlock()
-	p.views.stop()
+	p.views.stopAll()
 	if ended == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/discord/internal/press"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -39,9 +40,7 @@ func (a *act) control(ctx context.Context, id press.ID) {
 	case press.Retry:
 		a.does(ctx, func(ctx context.Context) error { return a.retry(ctx, id.Of) })
 	case press.Continue:
-		if a.reply(ctx, rest.Later(false)) {
-			a.submit(ctx, "Go on where you were stopped.", nil)
-		}
+		a.does(ctx, a.goOn)
 	case press.Ask:
 		a.ask(ctx, id.Of)
 	}
@@ -85,17 +84,42 @@ func (a *act) retry(ctx context.Context, run string) error {
 	if thread.Thread.SourceID != a.i.ChannelID {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "it was asked for somewhere else")
 	}
-	lock := a.s.p.at.of(a.i.ChannelID)
-	lock.RLock()
-	defer lock.RUnlock()
-	again, err := a.s.p.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: run, Author: a.who.Name})
+	again, err := a.again(ctx, run)
 	if err != nil {
 		return err
 	}
-	if err := a.s.p.runs.begin(ctx, again.Accepted.RunID, func(r *record) { r.Thread, r.Channel = again.Accepted.ThreadID, a.i.ChannelID }); err != nil {
-		return err
+	if again.Existed { // somebody was faster, who has taken the buttons away
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "it was tried again already")
 	}
 	return a.close(ctx, "tried again by "+a.who.Name)
+}
+
+// again has a run once more. Its answer waits until it is noted where it goes.
+func (a *act) again(ctx context.Context, run string) (pluginsdk.Accepted, error) {
+	defer a.s.p.at.begin(a.i.ChannelID)()
+	again, err := a.s.p.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: run, Author: a.who.Name})
+	if err != nil {
+		return pluginsdk.Accepted{}, err
+	}
+	if again.Accepted.Existed {
+		begun, err := a.s.p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: again.Accepted.RunID})
+		if err != nil || begun.Run.State.Final() {
+			return again.Accepted, err
+		}
+	}
+	return again.Accepted, a.s.p.runs.begin(ctx, again.Accepted.RunID, func(r *record) { r.Thread, r.Channel = again.Accepted.ThreadID, a.i.ChannelID })
+}
+
+// goOn has the agent go on after it was stopped, once for each message that offers it.
+func (a *act) goOn(ctx context.Context) error {
+	key := a.i.ID
+	if a.i.Message != nil {
+		key = "continue/" + a.i.Message.ID
+	}
+	if err := a.submit(ctx, key, "Go on where you were stopped.", nil, func(*record) {}); err != nil {
+		return err
+	}
+	return a.close(ctx, "continued by "+a.who.Name)
 }
 
 // close takes the buttons of the message away that was pressed, and says why.
@@ -111,7 +135,7 @@ func (a *act) close(ctx context.Context, why string) error {
 
 // ask submits a question about a message, from the form that was opened in its menu.
 func (a *act) ask(ctx context.Context, of string) {
-	channel, message, _ := strings.Cut(of, "/")
+	channel, id, _ := strings.Cut(of, "/")
 	if channel != a.i.ChannelID {
 		a.reply(ctx, rest.Whisper(noSuchPush))
 		return
@@ -119,23 +143,37 @@ func (a *act) ask(ctx context.Context, of string) {
 	if !a.reply(ctx, rest.Later(false)) {
 		return
 	}
-	about, err := a.s.client().Message(ctx, channel, message)
+	about, err := a.s.asked.message(ctx, a.s.client(), channel, id)
 	if err != nil {
-		a.s.p.host.Log.Info("a message that was asked about cannot be read", "channel", channel, "message", message, "err", err)
+		a.refuse(ctx, pluginsdk.Errorf(rest.Code(err), "the message cannot be read: %w", err))
+		return
 	}
-	said := a.i.Data.Fields()[press.Said]
+	said := a.i.Data.Field(press.Said).Value
 	if strings.TrimSpace(said) == "" {
 		said = "What is to be said about this message?"
 	}
 	thread, err := a.s.p.thread(ctx, a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at)), a.at)
 	if err != nil {
-		a.whisper(ctx, text.Escape(err.Error()))
+		a.refuse(ctx, err)
 		return
 	}
 	attached, left, err := a.s.attachments(ctx, a.of, about, thread, a.who)
 	if err != nil {
+		a.s.p.host.Log.Warn("the files of a message that is asked about were not taken in", "message", id, "err", err)
 		left = "[its files could not be taken in]"
 	}
-	quoted := quote(a.s.plain(content(about.Content, about.Embeds), a.i.GuildID, about.Mentions))
-	a.submit(ctx, joined("About this message of "+personName(about.Author)+":\n"+quoted, said, left), attached)
+	a.question(ctx, joined("About this message of "+personName(about.Author)+":\n"+a.whole(about), said, left), attached)
+}
+
+// whole is all that a message says, as a quotation.
+func (a *act) whole(message wire.Message) string {
+	said := content(message.Content, message.Embeds)
+	for _, forwarded := range message.Snapshots {
+		said = joined(said, "Forwarded:", content(forwarded.Message.Content, forwarded.Message.Embeds))
+	}
+	said = strings.TrimSpace(a.s.plain(said, a.i.GuildID, message.Mentions))
+	if said == "" {
+		said = "(nothing to read)"
+	}
+	return "> " + strings.ReplaceAll(said, "\n", "\n> ")
 }

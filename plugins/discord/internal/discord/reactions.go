@@ -2,8 +2,8 @@ package discord
 
 import (
 	"context"
-	"strings"
 	"sync"
+	"time"
 )
 
 // What a message shows of how far its answer is. The emoji are Unicode's.
@@ -14,14 +14,40 @@ const (
 	failed  = "❌"
 )
 
+const (
+	queuedAfter = 2 * time.Second // from a question to the sign that it waits
+	mostShown   = 1000            // messages of which is remembered what they show
+)
+
 // reactions shows by reactions on people's messages how far the answers are. They are only
-// an ornament: what fails is not tried again, and nothing waits for them.
+// an ornament: what fails is not tried again, and nothing waits for them. What was
+// overtaken before its turn came is not shown.
 type reactions struct {
 	p     *Plugin
 	lanes *lanes
 
-	mu    sync.Mutex
-	shown map[question]string
+	mu     sync.Mutex
+	wanted map[question]string // what is to be shown next
+	shown  map[question]string
+}
+
+// waits shows that a run waits that was asked for just now, if it has not begun after a
+// moment.
+func (r *reactions) waits(run string) {
+	of, ok := r.p.runs.cached(run)
+	if !ok || !r.p.account.Load().Reactions {
+		return
+	}
+	r.mu.Lock()
+	for _, on := range of.Questions {
+		r.shown[on] += "" // nothing yet, which is known
+	}
+	r.mu.Unlock()
+	time.AfterFunc(queuedAfter, func() {
+		if of, ok := r.p.runs.cached(run); ok && !of.begun && !of.ends {
+			r.set(of, queued)
+		}
+	})
 }
 
 // set shows a state of a run on its questions, in the place of the one before.
@@ -30,40 +56,59 @@ func (r *reactions) set(of record, state string) {
 	if !account.Reactions || account.client == nil {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, on := range of.Questions {
-		r.lanes.push(on.Channel, false, func(ctx context.Context) { r.show(ctx, account, on, state) })
+		_, waits := r.wanted[on]
+		if waits || r.lanes.push(on.Channel, false, func(ctx context.Context) { r.show(ctx, account, on) }) {
+			r.wanted[on] = state
+		}
 	}
 }
 
-func (r *reactions) show(ctx context.Context, account *account, on question, state string) {
-	r.mu.Lock()
-	before, known := r.shown[on]
-	switch state {
-	case done, failed:
-		delete(r.shown, on)
-	default:
-		r.shown[on] = state
-	}
-	r.mu.Unlock()
-	if before == state {
+// show shows what is wanted on a message.
+func (r *reactions) show(ctx context.Context, account *account, on question) {
+	old := r.next(on)
+	if old == nil {
 		return
-	}
-	old := []string{before}
-	if !known && (state == done || state == failed) {
-		old = []string{queued, running} // what the process before this one may have shown
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
 	defer cancel()
-	if err := account.client.React(ctx, on.Channel, on.Message, state); err != nil {
+	if err := account.client.React(ctx, on.Channel, on.Message, old[0]); err != nil {
 		r.p.host.Log.Debug("a reaction could not be shown", "channel", on.Channel, "err", err)
 		return
 	}
-	for _, emoji := range old {
-		if strings.TrimSpace(emoji) == "" {
-			continue
-		}
+	for _, emoji := range old[1:] {
 		if err := account.client.Unreact(ctx, on.Channel, on.Message, emoji); err != nil {
 			r.p.host.Log.Debug("a reaction could not be taken back", "channel", on.Channel, "err", err)
 		}
 	}
+}
+
+// next is what is to be shown on a message, and behind it what is to be taken away; nil:
+// it shows that already.
+func (r *reactions) next(on question) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := r.wanted[on]
+	before, known := r.shown[on]
+	delete(r.wanted, on)
+	final := state == done || state == failed
+	if len(r.shown) >= mostShown {
+		clear(r.shown)
+	}
+	if r.shown[on] = state; final {
+		delete(r.shown, on)
+	}
+	switch {
+	case before == state:
+		return nil
+	case known && before != "":
+		return []string{state, before}
+	case known:
+		return []string{state}
+	case final:
+		return []string{state, queued, running} // what the process before this one may have shown
+	}
+	return []string{state}
 }

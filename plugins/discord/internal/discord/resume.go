@@ -8,18 +8,38 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// keptOver is how long the record of a run is kept after its end, if its answer did not
-// come: a delivery is tried for hours.
-const keptOver = 48 * time.Hour
+const (
+	// keptOver is how long the record of a run is kept after its end: a delivery is tried
+	// for hours, and may be repeated after the daemon was away.
+	keptOver = 48 * time.Hour
+	// tidyEvery is how often a process that lives on looks for records that are of no use
+	// any more.
+	tidyEvery = 6 * time.Hour
+	// runsAtOnce is how many runs are asked for at a time; the host takes no more.
+	runsAtOnce = 100
+)
 
 // resume takes up what the process before this one has left, and what events were missed
 // about: questions that were answered meanwhile, and runs that are at work or over.
 func (p *Plugin) resume(ctx context.Context) {
+	p.runs.mu.Lock()
+	p.runs.tidied = time.Now()
+	p.runs.mu.Unlock()
 	if err := p.resumeApprovals(ctx); err != nil {
 		p.host.Log.Warn("approvals that are over may still be offered on Discord", "err", err)
 	}
 	if err := p.resumeRuns(ctx); err != nil {
 		p.host.Log.Warn("runs may not show how far they are", "err", err)
+	}
+}
+
+// tidy is resume, if that was long ago.
+func (p *Plugin) tidy() {
+	p.runs.mu.Lock()
+	defer p.runs.mu.Unlock()
+	if time.Since(p.runs.tidied) > tidyEvery {
+		p.runs.tidied = time.Now()
+		p.side.push("", false, p.resume)
 	}
 }
 
@@ -40,9 +60,6 @@ func (p *Plugin) resumeApprovals(ctx context.Context) error {
 		}
 	}
 }
-
-// runsAtOnce is how many runs are asked for at a time; the host takes no more.
-const runsAtOnce = 100
 
 func (p *Plugin) resumeRuns(ctx context.Context) error {
 	ids, err := p.runs.all(ctx)
@@ -71,20 +88,40 @@ func (p *Plugin) resumeRuns(ctx context.Context) error {
 	return nil
 }
 
-// resumeRun shows a run that is at work, and forgets one whose answer will not come any
-// more. The zero run is not there any more.
+// resumeRun shows a run that is at work, and ends what is shown of one that is not. One
+// whose answer will not come any more is forgotten. The zero run is not there any more.
 func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) error {
 	switch {
-	case run.State == pluginsdk.RunRunning:
-		p.views.begin(id)
-	case run.State == pluginsdk.RunMerged && run.MergedInto != "":
-		p.views.end(id)
-		return p.runs.merge(ctx, id, run.MergedInto)
 	case run.ID == "" || run.State.Final() && time.Since(run.FinishedAt) > keptOver:
 		p.views.end(id)
+		of, ok, err := p.runs.get(ctx, id)
+		if err != nil {
+			return err
+		}
+		if ok && !of.Over {
+			p.close(ctx, id, of, "-# it has ended without an answer")
+		}
 		return p.runs.forget(ctx, id)
+	case run.State == pluginsdk.RunRunning:
+		if p.views.of(id) == nil {
+			p.views.begin(id)
+		}
+	case run.State == pluginsdk.RunMerged:
+		return p.resumeMerged(ctx, id, run.MergedInto)
 	case run.State.Final():
 		p.views.end(id)
+	default: // it waits
+		p.views.stop(id)
 	}
 	return nil
+}
+
+// resumeMerged gives the questions of a run that was merged to the one that answers them,
+// if that one is known here and not over.
+func (p *Plugin) resumeMerged(ctx context.Context, id, into string) error {
+	p.views.stop(id)
+	if answers, ok, err := p.runs.get(ctx, into); err != nil || !ok || answers.Over {
+		return err
+	}
+	return p.merge(ctx, id, into)
 }

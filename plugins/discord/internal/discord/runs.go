@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,15 +23,25 @@ const tokenTime = 14 * time.Minute
 // known.
 const unknownLive = "?"
 
-// record is what is kept of a run that was asked for on Discord, until its answer is there.
+// record is what is kept of a run that was asked for on Discord, until some time after its
+// end.
 type record struct {
 	Thread    string     `json:"thread"`
 	Channel   string     `json:"channel"` // where the answer goes
 	Questions []question `json:"questions,omitempty"`
 	// Live is the message that shows the answer while it is written; unknownLive, or empty.
-	Live string `json:"live,omitempty"`
+	// If there is one, it came after Since.
+	Live  string `json:"live,omitempty"`
+	Since string `json:"since,omitempty"`
 	// Answer is the interaction that waits for the answer.
 	Answer *pending `json:"answer,omitempty"`
+	// Last is a delivery that has changed the record: carried again, nothing is left to do.
+	Last *receipt `json:"last,omitempty"`
+	// Over says that the answer is there: nothing more is shown of the run.
+	Over bool `json:"over,omitempty"`
+
+	begun bool // this process has shown that it is at work
+	ends  bool // its end is being delivered: no view of it begins any more
 }
 
 // replyTo is the message that an answer is a reply to: the last question, where the answer
@@ -40,6 +51,20 @@ func (r *record) replyTo() string {
 		return r.Questions[n-1].Message
 	}
 	return ""
+}
+
+// asked is a message that was there before anything of the run was shown.
+func (r *record) asked() string {
+	last := ""
+	for _, each := range r.Questions {
+		if wire.Later(each.Message, last) {
+			last = each.Message
+		}
+	}
+	if last == "" {
+		last = wire.IDAt(time.Now().Add(-clockSkew))
+	}
+	return last
 }
 
 // question is a message that is answered.
@@ -55,32 +80,44 @@ type pending struct {
 	Until time.Time `json:"until"`
 }
 
-// runs keeps the records, in memory and in the plugin's state.
+// receipt is a delivery that was carried out, and its last message.
+type receipt struct {
+	Delivery string `json:"delivery"`
+	Message  string `json:"message"`
+}
+
+// runs keeps the records: all of them in the plugin's state, and in memory those of runs
+// that are not over.
 type runs struct {
 	state pluginsdk.State
 	log   *slog.Logger
 
-	mu    sync.Mutex
-	known map[string]*record // by run
+	writing sync.Mutex // held while a record is changed and stored, so that the last change is stored last
+
+	mu     sync.Mutex // guards what follows; writing is taken before it
+	known  map[string]*record
+	tidied time.Time
 }
 
 // begin makes a run's record, or adds to the one that is there.
-func (r *runs) begin(ctx context.Context, run string, note func(*record)) error {
-	if _, _, err := r.get(ctx, run); err != nil {
+func (r *runs) begin(ctx context.Context, run string, by func(*record)) error {
+	if _, ok, err := r.get(ctx, run); err != nil {
 		return err
+	} else if !ok {
+		r.mu.Lock()
+		if r.known[run] == nil {
+			r.known[run] = new(record)
+		}
+		r.mu.Unlock()
 	}
-	return r.change(ctx, run, true, note)
+	return r.change(ctx, run, by)
 }
 
-// get is a run's record; false: the run was not asked for on Discord, or is over.
+// get is a run's record; false: the run was not asked for on Discord, or is long over.
 func (r *runs) get(ctx context.Context, run string) (record, bool, error) {
-	r.mu.Lock()
-	known, ok := r.known[run]
-	if ok {
-		defer r.mu.Unlock()
-		return known.copy(), true, nil
+	if known, ok := r.cached(run); ok {
+		return known, true, nil
 	}
-	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	entry, err := r.state.Get(ctx, &pluginsdk.GetStateRequest{Key: runPrefix + run})
@@ -100,33 +137,68 @@ func (r *runs) get(ctx context.Context, run string) (record, bool, error) {
 	if known, ok := r.known[run]; ok { // somebody was faster
 		return known.copy(), true, nil
 	}
-	r.known[run] = read
+	if !read.Over {
+		r.known[run] = read
+	}
 	return read.copy(), true, nil
 }
 
-// change changes a run's record; stored says whether that has to outlast the process. A run
-// that has none gets one.
-func (r *runs) change(ctx context.Context, run string, stored bool, by func(*record)) error {
+// cached is a record that is in memory.
+func (r *runs) cached(run string) (record, bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	known, ok := r.known[run]
 	if !ok {
-		known = new(record)
-		r.known[run] = known
+		return record{}, false
+	}
+	return known.copy(), true
+}
+
+// note changes a record for this process alone, if it is in memory.
+func (r *runs) note(run string, by func(*record)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.known[run]; ok {
+		by(known)
+	}
+}
+
+// change changes a record, which outlasts the process. A run that has none is left alone.
+func (r *runs) change(ctx context.Context, run string, by func(*record)) error {
+	if _, ok, err := r.get(ctx, run); err != nil || !ok {
+		return err
+	}
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.mu.Lock()
+	known, ok := r.known[run]
+	if !ok { // it is over
+		r.mu.Unlock()
+		return nil
 	}
 	by(known)
 	value, err := json.Marshal(known)
 	r.mu.Unlock()
-	if err != nil || !stored {
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
-	_, err = r.state.Put(ctx, &pluginsdk.PutStateRequest{Key: runPrefix + run, Value: value})
-	return err
+	if _, err = r.state.Put(ctx, &pluginsdk.PutStateRequest{Key: runPrefix + run, Value: value}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known.Over {
+		delete(r.known, run)
+	}
+	return nil
 }
 
-// forget drops the record of a run whose answer is there.
+// forget drops a record.
 func (r *runs) forget(ctx context.Context, run string) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
 	r.mu.Lock()
 	delete(r.known, run)
 	r.mu.Unlock()
@@ -136,32 +208,31 @@ func (r *runs) forget(ctx context.Context, run string) error {
 	return err
 }
 
-// merge gives the questions of a run that was merged to the one that answers them.
-func (r *runs) merge(ctx context.Context, run, into string) error {
-	merged, ok, err := r.get(ctx, run)
-	if err != nil || !ok {
-		return err
+// merge gives the questions of a run that was merged to the one that answers them, and
+// returns that one's record.
+func (r *runs) merge(ctx context.Context, merged record, into string) (other record, err error) {
+	other, ok, err := r.get(ctx, into)
+	if err != nil || ok && other.Over {
+		return other, err
 	}
-	if err := r.begin(ctx, into, func(other *record) {
-		other.Thread, other.Channel = merged.Thread, merged.Channel
-		if other.Answer == nil {
-			other.Answer = merged.Answer
-		}
+	err = r.begin(ctx, into, func(answers *record) {
+		answers.Thread, answers.Channel = merged.Thread, merged.Channel
 		for _, each := range merged.Questions {
-			if !slices.Contains(other.Questions, each) {
-				other.Questions = append(other.Questions, each)
+			if !slices.Contains(answers.Questions, each) {
+				answers.Questions = append(answers.Questions, each)
 			}
 		}
-	}); err != nil {
-		return err
-	}
-	return r.forget(ctx, run)
+		other = answers.copy()
+	})
+	return other, err
 }
 
 // all are the runs with a record.
 func (r *runs) all(ctx context.Context) (ids []string, err error) {
 	for after := ""; ; {
-		page, err := r.state.List(ctx, &pluginsdk.ListStateRequest{Prefix: runPrefix, After: after, Limit: pageSize, KeysOnly: true})
+		list, cancel := context.WithTimeout(ctx, hostTime)
+		page, err := r.state.List(list, &pluginsdk.ListStateRequest{Prefix: runPrefix, After: after, Limit: pageSize, KeysOnly: true})
+		cancel()
 		if err != nil {
 			return nil, err
 		}
@@ -180,6 +251,10 @@ func (r *record) copy() record {
 	if r.Answer != nil {
 		answer := *r.Answer
 		c.Answer = &answer
+	}
+	if r.Last != nil {
+		last := *r.Last
+		c.Last = &last
 	}
 	return c
 }

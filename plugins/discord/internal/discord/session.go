@@ -54,6 +54,7 @@ type session struct {
 	offers   *offers
 	readers  chan struct{} // has an element for each channel that is being read
 	work     sync.WaitGroup
+	asked    *asked
 
 	mu      sync.Mutex // guards what follows
 	app     wire.Application
@@ -68,6 +69,7 @@ type session struct {
 	edits   map[string]wire.Message // what messages say now, until that is dealt with
 	failure error                   // what keeps the bot from being connected
 	over    bool                    // and no more is tried
+	reports glance                  // the channel for reports
 }
 
 func newSession(p *Plugin, of *account) *session {
@@ -77,6 +79,7 @@ func newSession(p *Plugin, of *account) *session {
 		recent: newRecent(), warned: newRecent(), readers: make(chan struct{}, readers),
 		guilds: make(map[string]bool), awaited: make(map[string]bool), current: make(map[string]bool),
 		gaps: make(map[string]bool), edits: make(map[string]wire.Message),
+		asked: &asked{byID: make(map[string]wire.Message)},
 	}
 	s.offers = newOffers(s)
 	return s
@@ -104,8 +107,8 @@ func (s *session) run() {
 	}
 	<-s.ctx.Done()
 	s.work.Wait()
+	s.offers.stop()
 	s.lanes.wait()
-	s.offers.wait()
 	if s.seen != nil {
 		s.seen.close()
 	}
@@ -297,6 +300,7 @@ func (s *session) ready(r wire.Ready) {
 	}
 	s.mu.Unlock()
 	s.p.host.Log.Info("connected to Discord", "bot", r.User.Username, "guilds", len(r.Guilds))
+	s.offers.changed()
 	s.lanes.push("", true, s.direct)
 }
 

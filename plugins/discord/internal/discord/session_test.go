@@ -225,22 +225,24 @@ func TestAManyChannels(t *testing.T) {
 
 // At rest the bot keeps a connection, and does nothing else.
 func TestAtRest(t *testing.T) {
+	before := len(working()) // what other tests have left, and may end
 	w := newWorld(t, nil)
 	dm := w.discord.DM(w.who.Owner)
 	w.said(w.discord.Say(fake.Said{Channel: dm, Text: "hello"}))
 	w.host.FinishRun(w.run(1).ID, pluginsdk.InvokeResult{Text: "hello"})
+	const resting = 3 // reading, heartbeats, the note of being alive
+	w.until("nothing is at work but the connection", func() bool { return len(working()) <= before+resting })
+}
+
+// working are the goroutines of the plugin.
+func working() (all []string) {
 	own := regexp.MustCompile(`internal/(discord|gateway|rest)\.\(`)
-	var resting []string
-	w.until("nothing is at work but the connection", func() bool {
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		resting = nil
-		for goroutine := range strings.SplitSeq(string(stacks), "\n\n") {
-			if own.MatchString(goroutine) && !strings.Contains(goroutine, "testing.tRunner") {
-				resting = append(resting, goroutine)
-			}
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	for goroutine := range strings.SplitSeq(string(stacks), "\n\n") {
+		if own.MatchString(goroutine) && !strings.Contains(goroutine, "testing.tRunner") {
+			all = append(all, goroutine)
 		}
-		return len(resting) <= 3 // reading, heartbeats, the note of being alive
-	})
-	t.Logf("at rest there are %d goroutines", len(resting))
+	}
+	return all
 }

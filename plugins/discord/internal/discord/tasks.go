@@ -15,6 +15,7 @@ type notice struct {
 	FromThread string               `json:"fromThread"`
 	Task       string               `json:"task"`
 	Status     pluginsdk.TaskStatus `json:"status"`
+	Iteration  int                  `json:"iteration"` // 0: it does not say
 }
 
 // noticeOf is the task that a message tells of; false: it tells of none.
@@ -25,19 +26,26 @@ func noticeOf(message pluginsdk.Message) (of notice, ok bool) {
 	return of, of.Event == "task" && of.Task != ""
 }
 
-// wordOnTask is what a person can say on a task that waits for them. A result that they have
-// not seen they accept by no button: the iteration that the notification is of is in it.
-func wordOnTask(task pluginsdk.Task) []discordgo.MessageComponent {
-	id := press.ID{Of: task.ID, N: task.CurrentIteration}
-	accept, reject := id, id
-	accept.Action, reject.Action = press.Accept, press.Reject
-	return buttons(
-		discordgo.Button{Label: "Accept", Style: discordgo.SuccessButton, CustomID: accept.String()},
-		discordgo.Button{Label: "Send back", Style: discordgo.DangerButton, CustomID: reject.String()},
-	)
+// words are what a person can say on the task as it is now, if it still waits for them as
+// the notification says. A result that they have not seen they accept by no button: the
+// iteration that the notification is of is in it. Where there is no result, there is nothing
+// to accept.
+func (of notice) words(task pluginsdk.Task) []discordgo.MessageComponent {
+	if of.Status != pluginsdk.TaskWaiting || task.Status != pluginsdk.TaskWaiting || task.CurrentIteration < 1 ||
+		of.Iteration != 0 && of.Iteration != task.CurrentIteration {
+		return nil
+	}
+	id := func(action press.Action) string {
+		return press.ID{Action: action, Of: task.ID, N: task.CurrentIteration}.String()
+	}
+	var said []discordgo.Button
+	if task.Result != "" {
+		said = append(said, discordgo.Button{Label: "Accept", Style: discordgo.SuccessButton, CustomID: id(press.Accept)})
+	}
+	return buttons(append(said, discordgo.Button{Label: "Send back", Style: discordgo.DangerButton, CustomID: id(press.Reject)})...)
 }
 
-// taskLine says which task a notification is of, and where its thread is.
+// taskLine says where the thread is of the task that a notification is of.
 func (c *config) taskLine(of notice) string {
 	if c.Dashboard == "" || of.FromThread == "" {
 		return ""

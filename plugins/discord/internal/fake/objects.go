@@ -127,6 +127,9 @@ func (s *Server) messageObject(m *message, content bool) object {
 	if m.stickers != nil {
 		o["sticker_items"] = m.stickers
 	}
+	if m.nonce != nil && s.config.TellNonces {
+		o["nonce"] = m.nonce
+	}
 	if m.reference != nil {
 		o["message_reference"] = m.reference
 	}

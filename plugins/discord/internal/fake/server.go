@@ -43,6 +43,11 @@ type Config struct {
 	Global   int              // requests a second; default 50
 	NoLimits bool             // for tests of something else
 
+	// TellNonces makes the nonce of a message part of it wherever it is read. The
+	// documentation leaves that open; otherwise only the answer to its sending and the
+	// event have it.
+	TellNonces bool
+
 	// OwnerIsTeam makes the application belong to a team instead of a person.
 	OwnerIsTeam bool
 }

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"errors"
+
 	"github.com/bwmarrin/discordgo"
 )
 
@@ -47,31 +49,74 @@ func Offer(choices []*discordgo.ApplicationCommandOptionChoice) Response {
 	return Response{Type: answerChoices, Data: map[string]any{"choices": choices}}
 }
 
-// Field is a text that a form asks for.
-// Source: components/reference#text-input.
+// Field is what a form asks for: a text, or one of several options.
+// Source: components/reference#label, #text-input, #string-select.
 type Field struct {
 	ID          string
 	Label       string // at most 45 characters
+	About       string // below the label, at most 100
 	Placeholder string // at most 100
-	Long        bool
 	Required    bool
+	Long        bool // of a text: it has several lines
+
+	Options  []Option // to pick from, at most 25
+	Multiple bool     // several of them
 }
+
+// Option is something to pick.
+type Option struct {
+	Label       string `json:"label"` // at most 100 characters, as the others
+	Value       string `json:"value"` // which no other option has
+	Description string `json:"description,omitempty"`
+}
+
+// The kinds of component that a form has.
+// Source: components/reference#component-object-component-types.
+const (
+	componentSelect = 3
+	componentText   = 4
+	componentLabel  = 18
+)
 
 // Form opens a form (modal) of one to five fields; its title has at most 45 characters.
 // Source: interactions/receiving-and-responding#interaction-response-object-modal.
 func Form(id, title string, fields ...Field) Response {
-	const label, input, short, paragraph = 18, 4, 1, 2
 	components := make([]map[string]any, len(fields))
 	for i, field := range fields {
-		style := short
-		if field.Long {
-			style = paragraph
+		components[i] = map[string]any{"type": componentLabel, "label": field.Label, "component": field.input()}
+		if field.About != "" {
+			components[i]["description"] = field.About
 		}
-		text := map[string]any{"type": input, "custom_id": field.ID, "style": style, "required": field.Required}
-		if field.Placeholder != "" {
-			text["placeholder"] = field.Placeholder
-		}
-		components[i] = map[string]any{"type": label, "label": field.Label, "component": text}
 	}
 	return Response{Type: answerModal, Data: map[string]any{"custom_id": id, "title": title, "components": components}}
+}
+
+func (f Field) input() map[string]any {
+	const short, paragraph = 1, 2
+	input := map[string]any{"custom_id": f.ID, "required": f.Required}
+	if f.Placeholder != "" {
+		input["placeholder"] = f.Placeholder
+	}
+	if len(f.Options) == 0 {
+		input["type"], input["style"] = componentText, short
+		if f.Long {
+			input["style"] = paragraph
+		}
+		return input
+	}
+	input["type"], input["options"] = componentSelect, f.Options
+	if !f.Required {
+		input["min_values"] = 0
+	}
+	if f.Multiple {
+		input["max_values"] = len(f.Options)
+	}
+	return input
+}
+
+// Acknowledged reports whether an interaction has its first answer already.
+// Source: topics/opcodes-and-status-codes#json.
+func Acknowledged(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == 40060
 }

@@ -11,6 +11,11 @@ const (
 	InteractionModal        = 5
 )
 
+// ContextPrivate is that of an interaction between people, in whose conversation the bot is
+// not.
+// Source: interactions/receiving-and-responding#interaction-object-interaction-context-types.
+const ContextPrivate = 2
+
 // The kinds of command.
 // Source: interactions/application-commands#application-command-object-application-command-types.
 const (
@@ -32,6 +37,7 @@ type Interaction struct {
 	Member        *Member         `json:"member"` // in a guild; with its user
 	User          *User           `json:"user"`   // in direct messages
 	Message       *Message        `json:"message"`
+	Context       int             `json:"context"`
 	Data          InteractionData `json:"data"`
 }
 
@@ -56,7 +62,6 @@ type InteractionData struct {
 	Options  []Option `json:"options"`
 
 	CustomID   string      `json:"custom_id"` // of a component or modal
-	Values     []string    `json:"values"`    // of a select menu
 	Components []Component `json:"components"`
 
 	Resolved struct {
@@ -73,23 +78,24 @@ type Option struct {
 	Focused bool            `json:"focused"` // it is what is being typed
 }
 
-// Fields are the values of a modal's fields, by their custom ids.
-func (d InteractionData) Fields() map[string]string {
-	fields := make(map[string]string)
-	var walk func(Component)
-	walk = func(c Component) {
-		if c.CustomID != "" {
-			fields[c.CustomID] = c.Value
+// Field is what was handed in of one field of a form, by its custom id.
+func (d InteractionData) Field(id string) Component {
+	var find func(Component) (Component, bool)
+	find = func(c Component) (Component, bool) {
+		if c.CustomID == id {
+			return c, true
 		}
-		for _, below := range c.Components {
-			walk(below)
-		}
+		below := c.Components
 		if c.Component != nil {
-			walk(*c.Component)
+			below = append([]Component{*c.Component}, below...)
 		}
+		for _, inside := range below {
+			if found, ok := find(inside); ok {
+				return found, true
+			}
+		}
+		return Component{}, false
 	}
-	for _, component := range d.Components {
-		walk(component)
-	}
-	return fields
+	found, _ := find(Component{Components: d.Components})
+	return found
 }

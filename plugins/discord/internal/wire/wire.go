@@ -174,7 +174,8 @@ type Component struct {
 	Type       int         `json:"type"`
 	CustomID   string      `json:"custom_id"`
 	Label      string      `json:"label"`
-	Value      string      `json:"value"` // in what a modal hands in
+	Value      string      `json:"value"`  // of a text, in what a form hands in
+	Values     []string    `json:"values"` // of a menu, there
 	Components []Component `json:"components"`
 	Component  *Component  `json:"component"` // of a label
 }
