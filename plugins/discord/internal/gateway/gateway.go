@@ -67,6 +67,7 @@ type Connection struct {
 	session  session
 	seq      atomic.Int64 // of the last event that counts as received; 0: none
 	failures int          // attempts in a row that came to nothing lasting
+	vain     int          // attempts in a row that came to nothing at all
 	denied   int          // attempts in a row to resume the session
 	began    time.Time    // the last attempt
 	asked    time.Time    // the last time that a session was begun
@@ -149,7 +150,7 @@ func (c *Connection) connect(ctx context.Context) error {
 		return c.identify(ctx)
 	}
 	address := c.session.url
-	if c.failures > 2 {
+	if c.vain > 2 {
 		// Who cannot reach it there goes to where sessions are begun: events/gateway#handling-a-disconnect.
 		bot, err := c.where(ctx)
 		if err != nil {
@@ -215,9 +216,12 @@ func (c *Connection) backoff(err error) time.Duration {
 	}
 	switch {
 	case !end.established.IsZero():
-		c.denied = 0
+		c.denied, c.vain = 0, 0
 	case end.resuming:
 		c.denied++
+		c.vain++
+	default:
+		c.vain++
 	}
 	if end.sessionOver || c.denied >= maxDenied {
 		c.session, c.denied = session{}, 0

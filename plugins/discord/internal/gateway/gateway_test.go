@@ -419,6 +419,22 @@ func TestWhereConnectingCannotHelpNobodyConnects(t *testing.T) {
 	}
 }
 
+// That connections break soon is no reason to resume elsewhere than where Discord says.
+func TestASessionIsResumedWhereItWasSaidHoweverOftenItBreaks(t *testing.T) {
+	s := serve(t)
+	c := run(t, s, nil)
+	p := s.ready(t, never)
+	c.event("READY")
+	for n := range 5 {
+		p.Close()
+		p = s.resumed(t, n+1)
+		if p.path != "/resume?encoding=json&v=10" {
+			t.Errorf("resumed at %s after %d broken connections", p.path, n+1)
+		}
+		c.event("RESUMED")
+	}
+}
+
 func TestASessionThatCannotBeResumedIsGivenUp(t *testing.T) {
 	s := serve(t)
 	c := run(t, s, nil)
