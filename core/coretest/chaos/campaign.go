@@ -57,15 +57,22 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err != nil {
 		return records, errors.Join(err, w.daemon.stop())
 	}
+	writers, err := w.openDiscord(ctx)
+	if err != nil {
+		return records, errors.Join(err, w.daemon.stop())
+	}
 	k, guard := &killer{world: w, struck: map[string]int{}}, &warden{world: w}
 	watching, stopWatching := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { guard.run(watching) })
 	watchers.Go(func() { w.tell(watching, o, k) })
 	staff := &employer{world: w}
-	load, err := w.fight(ctx, o, k, staff)
+	load, err := w.fight(ctx, o, k, staff, writers)
 	if err == nil {
 		err = w.drain(ctx)
+	}
+	if err == nil {
+		err = w.discord.quiet(ctx)
 	}
 	if err == nil {
 		records.AtOnce, err = w.crowd(ctx, people, staff)
@@ -112,6 +119,9 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err := staff.work(&records); err != nil {
 		return records, err
 	}
+	if records.Discord, err = w.discord.evidence(ctx); err != nil {
+		return records, err
+	}
 	if load.delegator != nil {
 		if err := load.delegator.inspect(ctx, &records); err != nil {
 			return records, err
@@ -130,7 +140,7 @@ type load struct {
 // fight is the load with the kills. It ends with the schedule, and when
 // everything that was begun to be said has been accepted, and what the askers' runs
 // ask is answered.
-func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer) (l load, err error) {
+func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer, writers []*writer) (l load, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet, silence := context.WithCancel(ctx)
@@ -178,6 +188,19 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 			}
 		})
 	}
+	witness := len(writers) - 1
+	for _, p := range writers[:witness] {
+		talking.Go(func() {
+			if err := p.write(ctx, quiet); err != nil {
+				cancel(fmt.Errorf("write on Discord in %s: %w", p.role.name, err))
+			}
+		})
+	}
+	talking.Go(func() {
+		if err := k.trouble(ctx, quiet, writers[witness]); err != nil {
+			cancel(err)
+		}
+	})
 	if l.delegator != nil {
 		talking.Go(func() {
 			if err := l.delegator.delegate(ctx, quiet); err != nil {
@@ -245,6 +268,9 @@ func (w *world) load(ctx context.Context) (left backlog, err error) {
 	if left, err = w.database.load(ctx); err == nil {
 		left.jobs, err = w.openJobs()
 	}
+	if err == nil {
+		left.unheard, err = w.unheard(ctx)
+	}
 	return left, err
 }
 
@@ -269,7 +295,7 @@ func (w *world) tell(ctx context.Context, o options, k *killer) {
 		if err != nil {
 			continue
 		}
-		fmt.Fprintf(o.out, "%s: %d of %d kills, %d messages accepted, %d runs, %d deliveries and %d jobs open, %d asks, daemon started %d times\n",
-			w.database.name, k.done.Load(), o.kills, w.accepted.Load(), left.runs, left.deliveries, left.jobs, len(w.model.log()), w.daemon.count())
+		fmt.Fprintf(o.out, "%s: %d of %d kills, %d messages accepted, %d runs, %d deliveries and %d jobs open, %d of Discord's not heard, %d asks, daemon started %d times\n",
+			w.database.name, k.done.Load(), o.kills, w.accepted.Load(), left.runs, left.deliveries, left.jobs, left.unheard, len(w.model.log()), w.daemon.count())
 	}
 }

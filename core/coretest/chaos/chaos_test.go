@@ -30,7 +30,7 @@ func TestChaosShort(t *testing.T) {
 		bin: {"../../cmd/harness"},
 		filepath.Join(bin, "plugins"): {
 			"../../../plugins/activity", "../../../plugins/context", "../../../plugins/time", "../../../plugins/web",
-			"../../../plugins/delegation", "../../../plugins/worktree", "../../../plugins/validation",
+			"../../../plugins/delegation", "../../../plugins/discord", "../../../plugins/worktree", "../../../plugins/validation",
 		},
 	} {
 		build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-ldflags", "-s -w", "-o", target + string(filepath.Separator)}, packages...)...)

@@ -80,12 +80,32 @@ func acceptance(a pluginsdk.Accepted) check.Acceptance {
 // messages does not: so few wait in this load that nobody may be told so.
 func again(status int) bool { return status >= http.StatusInternalServerError }
 
+// insist changes something, however long it takes.
+func (w *web) insist(ctx context.Context, path string, change any) error {
+	for {
+		status, body, err := w.call(ctx, http.MethodPatch, path, change, new(any))
+		switch {
+		case err == nil && status == http.StatusOK:
+			return nil
+		case err == nil && !again(status):
+			return fmt.Errorf("PATCH %s: %d %s", path, status, body)
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return err
+		}
+	}
+}
+
 func (w *web) post(ctx context.Context, path string, body, out any) (status int, answer string, err error) {
+	return w.call(ctx, http.MethodPost, path, body, out)
+}
+
+func (w *web) call(ctx context.Context, method, path string, body, out any) (status int, answer string, err error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return 0, "", err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base+path, bytes.NewReader(encoded))
+	request, err := http.NewRequestWithContext(ctx, method, w.base+path, bytes.NewReader(encoded))
 	if err != nil {
 		return 0, "", err
 	}

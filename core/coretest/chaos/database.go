@@ -80,6 +80,14 @@ func (d *database) enable(ctx context.Context, plugin, settings, granted string)
 	return nil
 }
 
+// configure sets a plugin's settings, as an operator does.
+func (d *database) configure(ctx context.Context, plugin, settings string) error {
+	if _, err := d.db.ExecContext(ctx, "UPDATE plugins SET settings = $1 WHERE name = $2", settings, plugin); err != nil {
+		return fmt.Errorf("configure the plugin %s: %w", plugin, err)
+	}
+	return nil
+}
+
 // bound sets a plugin's limits, as an operator does.
 func (d *database) bound(ctx context.Context, plugin, limits string) error {
 	if _, err := d.db.ExecContext(ctx, "UPDATE plugins SET limits = $1 WHERE name = $2", limits, plugin); err != nil {
@@ -162,9 +170,9 @@ func (d *database) cut(ctx context.Context, which cut) (n int, err error) {
 }
 
 // backlog is what the system still has to do.
-type backlog struct{ runs, deliveries, tasks, jobs int }
+type backlog struct{ runs, deliveries, tasks, jobs, unheard int }
 
-// load counts it, but for jobs.
+// load counts it, but for jobs and what was not heard.
 func (d *database) load(ctx context.Context) (left backlog, err error) {
 	for _, count := range []struct {
 		of   *int
@@ -179,6 +187,20 @@ func (d *database) load(ctx context.Context) (left backlog, err error) {
 		}
 	}
 	return left, nil
+}
+
+// heard are the messages and commands of Discord's that there are runs of, and whether these
+// are over.
+func (d *database) heard(ctx context.Context) (over map[string]bool, err error) {
+	over = map[string]bool{}
+	err = d.each(ctx, "SELECT key, finished_at IS NOT NULL FROM runs WHERE source IN ('discord', 'discord-owner')", func(rows *sql.Rows) error {
+		var key sql.NullString
+		var ended bool
+		err := rows.Scan(&key, &ended)
+		over[key.String] = ended
+		return err
+	})
+	return over, err
 }
 
 // atWork is how many runs have a place now.

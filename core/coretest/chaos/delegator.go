@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,29 +79,7 @@ func (w *world) git(ctx context.Context, arguments ...string) (string, error) {
 
 // moveTo has the thread's agent work in a directory, however long it takes.
 func (w *web) moveTo(ctx context.Context, dir string) error {
-	body, err := json.Marshal(map[string]string{"cwd": dir})
-	if err != nil {
-		return err
-	}
-	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPatch, w.base+"/api/threads/"+w.threadID, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		request.Header.Set("Content-Type", "application/json")
-		if response, err := w.http.Do(request); err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-			if !again(response.StatusCode) {
-				return fmt.Errorf("PATCH /api/threads: %d", response.StatusCode)
-			}
-		}
-		if err := pause(ctx, retryPause); err != nil {
-			return err
-		}
-	}
+	return w.insist(ctx, "/api/threads/"+w.threadID, map[string]string{"cwd": dir})
 }
 
 // delegate goes on handing work on until quiet ends, and does so once at least. What comes

@@ -50,10 +50,10 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				records.Turns = append(records.Turns, t)
 				return err
 			}},
-		{"deliveries", `SELECT id, message_id, target, state, last_error FROM deliveries ORDER BY message_id`,
+		{"deliveries", `SELECT id, message_id, plugin, target, state, last_error FROM deliveries ORDER BY message_id`,
 			func(rows *sql.Rows) error {
 				var delivery check.Delivery
-				err := rows.Scan(&delivery.ID, &delivery.MessageID, &delivery.Target, &delivery.State, &delivery.Error)
+				err := rows.Scan(&delivery.ID, &delivery.MessageID, &delivery.Plugin, &delivery.Target, &delivery.State, &delivery.Error)
 				records.Deliveries = append(records.Deliveries, delivery)
 				return err
 			}},
@@ -65,12 +65,12 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				records.Tasks = append(records.Tasks, t)
 				return err
 			}},
-		{"threads", "SELECT id, name FROM threads WHERE source = 'courier' ORDER BY id",
+		{"threads", "SELECT id, name, source <> 'courier' AND busy_mode = 'interrupt' FROM threads WHERE source IN ('courier', 'discord', 'discord-owner') ORDER BY id",
 			func(rows *sql.Rows) error {
 				t := check.Thread{Delivered: true}
-				err := rows.Scan(&t.ID, &t.Name)
+				err := rows.Scan(&t.ID, &t.Name, &t.Interrupts)
 				if !slices.ContainsFunc(records.Threads, func(known check.Thread) bool { return known.ID == t.ID }) {
-					records.Threads = append(records.Threads, t) // nobody talks there
+					records.Threads = append(records.Threads, t) // nobody talks there, or they do on Discord
 				}
 				return err
 			}},

@@ -148,9 +148,11 @@ func (k *killer) killChild(ctx context.Context, s strike) (what string, err erro
 		pid, _ := k.world.daemon.now()
 		victims := slices.DeleteFunc(k.world.processes(), func(p process) bool {
 			stat, ok := readStat(p.pid)
-			return !p.marked || !ok || stat.parent != pid || (s.kind == check.Plugin) != slices.Contains(k.world.plugins, p.name) ||
-				k.struck[under(p.name, pid)] >= mostStrikes
+			return !p.marked || !ok || stat.parent != pid || (s.kind == check.Plugin) != slices.Contains(k.world.plugins, p.name)
 		})
+		if s.kind == check.Plugin {
+			victims = slices.DeleteFunc(victims, func(p process) bool { return !k.mayBeStruck(p.name, pid) })
+		}
 		if len(victims) == 0 {
 			return false
 		}
@@ -160,11 +162,25 @@ func (k *killer) killChild(ctx context.Context, s strike) (what string, err erro
 		}
 		what = fmt.Sprintf("%s %s %d", s.kind, victim.name, victim.pid)
 		if s.kind == check.Plugin {
-			k.struck[under(victim.name, pid)]++
+			k.countStrike(victim.name, pid)
 		}
 		return true
 	})
 	return what, err
+}
+
+// mayBeStruck reports whether a plugin was not struck too often under a daemon, and
+// countStrike counts that it was.
+func (k *killer) mayBeStruck(plugin string, daemon int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.struck[under(plugin, daemon)] < mostStrikes
+}
+
+func (k *killer) countStrike(plugin string, daemon int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.struck[under(plugin, daemon)]++
 }
 
 // under is the key of killer.struck.

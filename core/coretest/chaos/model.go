@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,6 +19,13 @@ const (
 	wordTool = "with a tool"
 	// wordLong makes a turn so long that those who came with it can begin, too.
 	wordLong = "at great length"
+
+	// wordWhole makes an answer too long for one message of Discord's, wordSeen makes its turn
+	// say something and then work for so long that it is shown meanwhile, and wordGreet
+	// puts into the answer what would notify everybody.
+	wordWhole = "the whole of it"
+	wordSeen  = "where it can be seen"
+	wordGreet = "greet everybody"
 
 	slowTurn = time.Second
 	longTurn = 4 * time.Second
@@ -73,7 +81,19 @@ func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
 	if strings.Contains(turn.newest, wordTool) && len(r.ToolResults()) == 0 {
 		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"sleep 0.5"}`)}}}
 	}
+	if strings.Contains(turn.newest, wordSeen) && len(r.ToolResults()) == 0 && len(turn.markers) > 0 {
+		return fakeapi.Reply{
+			Text:  "I look at " + turn.markers[len(turn.markers)-1] + " first.",
+			Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"sleep 2"}`)}},
+		}
+	}
 	reply := fakeapi.Reply{Text: "I have read " + strings.Join(turn.markers, " and ") + "."}
+	if strings.Contains(turn.newest, wordGreet) {
+		reply.Text += " Hello, @everyone and @here."
+	}
+	if strings.Contains(turn.newest, wordWhole) {
+		reply.Text += whole(turn.markers[len(turn.markers)-1])
+	}
 	switch {
 	case strings.Contains(turn.newest, wordSlow):
 		reply.Delay = slowTurn
@@ -81,6 +101,16 @@ func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
 		reply.Delay = longTurn
 	}
 	return reply
+}
+
+// whole is the rest of a long answer: lines that can be told apart.
+func whole(marker string) string {
+	const lines = 60
+	var b strings.Builder
+	for n := range lines {
+		fmt.Fprintf(&b, "\n\nLine %d of %d about %s: what there is to say of it is said here.", n+1, lines, marker)
+	}
+	return b.String()
 }
 
 func (m *model) log() []check.Ask {

@@ -38,3 +38,27 @@ func TestTheShortScheduleHitsEveryKind(t *testing.T) {
 		}
 	}
 }
+
+// What goes wrong with Discord is the seed's too, and a short campaign has all kinds of it.
+func TestDistressIsTheSeedsAndBeginsWithEachKind(t *testing.T) {
+	whats := func(seed uint64) (whats []string) {
+		for _, each := range distress(seeded(seed, 1)) {
+			whats = append(whats, each.what)
+		}
+		return whats
+	}
+	if !slices.Equal(whats(7), whats(7)) || slices.Equal(whats(7), whats(8)) {
+		t.Error("the order is not the seed's")
+	}
+	for seed := range uint64(20) {
+		deck := distress(seeded(seed, 1))
+		for n, kind := range check.TroubleKinds() {
+			if deck[n].kind != kind {
+				t.Errorf("seed %d: number %d is of the kind %s, want %s", seed, n+1, deck[n].kind, kind)
+			}
+		}
+		if len(deck) != len(troubles) {
+			t.Errorf("seed %d: %d troubles of %d", seed, len(deck), len(troubles))
+		}
+	}
+}

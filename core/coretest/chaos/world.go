@@ -32,6 +32,7 @@ type world struct {
 	http     *http.Client
 	database *database
 	model    *model
+	discord  *community
 	daemon   *daemon
 
 	accepted atomic.Int64 // messages
@@ -73,6 +74,9 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 	}
 	if w.model, err = startModel(filepath.Join(w.dir, "deeds.log"), func() { w.progress.Add(1) }); err != nil {
 		return nil, errors.Join(err, w.database.close(), w.diary.Close())
+	}
+	if w.discord, err = startDiscord(ctx, o.seed); err != nil {
+		return nil, errors.Join(err, w.close())
 	}
 	port, err := ports.Free()
 	if err != nil {
@@ -192,5 +196,9 @@ func (w *world) note(format string, args ...any) {
 
 // close gives everything back but the directory.
 func (w *world) close() error {
-	return errors.Join(w.model.api.Close(), w.database.close(), w.diary.Close())
+	var ended error
+	if w.discord != nil {
+		ended = w.discord.close()
+	}
+	return errors.Join(ended, w.model.api.Close(), w.database.close(), w.diary.Close())
 }

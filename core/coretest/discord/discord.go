@@ -54,9 +54,10 @@ type Message struct {
 	Pinged    Object
 }
 
-// Start starts the program that Build has made. It ends with Close, and with this process.
-func Start(ctx context.Context, program string) (*Server, error) {
-	s := &Server{process: exec.Command(program, "-stdin")}
+// Start starts the program that Build has made, with arguments beside its own. It ends with
+// Close, and with this process.
+func Start(ctx context.Context, program string, arguments ...string) (*Server, error) {
+	s := &Server{process: exec.Command(program, append([]string{"-stdin"}, arguments...)...)} //nolint:gosec // our own
 	s.process.Stderr = os.Stderr
 	stdin, err := s.process.StdinPipe()
 	if err != nil {

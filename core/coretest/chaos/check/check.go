@@ -27,6 +27,11 @@ type Report struct {
 	Decided   int // questions of the agent that people have answered
 	Deeds     int // that were done after they were asked for
 	Ruled     int // of those, by a rule
+	Said      int // by people on Discord
+	Read      int // deliveries that stand there
+	Long      int // of those, of several messages
+	Live      int // messages that were shown before they were whole, or were changed otherwise
+	Troubles  map[Kind]int
 	Columns   []Column
 }
 
@@ -65,7 +70,8 @@ func Judge(records Records) Report {
 	if !j.delivers() {
 		uncarried = "no thread of this load is delivered"
 	}
-	report.Columns = []Column{
+	discord := j.onDiscord(&report)
+	report.Columns = slices.Concat([]Column{
 		{Name: "never answered", Violations: unanswered},
 		{Name: "answered twice", Violations: j.answeredTwice()},
 		{Name: "out of order", Violations: j.outOfOrder()},
@@ -97,8 +103,7 @@ func Judge(records Records) Report {
 		{Name: "activity doubled", Violations: j.doubledActivity()},
 		{Name: "effect lost or doubled", Violations: j.effects()},
 		{Name: "daemon gave up", Violations: j.exits()},
-		{Name: "nothing proved", Violations: j.untried(report)},
-	}
+	}, discord, []Column{{Name: "nothing proved", Violations: j.untried(report)}})
 	return report
 }
 

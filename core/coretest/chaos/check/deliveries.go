@@ -24,6 +24,7 @@ func (j *judge) deliveries() (lost, doubled, disordered []string) {
 		switch {
 		case delivery.State != "delivered":
 			lost = append(lost, fmt.Sprintf("%s is %s: %s", what, delivery.State, delivery.Error))
+		case j.Discord != nil && delivery.Plugin == j.Discord.Plugin: // it stands there, or is missing
 		case !carried[delivery.ID]:
 			lost = append(lost, what+" is called delivered, and the plugin never had it")
 		}

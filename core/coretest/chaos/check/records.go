@@ -58,6 +58,9 @@ type Records struct {
 	Approvals  []Approval // in the order of their ids
 	Rules      []string   // ids
 
+	// Discord is what happened there; nil: it is not in this load.
+	Discord *Discord
+
 	// Sightings is how often a plugin of a living daemon was recognised by the
 	// mark by which Strays are found: with none, their absence says nothing.
 	Sightings int
@@ -288,6 +291,7 @@ type Turn struct {
 type Delivery struct {
 	ID        string
 	MessageID int64
+	Plugin    string
 	Target    string
 	State     string
 	Error     string
@@ -304,3 +308,78 @@ type Exit struct {
 	At  time.Time
 	Why string
 }
+
+// Discord is what people wrote there, what the bot did, and what stands there at the end.
+type Discord struct {
+	Plugin   string // that brings it here; its sources begin with its name
+	Said     []Said // in order
+	Commands []Command
+	Places   []Place
+	Breaches []Breach
+	AtOnce   int // the most connections that the bot had at a time
+	Troubles []Trouble
+}
+
+// Said is a message that a person wrote, and that is for the bot.
+type Said struct {
+	ID      string // also the key of its run
+	Channel string
+	Marker  string // empty: it is a command that is typed
+	At      time.Time
+	Edited  bool
+}
+
+// Command is one that a person chose from those that Discord offers.
+type Command struct {
+	ID      string // of the interaction; also the key of its run
+	Channel string
+	At      time.Time
+	Answer  string // the message that answers it first; empty: there is none
+}
+
+// Place is a channel, or a thread of Discord's, with what the bot has written there for
+// everybody, in the order in which it stands there.
+type Place struct {
+	ID, Name string
+	Posted   []Posted
+}
+
+func (p Place) String() string {
+	if p.Name == "" {
+		return p.ID
+	}
+	return p.Name + " (" + p.ID + ")"
+}
+
+// Posted is a message of the bot's as it is now.
+type Posted struct {
+	ID, Text string
+	At       time.Time
+	Edits    int      // how often it was changed
+	Buttons  []string // their labels
+	Thinking bool     // it says that the bot thinks
+	Pinged   string   // whom it has notified, empty for nobody
+}
+
+// Breach is something that the bot did against Discord's documentation.
+type Breach struct {
+	Rule, What, Where string
+	At                time.Time
+}
+
+// Trouble is something that went wrong with Discord, and until when.
+type Trouble struct {
+	Kind     Kind
+	What     string
+	From, To time.Time
+}
+
+// The kinds of trouble with Discord.
+const (
+	TroubleKill    Kind = "kill of its plugin"
+	TroubleGateway Kind = "gateway"
+	TroubleRequest Kind = "requests"
+)
+
+// TroubleKinds returns all kinds in the order in which they are shown.
+func TroubleKinds() []Kind { return []Kind{TroubleKill, TroubleGateway, TroubleRequest} }

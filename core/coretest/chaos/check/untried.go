@@ -31,6 +31,7 @@ func (j *judge) untried(report Report) (violations []string) {
 	if !j.AskedUnknown {
 		violations = append(violations, j.unasking(report)...)
 	}
+	violations = append(violations, j.unwritten(report)...)
 	for _, kind := range j.Wanted {
 		if report.Strikes[kind] == 0 {
 			violations = append(violations, fmt.Sprintf("no strike hit what it was meant for: %s (%d hit a daemon instead)", kind, report.Missed[kind]))
