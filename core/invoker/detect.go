@@ -44,7 +44,7 @@ func Detect(ctx context.Context, config Config) Detection {
 			Remedy: failure.Message,
 		}
 	}
-	environment, _, err := config.environment()
+	environment, _, err := config.environment(false)
 	if err != nil {
 		return Detection{Found: true, Path: path, Reason: err.Error(), Remedy: "correct that file, or take it away"}
 	}

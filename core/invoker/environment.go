@@ -110,7 +110,7 @@ func buildEnvironment(environ, added []string) []string {
 
 // environment returns the whole environment of a process of the CLI, and the settings for
 // its --settings. Variables in the operator's settings win over the daemon's.
-func (c Config) environment() (env []string, settings json.RawMessage, err error) {
+func (c Config) environment(apart bool) (env []string, settings json.RawMessage, err error) {
 	own, err := readOperator(configDir(buildEnvironment(os.Environ(), c.Env)))
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +119,11 @@ func (c Config) environment() (env []string, settings json.RawMessage, err error
 	if c.Tools != nil {
 		env = pastProxy(env)
 	}
-	return env, own.settings, nil
+	if settings = own.settings; apart {
+		env = append(env, apartEnvironment...)
+		settings, err = asksForCommands(settings)
+	}
+	return env, settings, err
 }
 
 // pastProxy excepts the loopback address from the network's proxy: through it the CLI

@@ -36,7 +36,7 @@ func TestTheManualHasWhatItImports(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outside, "secret.md"), filepath.Join(dir, "linked.md")); err != nil {
 		t.Fatal(err)
 	}
-	text, err := readManual(dir)
+	text, err := readManual(dir, maxImports)
 	if err == nil || !strings.Contains(err.Error(), "linked.md") {
 		t.Errorf("of the link that leads out is said: %v", err)
 	}
@@ -72,7 +72,7 @@ func TestAPipeIsNoManual(t *testing.T) {
 	}
 	defer listener.Close()
 	lay(t, dir, map[string]string{"dir/x": ""})
-	if text, err := readManual(dir); err != nil || !strings.Contains(text, "Work well.") {
+	if text, err := readManual(dir, maxImports); err != nil || !strings.Contains(text, "Work well.") {
 		t.Errorf("%q, %v", text, err)
 	}
 	root, err := os.OpenRoot(dir)
@@ -88,19 +88,19 @@ func TestAPipeIsNoManual(t *testing.T) {
 }
 
 func TestAManualHasAnEnd(t *testing.T) {
-	if text, err := readManual(t.TempDir()); text != "" || err != nil {
+	if text, err := readManual(t.TempDir(), maxImports); text != "" || err != nil {
 		t.Errorf("without one: %q, %v", text, err)
 	}
 	deep := t.TempDir()
 	lay(t, deep, map[string]string{
 		"CLAUDE.md": "@1", "1": "one @2", "2": "two @3", "3": "three @4", "4": "four @5", "5": "five @6", "6": "six",
 	})
-	if text, err := readManual(deep); err != nil || !strings.Contains(text, "five") || strings.Contains(text, "six") {
+	if text, err := readManual(deep, maxImports); err != nil || !strings.Contains(text, "five") || strings.Contains(text, "six") {
 		t.Errorf("imports of imports: %v\n%s", err, text)
 	}
 	long := t.TempDir()
 	lay(t, long, map[string]string{"CLAUDE.md": "Begin.\n@long.md", "long.md": strings.Repeat("x", maxManual)})
-	if text, err := readManual(long); err == nil || !strings.Contains(text, "Begin.") || len(text) > 1000 {
+	if text, err := readManual(long, maxImports); err == nil || !strings.Contains(text, "Begin.") || len(text) > 1000 {
 		t.Errorf("one that is too long: %v, %d bytes", err, len(text))
 	}
 	// What is no file is not read, however long that would take.
@@ -108,7 +108,7 @@ func TestAManualHasAnEnd(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(odd, "CLAUDE.md"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := readManual(odd); text != "" || err != nil {
+	if text, err := readManual(odd, maxImports); text != "" || err != nil {
 		t.Errorf("a directory: %q, %v", text, err)
 	}
 }

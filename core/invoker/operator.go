@@ -201,16 +201,16 @@ type manual struct {
 	text strings.Builder
 }
 
-// readManual returns the manual of a directory with its imports; empty: there is none.
-// Beside an error it returns what could be read.
-func readManual(dir string) (string, error) {
+// readManual returns the manual of a directory with its imports, so many deep; empty: there
+// is none. Beside an error it returns what could be read.
+func readManual(dir string, imports int) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return "", err
 	}
 	defer root.Close()
 	m := &manual{root: root, seen: map[string]bool{}}
-	err = m.add(manualName, 0)
+	err = m.add(manualName, maxImports-imports)
 	return m.text.String(), err
 }
 

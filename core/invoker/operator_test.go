@@ -45,7 +45,7 @@ func TestWhatSessionsGetOfTheOperatorsSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := withoutAccount(t)
 			lay(t, home, map[string]string{".claude/settings.json": row.own})
-			environ, settings, err := Config{Env: []string{"HARNESS_OWNER=me"}}.environment()
+			environ, settings, err := Config{Env: []string{"HARNESS_OWNER=me"}}.environment(false)
 			if err != nil || string(settings) != row.given {
 				t.Errorf("given %s, %v; want %s", settings, err, row.given)
 			}
@@ -65,7 +65,7 @@ func TestTheOperatorsSettingsAreReadWhereTheCLIKeepsThem(t *testing.T) {
 	withoutAccount(t)
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"settings.json": `{"apiKeyHelper":"/bin/key"}`})
-	_, settings, err := Config{Env: []string{"CLAUDE_CONFIG_DIR=" + dir}}.environment()
+	_, settings, err := Config{Env: []string{"CLAUDE_CONFIG_DIR=" + dir}}.environment(false)
 	if err != nil || string(settings) != asksWithKey {
 		t.Errorf("given %s, %v", settings, err)
 	}

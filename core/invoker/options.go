@@ -24,6 +24,7 @@ type options struct {
 	effort         string
 	permissionMode string
 	cwd            string
+	apart          bool   // see apart.go
 	allowed        string // rules, one a line
 	disallowed     string // rules, one a line
 	appendPrompt   string
@@ -116,13 +117,19 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 		return want{}, fmt.Errorf("disallowed tools: %w", err)
 	}
 	allowed = append(allowed, deskRules(request, mode)...)
+	cwd := cmp.Or(request.Cwd, c.Workspace)
+	apart := request.Apart || ledger.Apart(cwd)
 	disallowed := slices.Concat(replacedBut(allowed), c.DisallowedTools, request.DisallowedTools)
+	if apart {
+		disallowed = append(disallowed, c.apartRules()...)
+	}
 	w := want{
 		options: options{
 			model:          cmp.Or(request.Model, c.Model),
 			effort:         cmp.Or(request.Effort, c.Effort),
 			permissionMode: mode,
-			cwd:            cmp.Or(request.Cwd, c.Workspace),
+			cwd:            cwd,
+			apart:          apart,
 			allowed:        strings.Join(allowed, "\n"),
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -183,7 +184,7 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 	if id == "" {
 		id = uuid.NewString()
 	}
-	environment, settings, err := c.config.environment()
+	environment, settings, err := c.config.environment(w.apart)
 	if err != nil {
 		failure := otherFailure(err)
 		failure.Retryable = true // perhaps the file is just being written
@@ -237,7 +238,12 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 // directory, then, since it is more specific, where files for people go and what the
 // request adds.
 func (c *Claude) prompt(w want) []byte {
-	manual, err := readManual(w.cwd)
+	manual, err := readManual(w.cwd, maxImports)
+	if ledger.Apart(w.cwd) {
+		var apart string
+		apart, err = c.config.manualApart(w.cwd)
+		manual = apart + manual
+	}
 	if err != nil {
 		c.config.Log.Warn("the agent does not get all that the working directory has to tell it", "err", err)
 	}

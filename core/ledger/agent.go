@@ -21,13 +21,15 @@ type AgentRequest struct {
 	SessionID string `json:"sessionId,omitempty"`
 	// Resume continues SessionID; otherwise a new session takes that id (or
 	// one of the agent's choosing when it is empty).
-	Resume             bool   `json:"resume,omitempty"`
-	Prompt             string `json:"prompt"`
-	Purpose            string `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
-	Model              string `json:"model,omitempty"`
-	Effort             string `json:"effort,omitempty"`
-	PermissionMode     string `json:"permissionMode,omitempty"`
-	Cwd                string `json:"cwd,omitempty"`
+	Resume         bool   `json:"resume,omitempty"`
+	Prompt         string `json:"prompt"`
+	Purpose        string `json:"purpose,omitempty"` // pipeline, task, validation, summary, ...
+	Model          string `json:"model,omitempty"`
+	Effort         string `json:"effort,omitempty"`
+	PermissionMode string `json:"permissionMode,omitempty"`
+	Cwd            string `json:"cwd,omitempty"`
+	// Apart says that the turn is for people who are not to know what the workspace holds.
+	Apart              bool   `json:"apart,omitempty"`
 	AppendSystemPrompt string `json:"appendSystemPrompt,omitempty"`
 	// AllowedTools are rules of what is allowed besides what the daemon allows. They
 	// restrict nothing: what a rule of DisallowedTools names is not offered, or is

@@ -1,0 +1,58 @@
+package invoker
+
+import "encoding/json"
+
+// A session in the directory of a thread apart works for people who are not to know what
+// the workspace holds. That its working directory is another one is not enough. Verified
+// with 2.1.197, where nothing but the directory differs and nobody is asked:
+//
+//   - Read and Edit outside of the directory are asked about, through links, too;
+//   - of commands, those whose paths the CLI looks at are asked about (cat, grep, find,
+//     ls, cd); but of what it takes for harmless it does not look at all paths, and runs
+//     `cat < ../../context/memory.md` and `tac ../../context/memory.md`;
+//   - in a git repository, the directories above included, it runs `git show
+//     HEAD:context/memory.md`, and its system prompt has the latest commits;
+//   - it puts any file before the model that a message names behind an @;
+//   - it keeps a memory of its own below its configuration, of a repository in one place.
+//
+// So in such a session every command is asked about that no rule of an operator's allows;
+// the workspace can neither be read nor written, whoever would allow it; and the CLI attaches
+// nothing and keeps no memory. (What is steered in arrives all the same.)
+
+// bashAsked are the settings of a session apart: a rule that asks wins over what the CLI
+// takes for harmless.
+var bashAsked = json.RawMessage(`["Bash"]`)
+
+// apartEnvironment is added to that of a session apart.
+var apartEnvironment = []string{
+	"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
+}
+
+// apartRules are what a session apart may not do, whatever else allows it.
+func (c Config) apartRules() []string {
+	if !rulePath(c.Workspace) {
+		return nil // what is not allowed is asked about, as everywhere
+	}
+	return []string{"Read(/" + c.Workspace + "/**)", "Edit(/" + c.Workspace + "/**)"}
+}
+
+// asksForCommands returns the settings with the rule that commands are asked about.
+func asksForCommands(settings json.RawMessage) (json.RawMessage, error) {
+	var whole settingsObject
+	if err := json.Unmarshal(settings, &whole); err != nil {
+		return nil, err
+	}
+	err := whole.take(whole, "permissions", func(permissions settingsObject) { permissions["ask"] = bashAsked })
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(whole)
+}
+
+// manualApart is the workspace's manual for a session apart: how the agent works is the same
+// everywhere. What it imports is left out, which may be memory.
+func (c Config) manualApart(cwd string) (string, error) {
+	manual, err := readManual(c.Workspace, 0)
+	return manual + "You work in " + cwd + ", apart from " + c.Workspace + ", because others speak here than the person whose agent you are: " +
+		"what lies there, memory included, can neither be read nor written from here.\n\n", err
+}
