@@ -85,6 +85,12 @@ type NewThread struct {
 	Instructions   string     `json:"instructions,omitempty"`
 	BusyMode       BusyMode   `json:"busyMode,omitempty"` // default BusyQueue
 	AskTools       string     `json:"askTools,omitempty"`
+
+	// OwnDirectory gives a new thread without Cwd a directory that nobody else has, outside
+	// of the workspace: that becomes its Cwd. It is for threads of people who are not to
+	// know what the agent knows of its owner: see docs/operating.md, "Threads apart". A
+	// thread that exists keeps its Cwd.
+	OwnDirectory bool `json:"ownDirectory,omitempty"`
 }
 
 // ThreadPatch changes the fields of a thread that are not nil.

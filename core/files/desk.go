@@ -65,6 +65,38 @@ func (r *Room) Lay(ctx context.Context, threadID string, attachments []pluginsdk
 	return desk, nil
 }
 
+// Directory returns where the agent of a thread works (empty: in the workspace), and whether
+// that is apart: the thread's directory is its own, or it is the thread of a task that such
+// a thread has given, wherever a plugin has that one work. A directory of the thread's own
+// is made, if it is missing, in this daemon's data directory, wherever that was once.
+func (r *Room) Directory(ctx context.Context, thread pluginsdk.Thread) (dir string, apart bool, err error) {
+	if apart, err = r.apart(ctx, thread); err != nil || !ledger.OwnDirectory(thread) {
+		return thread.Cwd, apart, err
+	}
+	dir = ledger.ThreadDirectory(r.config.Threads, thread.ID)
+	if err := makeDir(r.config.Threads, thread.ID, filepath.Base(dir)); err != nil {
+		return "", true, pluginsdk.Errorf(pluginsdk.CodeInternal, "make the thread's own directory: %w", err)
+	}
+	return dir, true, nil
+}
+
+func (r *Room) apart(ctx context.Context, thread pluginsdk.Thread) (bool, error) {
+	for !ledger.Apart(thread.Cwd) {
+		if thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID == "" {
+			return false, nil
+		}
+		parent, err := r.store.Thread(ctx, thread.ParentThreadID)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		thread = parent
+	}
+	return true, nil
+}
+
 // lay copies a file into a directory of its own, unless it lies there.
 func (r *Room) lay(in string, file pluginsdk.File) error {
 	if in == "" {

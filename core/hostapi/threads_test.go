@@ -31,6 +31,9 @@ func TestThreadsWriteIsForOwnThreadsAndNotForWhatTheyMayDo(t *testing.T) {
 	if err := f.create(t, pluginsdk.NewThread{Source: "p", SourceID: "new", Name: name}); err != nil {
 		t.Errorf("a thread of its own source: %v", err)
 	}
+	if err := f.create(t, pluginsdk.NewThread{Source: "p", SourceID: "apart", OwnDirectory: true}); err != nil {
+		t.Errorf("a thread that may less: %v", err)
+	}
 	written := len(f.store.patches) + len(f.store.threads)
 	grant := "harness plugin grant p threads.admin"
 	refused(t, "another's thread", f.update(t, "ann's", pluginsdk.ThreadPatch{Name: &name}), pluginsdk.CodeDenied, `"discord"`, "speaks for p", grant)
@@ -53,7 +56,7 @@ func TestThreadsWriteIsForOwnThreadsAndNotForWhatTheyMayDo(t *testing.T) {
 	if len(f.store.audits) > 0 {
 		t.Errorf("audited: %v", f.store.audits)
 	}
-	if !slices.Equal(f.events.kinds, []pluginsdk.EventType{pluginsdk.EventThreadUpdated, pluginsdk.EventThreadCreated}) {
+	if !slices.Equal(f.events.kinds, []pluginsdk.EventType{pluginsdk.EventThreadUpdated, pluginsdk.EventThreadCreated, pluginsdk.EventThreadCreated}) {
 		t.Errorf("broadcast %v", f.events.kinds)
 	}
 }

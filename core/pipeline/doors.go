@@ -97,6 +97,10 @@ type Tools interface {
 
 // Files are the attachments of messages, as the agent gets and leaves them.
 type Files interface {
+	// Directory returns where the agent of a thread works (empty: in the workspace), and
+	// whether that is apart. It makes a directory of the thread's own. An error is for
+	// another attempt.
+	Directory(ctx context.Context, thread pluginsdk.Thread) (dir string, apart bool, err error)
 	// Lay makes the directories of a thread, and lays the files that attachments refer to
 	// ready in them. What cannot be is said in Desk.Missing; an error is for another
 	// attempt.

@@ -391,6 +391,10 @@ type fakeDesk struct {
 	cleared []ledger.OutboxEntry
 }
 
+func (d *fakeDesk) Directory(_ context.Context, thread pluginsdk.Thread) (string, bool, error) {
+	return thread.Cwd, ledger.Apart(thread.Cwd), d.fail
+}
+
 func (d *fakeDesk) Lay(_ context.Context, threadID string, attachments []pluginsdk.Attachment) (ledger.Desk, error) {
 	desk := ledger.Desk{In: "/in/" + threadID, Out: "/out/" + threadID, Files: map[string]ledger.AgentFile{}, Missing: d.missing}
 	for _, one := range attachments {

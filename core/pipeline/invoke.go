@@ -125,7 +125,7 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request := ledger.AgentRequest{
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: t.purpose(), Model: cmp.Or(t.thread.Model, p.config.Model), Effort: t.thread.Effort,
-		PermissionMode: cmp.Or(t.permissionMode, t.thread.PermissionMode), Cwd: t.thread.Cwd, AllowedTools: t.tools, CostCapUSD: t.capLeft,
+		PermissionMode: cmp.Or(t.permissionMode, t.thread.PermissionMode), Cwd: t.cwd, Apart: t.apart, AllowedTools: t.tools, CostCapUSD: t.capLeft,
 		Files: t.filesOf(), In: t.desk.In, Out: t.desk.Out,
 	}
 	asked := t.run.Turn

@@ -47,6 +47,8 @@ type trip struct {
 	seen           int64  // id of the newest message in the prompt
 
 	prompt     string
+	cwd        string      // where the agent works, unless the turn says otherwise; empty: in the workspace
+	apart      bool        // for people who are not to know what the workspace holds
 	desk       ledger.Desk // what lies ready for the turn; without directories where it has none
 	steps      []pluginsdk.PipelineStep
 	events     []pluginsdk.StreamEvent

@@ -56,7 +56,9 @@ func (s *Store) BranchThread(ctx context.Context, b ledger.Branch) (t pluginsdk.
 	if t, err = s.newThread(branched(from, b.Thread)); err != nil {
 		return pluginsdk.Thread{}, false, err
 	}
-	t.ID = b.ID
+	if t.ID = b.ID; ledger.OwnDirectory(from) {
+		t.Cwd = s.ownDirectory(b.ID)
+	}
 	copies, err := s.conversation(ctx, b)
 	if err != nil {
 		return pluginsdk.Thread{}, false, wrap("branch thread", err)

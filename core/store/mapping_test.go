@@ -209,10 +209,10 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 
 		wanted := filled[pluginsdk.NewThread](t)
 		wanted.Kind, wanted.BusyMode, wanted.ParentThreadID = pluginsdk.ThreadCron, pluginsdk.BusySteer, parent.ID
-		wanted.Cwd = "/srv/garden"
+		wanted.Cwd, wanted.OwnDirectory = "/srv/garden", false // it is in place of Cwd
 		thread, _, err := s.CreateThread(ctx, wanted)
 		check(t, err)
-		sameNames(t, wanted, thread)
+		sameNames(t, wanted, thread, "OwnDirectory")
 		same(t, thread, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))
 
 		newMessage := filled[pluginsdk.NewMessage](t)

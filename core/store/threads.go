@@ -101,6 +101,12 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	if err != nil {
 		return pluginsdk.Thread{}, err
 	}
+	if n.OwnDirectory {
+		if n.Cwd != "" {
+			return pluginsdk.Thread{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ownDirectory: the thread is to work in the cwd %.100q; leave one of them out", n.Cwd)
+		}
+		n.Cwd = s.ownDirectory(id)
+	}
 	now := s.now()
 	return pluginsdk.Thread{
 		ID: id, Source: clean(n.Source), SourceID: clean(n.SourceID), ReportTo: n.ReportTo, Name: clean(n.Name),
@@ -110,8 +116,14 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	}, nil
 }
 
+// ownDirectory is the directory that a thread has for itself. Who works in it makes it.
+func (s *Store) ownDirectory(id string) string {
+	return ledger.ThreadDirectory(filepath.Join(s.config.Dir, "threads"), id)
+}
+
 // branched is what a branch is made from: what it may do, and how its agent works, is as in
-// the old thread. Where replies go is not: two threads would speak in one place.
+// the old thread, but for a directory of the thread's own, in place of which it has another.
+// Where replies go is not: two threads would speak in one place.
 func branched(from pluginsdk.Thread, to pluginsdk.NewThread) pluginsdk.NewThread {
 	if to.Name == "" {
 		to.Name = from.Name
@@ -119,6 +131,9 @@ func branched(from pluginsdk.Thread, to pluginsdk.NewThread) pluginsdk.NewThread
 	to.Kind, to.ReportTo, to.ParentThreadID = pluginsdk.ThreadGeneral, pluginsdk.Target{}, ""
 	to.Model, to.Effort, to.PermissionMode, to.Cwd = from.Model, from.Effort, from.PermissionMode, from.Cwd
 	to.Instructions, to.BusyMode, to.AskTools = from.Instructions, from.BusyMode, from.AskTools
+	if ledger.OwnDirectory(from) {
+		to.Cwd, to.OwnDirectory = "", true
+	}
 	return to
 }
 

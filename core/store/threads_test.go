@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -422,6 +423,40 @@ func TestWhatAThreadMayDoIsNotedIfItIsSo(t *testing.T) {
 		noted := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(ctx, pluginsdk.AuditQuery{}))
 		if after.Cwd != "/srv" || len(noted) != 1 || noted[0].Who != "ann" || noted[0].Action != "thread.permit" || noted[0].Target != th.ID || noted[0].Detail != "a directory" {
 			t.Errorf("the thread is %+v, noted %+v", after, noted)
+		}
+	})
+}
+
+// Two threads of strangers that share a directory read each other's files, and one whose
+// directory a stranger names reads anybody's.
+func TestADirectoryOfAThreadsOwn(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		ctx := t.Context()
+		s := storetest.OpenConfig(t, config)
+		asked := pluginsdk.NewThread{Source: "discord", SourceID: "../../workspace", OwnDirectory: true}
+		made, _, err := s.CreateThread(ctx, asked)
+		check(t, err)
+		if want := filepath.Join(config.Dir, "threads", made.ID, "work"); made.Cwd != want {
+			t.Errorf("it works in %q; want %q", made.Cwd, want)
+		}
+		same(t, made, must[pluginsdk.Thread](t)(s.Thread(ctx, made.ID)))
+		again, created, err := s.CreateThread(ctx, asked)
+		if err != nil || created || again.Cwd != made.Cwd {
+			t.Errorf("asked again: %q, made %v, %v", again.Cwd, created, err)
+		}
+		before, _, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "discord", SourceID: "old"})
+		check(t, err)
+		old, created, err := s.CreateThread(ctx, pluginsdk.NewThread{Source: "discord", SourceID: "old", OwnDirectory: true})
+		if err != nil || created || old.ID != before.ID || old.Cwd != "" {
+			t.Errorf("one from before an upgrade: %+v, made %v, %v", old, created, err)
+		}
+		asked.SourceID, asked.Cwd = "both", "/srv"
+		wantCode(t, third(s.CreateThread(ctx, asked)), pluginsdk.CodeInvalid)
+
+		branch, _, err := s.BranchThread(ctx, branchOf(made.ID, 0, "branch"))
+		check(t, err)
+		if want := filepath.Join(config.Dir, "threads", branch.ID, "work"); branch.Cwd != want {
+			t.Errorf("a branch of it works in %q; want %q", branch.Cwd, want)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package tasks
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -20,6 +21,14 @@ func (r *Room) Create(ctx context.Context, task ledger.NewTask) (t pluginsdk.Tas
 	}
 	r.config.Fault("create", task.Key)
 	task.MaxDepth, task.Directories = r.config.MaxDepth, r.config.Directories
+	if task.ParentThreadID != "" && task.FromTaskID == "" && task.Cwd == "" {
+		parent, err := r.store.Thread(ctx, task.ParentThreadID)
+		if err == nil && ledger.Apart(parent.Cwd) { // the thread's people are not to reach the workspace by a task either
+			task.OwnDirectory, task.Directories = true, filepath.Join(parent.Cwd, "tasks")
+		} else if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound { // the store says what is wrong with its parent
+			return t, false, err
+		}
+	}
 	if task.OwnDirectory && task.Cwd == "" && task.Directories == "" {
 		return t, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ownDirectory: there is nowhere to make one")
 	}

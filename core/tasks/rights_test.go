@@ -301,3 +301,25 @@ func TestWhatIsSaidBesideTheReason(t *testing.T) {
 		t.Errorf("people were told %q", notices)
 	}
 }
+
+// A stranger would have a worker read what the thread's own agent may not.
+func TestATaskOfAThreadApartWorksApart(t *testing.T) {
+	w := newWorld(t, storetest.Open(t))
+	w.kill()
+	w.config.Directories = filepath.Join(t.TempDir(), "workspace", "tasks")
+	w.begin()
+	own := ledger.ThreadDirectory(t.TempDir(), w.parent.ID)
+	if _, err := w.store.UpdateThread(t.Context(), w.parent.ID, pluginsdk.ThreadPatch{Cwd: &own}); err != nil {
+		t.Fatal(err)
+	}
+	for name, asked := range map[string]pluginsdk.NewTask{"its own": {OwnDirectory: true}, "none": {}} {
+		task := w.worked(asked)
+		if stat, err := os.Stat(task.Cwd); err != nil || !stat.IsDir() || task.Cwd != filepath.Join(own, "tasks", task.ID) || !task.OwnDirectory {
+			t.Errorf("one that asks for %s works in %q (own: %v), %v", name, task.Cwd, task.OwnDirectory, err)
+		}
+	}
+	within := w.worked(pluginsdk.NewTask{Cwd: own})
+	if within.Cwd != own || within.OwnDirectory {
+		t.Errorf("one in the thread's directory works in %q (own: %v)", within.Cwd, within.OwnDirectory)
+	}
+}

@@ -624,3 +624,26 @@ func TestTheHostsLogIsThePlugins(t *testing.T) {
 		t.Errorf("logged %q", text.String())
 	}
 }
+
+// A plugin that gives strangers a thread is to see in its tests what the core makes of it.
+func TestHostGivesThreadsTheirOwnDirectories(t *testing.T) {
+	host := plugintest.NewHost()
+	sdk, ctx := host.As(manifest("chat")), t.Context()
+	create := func(id, cwd string) (*pluginsdk.CreateThreadResponse, error) {
+		return sdk.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: "chat", SourceID: id, Cwd: cwd, OwnDirectory: true}})
+	}
+	one, two := must(create("1", "")).Thread, must(create("2", "")).Thread
+	if one.Cwd == "" || one.Cwd == two.Cwd {
+		t.Errorf("they work in %q and %q", one.Cwd, two.Cwd)
+	}
+	if again := must(create("1", "")); !again.Existed || again.Thread.Cwd != one.Cwd {
+		t.Errorf("asked again: %+v", again)
+	}
+	branch := must(sdk.Threads.Branch(ctx, &pluginsdk.BranchThreadRequest{ThreadID: one.ID, Source: "chat", SourceID: "3"})).Thread
+	if branch.Cwd == "" || branch.Cwd == one.Cwd {
+		t.Errorf("a branch works in %q", branch.Cwd)
+	}
+	if _, err := create("4", "/srv"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Errorf("beside a cwd: %v", err)
+	}
+}

@@ -92,6 +92,9 @@ func (s threads) notAllowed(source string, powers bool) error {
 	return nil
 }
 
+// ownDirectory names the directory of a thread's own, which is not made.
+func ownDirectory(id string) string { return "/threads/" + id + "/work" }
+
 // isBelow reports whether a thread is below another.
 func (h *Host) isBelow(id, above string) bool {
 	for range h.threads {
@@ -113,6 +116,9 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 	}
 	defer leave()
 	thread := request.Thread
+	if thread.OwnDirectory && thread.Cwd != "" {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ownDirectory: the thread is to work in the cwd %q; leave one of them out", thread.Cwd)
+	}
 	powers := thread.Cwd != "" || thread.PermissionMode != "" || thread.ReportTo != (pluginsdk.Target{})
 	if err := s.notAllowed(thread.Source, powers); err != nil {
 		return nil, err
@@ -133,6 +139,9 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 		Name: thread.Name, Kind: thread.Kind, ParentThreadID: thread.ParentThreadID, Status: pluginsdk.ThreadActive,
 		Model: thread.Model, Effort: thread.Effort, PermissionMode: thread.PermissionMode, Cwd: thread.Cwd,
 		Instructions: thread.Instructions, BusyMode: thread.BusyMode, AskTools: thread.AskTools, CreatedAt: now(), LastActivity: now(),
+	}
+	if thread.OwnDirectory {
+		t.Cwd = ownDirectory(t.ID)
 	}
 	s.h.threads = append(s.h.threads, t)
 	return &pluginsdk.CreateThreadResponse{Thread: t}, nil
@@ -227,6 +236,9 @@ func (s threads) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequ
 	t.ID, t.Source, t.SourceID, t.Name = s.h.nextID("thread"), request.Source, request.SourceID, cmp.Or(request.Name, from.Name)
 	t.Kind, t.Status, t.SessionID, t.ParentThreadID, t.ReportTo = pluginsdk.ThreadGeneral, pluginsdk.ThreadActive, "", "", pluginsdk.Target{}
 	t.CreatedAt, t.LastActivity = now(), now()
+	if from.Cwd == ownDirectory(from.ID) {
+		t.Cwd = ownDirectory(t.ID)
+	}
 	for _, m := range rows {
 		m.ID, m.ThreadID, m.RunID, m.Key = s.h.next(), t.ID, "", ""
 		s.h.messages = append(s.h.messages, m)

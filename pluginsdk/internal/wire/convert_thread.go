@@ -86,6 +86,7 @@ func newThreadTo(v pluginsdk.NewThread) *typesv1.NewThread {
 		Instructions:   v.Instructions,
 		BusyMode:       string(v.BusyMode),
 		AskTools:       v.AskTools,
+		OwnDirectory:   v.OwnDirectory,
 	}
 }
 
@@ -104,6 +105,7 @@ func newThreadFrom(m *typesv1.NewThread) pluginsdk.NewThread {
 		Instructions:   m.GetInstructions(),
 		BusyMode:       pluginsdk.BusyMode(m.GetBusyMode()),
 		AskTools:       m.GetAskTools(),
+		OwnDirectory:   m.GetOwnDirectory(),
 	}
 }
 

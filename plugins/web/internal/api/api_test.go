@@ -188,7 +188,7 @@ func TestCreateThread(t *testing.T) {
 	if got.status != http.StatusCreated || got.body["id"] != "T-new" || got.body["name"] != "Garden" || got.body["reportTo"] != "discord:lobby" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	f.send("POST", "/api/threads", `{}`)
+	f.send("POST", "/api/threads", `{"ownDirectory":true}`)
 	f.send("POST", "/api/threads", `{}`)
 	want := pluginsdk.NewThread{
 		Source: "web", SourceID: "s", Name: "Garden", Kind: "general", ParentThreadID: "P", Model: "m", Effort: "high",
@@ -199,6 +199,9 @@ func TestCreateThread(t *testing.T) {
 		t.Errorf("created %+v", f.host.asked[0])
 	}
 	one, two := f.host.asked[1].(pluginsdk.NewThread), f.host.asked[2].(pluginsdk.NewThread)
+	if !one.OwnDirectory || two.OwnDirectory {
+		t.Errorf("own directories: %v, %v", one.OwnDirectory, two.OwnDirectory)
+	}
 	if one.SourceID == "" || one.SourceID == two.SourceID {
 		t.Errorf("source ids %q and %q: the second thread would be the first", one.SourceID, two.SourceID)
 	}

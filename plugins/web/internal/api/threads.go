@@ -20,6 +20,7 @@ type ThreadRequest struct {
 	Effort         string             `json:"effort,omitempty" maxLength:"50"`
 	PermissionMode string             `json:"permissionMode,omitempty" enum:"default,acceptEdits,plan,dontAsk"`
 	Cwd            string             `json:"cwd,omitempty" maxLength:"4096" doc:"The agent's working directory; the workspace when absent"`
+	OwnDirectory   bool               `json:"ownDirectory,omitempty" doc:"Without cwd: a directory that nobody else has, outside of the workspace, of which the agent learns nothing there"`
 	ReportTo       string             `json:"reportTo,omitempty" maxLength:"300" doc:"Where replies go: PLUGIN:PLACE or thread:ID; to who carries its source when absent"`
 	Instructions   string             `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
 	BusyMode       pluginsdk.BusyMode `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy; queue when absent"`
@@ -85,6 +86,7 @@ func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threa
 		Kind: pluginsdk.ThreadGeneral, ParentThreadID: request.ParentThreadID,
 		Model: request.Model, Effort: request.Effort, PermissionMode: request.PermissionMode,
 		Cwd: request.Cwd, Instructions: request.Instructions, BusyMode: request.BusyMode, AskTools: request.AskTools,
+		OwnDirectory: request.OwnDirectory,
 	}})
 	if err != nil {
 		return nil, h.fail("create-thread", err)

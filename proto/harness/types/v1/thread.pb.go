@@ -244,8 +244,10 @@ type NewThread struct {
 	Cwd            string `protobuf:"bytes,10,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	Instructions   string `protobuf:"bytes,11,opt,name=instructions,proto3" json:"instructions,omitempty"`
 	// Empty: queue.
-	BusyMode      string `protobuf:"bytes,12,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
-	AskTools      string `protobuf:"bytes,13,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
+	BusyMode string `protobuf:"bytes,12,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
+	AskTools string `protobuf:"bytes,13,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
+	// Without cwd: a directory that nobody else has, outside of the workspace.
+	OwnDirectory  bool `protobuf:"varint,14,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,6 +371,13 @@ func (x *NewThread) GetAskTools() string {
 		return x.AskTools
 	}
 	return ""
+}
+
+func (x *NewThread) GetOwnDirectory() bool {
+	if x != nil {
+		return x.OwnDirectory
+	}
+	return false
 }
 
 // Changes the fields of a thread that are present.
@@ -666,7 +675,7 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\x06unread\x18\x12 \x01(\x03R\x06unread\x129\n" +
 	"\n" +
 	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1b\n" +
-	"\task_tools\x18\x14 \x01(\tR\baskTools\"\x90\x03\n" +
+	"\task_tools\x18\x14 \x01(\tR\baskTools\"\xb5\x03\n" +
 	"\tNewThread\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x125\n" +
@@ -681,7 +690,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	" \x01(\tR\x03cwd\x12\"\n" +
 	"\finstructions\x18\v \x01(\tR\finstructions\x12\x1b\n" +
 	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\x12\x1b\n" +
-	"\task_tools\x18\r \x01(\tR\baskTools\"\xa5\x04\n" +
+	"\task_tools\x18\r \x01(\tR\baskTools\x12#\n" +
+	"\rown_directory\x18\x0e \x01(\bR\fownDirectory\"\xa5\x04\n" +
 	"\vThreadPatch\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x125\n" +
 	"\treport_to\x18\x02 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x1b\n" +
