@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long something may take that a test waits for.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // world is a Discord with a guild and a channel, and a plugin that is connected to it.
 type world struct {

@@ -54,12 +54,13 @@ func (f *inFlight) wait(ctx context.Context, channel string) error {
 	return nil
 }
 
-// thread is the id of the thread of a channel, which is made with its first message.
+// thread is the id of the thread of a channel, which is made with its first message. Where
+// others speak than the owner, its agent does not work in the owner's workspace.
 func (p *Plugin) thread(ctx context.Context, of string, channel wire.Channel) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
-		Source: of, SourceID: channel.ID, Name: threadName(channel),
+		Source: of, SourceID: channel.ID, Name: threadName(channel), OwnDirectory: of != sourceOwner,
 	}})
 	if err != nil {
 		return "", err
