@@ -214,12 +214,14 @@ func TestAFlood(t *testing.T) {
 	w.host.Fail("Messages.Submit", pluginsdk.Errorf(pluginsdk.CodeExhausted, "too many runs wait"))
 	var meant []string
 	s := w.process.connected()
-	for full := false; !full; {
+	for range laneLength + 50 {
 		meant = append(meant, w.say(all, "before the daemon is there again"))
-		s.mu.Lock()
-		full = s.gaps[all]
-		s.mu.Unlock()
 	}
+	w.until("the lane is full", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.gaps[all]
+	})
 	w.host.Fail("Messages.Submit", nil)
 	for range 150 {
 		meant = append(meant, w.say(all, "and on it goes"))
