@@ -35,12 +35,15 @@ func (b *bench) discord() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	d, err := b.start([]string{"DISCORD_TOKEN=token"})
+	d, err := b.start(nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	if err := d.operate("settings", "set", "discord", "apiURL="+service.API()); err != nil {
+		return err
+	}
+	if err := service.Connect(ctx, d.URL, "token"); err != nil {
 		return err
 	}
 	guild, err := service.Make(ctx, "guild", discord.Object{"name": "Home"})

@@ -90,6 +90,30 @@ func (s *Server) Close() error {
 // API is the address that the plugin's setting apiURL takes.
 func (s *Server) API() string { return s.Base + "/api/v10" }
 
+// Connect gives the plugin of a daemon its token, by the daemon's API. An operator has set its
+// apiURL before: with a token alone it would ask Discord itself.
+func (s *Server) Connect(ctx context.Context, daemon, token string) error {
+	body, err := json.Marshal(Object{"values": Object{"token": token}})
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPatch, daemon+"/api/plugins/discord/settings", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("give the plugin discord its token: %d %s", response.StatusCode, answer)
+	}
+	return err
+}
+
 // Ask has people do something, or something go wrong, or asks for what there is: an
 // operation of the fake's control.go. into may be nil.
 func (s *Server) Ask(ctx context.Context, operation string, argument, into any) error {

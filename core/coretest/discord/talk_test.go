@@ -39,8 +39,11 @@ func TestPeopleTalkOnDiscord(t *testing.T) {
 	api := fakeapi.Start(t)
 	api.Handle(model)
 	d := gather(t)
-	daemon := installation.Start(t, bin, installation.Options{API: api, Env: []string{"DISCORD_TOKEN=token"}})
+	daemon := installation.Start(t, bin, installation.Options{API: api})
 	daemon.MustRun(t, "plugin", "settings", "set", "discord", "apiURL="+d.API())
+	if err := d.Connect(t.Context(), daemon.URL, "token"); err != nil {
+		t.Fatal(err)
+	}
 	guild := d.made("guild", discord.Object{"name": "Home"})
 	channel := d.made("channel", discord.Object{"guild": guild, "name": "general"})
 	eventually(t, "the bot on Discord, with its commands", func() bool {
