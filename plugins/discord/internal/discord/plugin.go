@@ -241,8 +241,13 @@ func (a *account) me(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	a.know(user.ID)
+	return user.ID, nil
+}
+
+// know takes in the bot's user id.
+func (a *account) know(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.self = user.ID
-	return a.self, nil
+	a.self = id
 }

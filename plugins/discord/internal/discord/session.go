@@ -168,13 +168,15 @@ func (s *session) refused() bool {
 	return s.over
 }
 
+// learn asks who the bot is. Where Discord tells that to nobody, the gateway does when the
+// session is ready; then nobody is the owner but whom the settings name.
 func (s *session) learn() error {
 	app, err := s.client().Application(s.ctx)
-	if err != nil {
+	if err != nil && !untold(err) {
 		return err
 	}
 	self, err := s.token.me(s.ctx)
-	if err != nil {
+	if err != nil && !untold(err) {
 		return err
 	}
 	read, err := readSeen(s.ctx, s.p.host.State, s.p.host.Log)
@@ -184,9 +186,16 @@ func (s *session) learn() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.app, s.self.ID, s.failure = app, self, nil
-	s.content = app.Flags&(wire.FlagMessageContent|wire.FlagMessageContentLimited) != 0
+	// Without any flags it is not told what the application may be told: it is tried.
+	s.content = app.Flags == 0 || app.Flags&(wire.FlagMessageContent|wire.FlagMessageContentLimited) != 0
 	s.seen = read
 	return nil
+}
+
+// untold reports whether Discord has refused an answer for good, and not the token.
+func untold(err error) bool {
+	var refusal *rest.Error
+	return errors.As(err, &refusal) && refusal.Status != http.StatusUnauthorized && !rest.Passing(err)
 }
 
 // listen keeps the connection until the session ends. Without the privileged intent it is
@@ -292,6 +301,9 @@ func (s *session) ready(r wire.Ready) {
 	s.channels.reset()
 	s.mu.Lock()
 	s.self, s.directs = r.User, false
+	if s.app.ID == "" {
+		s.app.ID, s.app.Flags = r.Application.ID, r.Application.Flags
+	}
 	clear(s.guilds)
 	clear(s.current)
 	clear(s.awaited)
@@ -299,6 +311,7 @@ func (s *session) ready(r wire.Ready) {
 		s.awaited[guild.ID] = true
 	}
 	s.mu.Unlock()
+	s.token.know(r.User.ID)
 	s.p.host.Log.Info("connected to Discord", "bot", r.User.Username, "guilds", len(r.Guilds))
 	s.offers.changed()
 	s.lanes.push("", true, s.direct)

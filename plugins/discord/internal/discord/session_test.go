@@ -246,3 +246,20 @@ func working() (all []string) {
 	}
 	return all
 }
+
+// Where Discord does not say who the bot is, the gateway does, and whom the settings name is
+// the owner.
+func TestNobodyIsTheOwnerOfWhatIsNotTold(t *testing.T) {
+	w := emptyWorld(t, fake.Config{}, nil)
+	w.set(map[string]any{"owner": w.who.Owner}, w.who.Base)
+	for _, route := range []string{"GET /applications/@me", "GET /users/@me"} {
+		w.discord.Break(fake.Fault{Route: route, Kind: fake.FaultStatus, Status: 404})
+	}
+	w.start()
+	asked := w.discord.Say(fake.Said{Channel: w.channel, Text: "<@" + w.who.Bot + "> hello"})
+	if said := w.said(asked); said.Content != "hello" {
+		t.Errorf("got %+v", said)
+	}
+	w.offered(w.guild, "status")
+	w.noBreach()
+}
