@@ -29,7 +29,7 @@ type household struct {
 func startHousehold(t *testing.T, change func(*Config)) household {
 	t.Helper()
 	data := realDir(t)
-	h := household{workspace: filepath.Join(data, "workspace"), own: filepath.Join(data, "threads", uuid.NewString(), "work")}
+	h := household{workspace: filepath.Join(data, "workspace"), own: filepath.Join(data, "threads", uuid.NewString(), "own")}
 	lay(t, h.workspace, map[string]string{
 		"context/memory.md": secret, "CLAUDE.md": "Be brief.\n@notes/people.md\n", "notes/people.md": secret,
 	})

@@ -15,15 +15,15 @@ func TestWhichDirectoriesAreApart(t *testing.T) {
 		"":                        {},
 		"/data/workspace":         {},
 		"/data/threads/" + id:     {},
-		"/data/threads/x/work":    {},
+		"/data/threads/x/own":     {},
 		"/data/tasks/" + id:       {},
 		"/srv/" + id + "/working": {},
-		"/data/threads/" + id + "/work/../../../workspace": {},
-		ledger.ThreadDirectory("/data/threads", id):        {true, true},
-		ledger.ThreadDirectory("/moved", id):               {true, true},
-		ledger.ThreadDirectory("/data/threads", other):     {true, false},
-		"/data/threads/" + id + "/work/tasks/" + other:     {true, false},
-		"/data/threads/" + other + "/work/" + id + "/work": {true, true},
+		"/data/threads/" + id + "/own/../../../workspace": {},
+		ledger.ThreadDirectory("/data/threads", id):       {true, true},
+		ledger.ThreadDirectory("/moved", id):              {true, true},
+		ledger.ThreadDirectory("/data/threads", other):    {true, false},
+		"/data/threads/" + id + "/own/tasks/" + other:     {true, false},
+		"/data/threads/" + other + "/own/" + id + "/own":  {true, true},
 	} {
 		if apart := ledger.Apart(dir); apart != want.apart {
 			t.Errorf("%s: apart %t", dir, apart)

@@ -436,7 +436,7 @@ func TestADirectoryOfAThreadsOwn(t *testing.T) {
 		asked := pluginsdk.NewThread{Source: "discord", SourceID: "../../workspace", OwnDirectory: true}
 		made, _, err := s.CreateThread(ctx, asked)
 		check(t, err)
-		if want := filepath.Join(config.Dir, "threads", made.ID, "work"); made.Cwd != want {
+		if want := filepath.Join(config.Dir, "threads", made.ID, "own"); made.Cwd != want {
 			t.Errorf("it works in %q; want %q", made.Cwd, want)
 		}
 		same(t, made, must[pluginsdk.Thread](t)(s.Thread(ctx, made.ID)))
@@ -455,7 +455,7 @@ func TestADirectoryOfAThreadsOwn(t *testing.T) {
 
 		branch, _, err := s.BranchThread(ctx, branchOf(made.ID, 0, "branch"))
 		check(t, err)
-		if want := filepath.Join(config.Dir, "threads", branch.ID, "work"); branch.Cwd != want {
+		if want := filepath.Join(config.Dir, "threads", branch.ID, "own"); branch.Cwd != want {
 			t.Errorf("a branch of it works in %q; want %q", branch.Cwd, want)
 		}
 	})

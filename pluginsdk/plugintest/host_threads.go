@@ -93,7 +93,7 @@ func (s threads) notAllowed(source string, powers bool) error {
 }
 
 // ownDirectory names the directory of a thread's own, which is not made.
-func ownDirectory(id string) string { return "/threads/" + id + "/work" }
+func ownDirectory(id string) string { return "/threads/" + id + "/own" }
 
 // isBelow reports whether a thread is below another.
 func (h *Host) isBelow(id, above string) bool {

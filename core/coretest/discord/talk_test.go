@@ -72,7 +72,7 @@ func TestPeopleTalkOnDiscord(t *testing.T) {
 	card := d.wait("the agent's question", channel, asked, func(m discord.Message) bool { return strings.Contains(m.Text, "mkdir made") && len(m.Buttons) > 1 })
 	d.press(card, "nce")
 	d.wait("the answer after it was allowed", channel, asked, func(m discord.Message) bool { return m.Text == "The directory is there." })
-	if made, err := filepath.Glob(filepath.Join(daemon.Dir, "threads", "*", "work", "made")); err != nil || len(made) != 1 {
+	if made, err := filepath.Glob(filepath.Join(daemon.Dir, "threads", "*", "own", "made")); err != nil || len(made) != 1 {
 		t.Errorf("it was allowed and is not there: %v", err)
 	}
 	d.wait("the question without its buttons", channel, asked, func(m discord.Message) bool { return m.ID == card.ID && len(m.Buttons) == 0 })
