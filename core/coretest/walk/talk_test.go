@@ -311,6 +311,7 @@ func TestAPowerCut(t *testing.T) {
 	p.Type("input[type=password]", d.Token(t, "Ann", "chat"))
 	p.Press("Enter")
 	p.WaitGone("input[type=password]")
+	p.WaitTrue(`document.readyState === "complete"`) // what is on its way is not what is asked for
 	if err := errors.Join(d.Kill(), d.Up()); err != nil {
 		t.Fatal(err)
 	}
