@@ -47,12 +47,6 @@ func (c *Client) Channel(ctx context.Context, id string) (wire.Channel, error) {
 	return got[wire.Channel](ctx, c, at("GET", channelPath, id))
 }
 
-// Guild asks for a guild, without its channels.
-// Source: resources/guild#get-guild.
-func (c *Client) Guild(ctx context.Context, id string) (wire.Guild, error) {
-	return got[wire.Guild](ctx, c, at("GET", "/guilds/{guild}", id))
-}
-
 // Member asks for a user as a member of a guild.
 // Source: resources/guild#get-guild-member.
 func (c *Client) Member(ctx context.Context, guild, user string) (wire.Member, error) {
@@ -156,15 +150,6 @@ func (c *Client) DM(ctx context.Context, user string) (channel wire.Channel, err
 	return channel, err
 }
 
-// ActiveThreads are those of a guild that the bot can see.
-// Source: resources/guild#list-active-guild-threads.
-func (c *Client) ActiveThreads(ctx context.Context, guild string) ([]wire.Channel, error) {
-	list, err := got[struct {
-		Threads []wire.Channel `json:"threads"`
-	}](ctx, c, at("GET", "/guilds/{guild}/threads/active", guild))
-	return list.Threads, err
-}
-
 // commandsAt is where the commands of a guild are, or the global ones when it is empty.
 func commandsAt(method, app, guild string) route {
 	if guild == "" {
@@ -207,12 +192,6 @@ func (c *Client) Respond(ctx context.Context, interaction, token string, with Re
 func (c *Client) EditResponse(ctx context.Context, app, token string, message Message) (edited wire.Message, err error) {
 	err = c.post(ctx, at("PATCH", originalPath, app, token), message.changed(), message.Files, &edited)
 	return edited, err
-}
-
-// DeleteResponse removes the first answer.
-// Source: interactions/receiving-and-responding#delete-original-interaction-response.
-func (c *Client) DeleteResponse(ctx context.Context, app, token string) error {
-	return c.ask(ctx, at("DELETE", originalPath, app, token), nil, nil)
 }
 
 // Followup sends a further answer.

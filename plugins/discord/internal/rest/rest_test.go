@@ -661,8 +661,6 @@ func TestOverHTTP(t *testing.T) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /api/v10/gateway/bot":
 			fmt.Fprint(w, `{"url":"wss://x","session_start_limit":{"total":1000,"remaining":7}}`)
-		case "GET /api/v10/guilds/1/threads/active":
-			fmt.Fprint(w, `{"threads":[{"id":"5"}],"members":[]}`)
 		case "POST /api/v10/users/@me/channels":
 			var body map[string]string
 			_ = json.NewDecoder(r.Body).Decode(&body)
@@ -681,10 +679,6 @@ func TestOverHTTP(t *testing.T) {
 	gateway, err := c.Gateway(t.Context())
 	if err != nil || gateway.URL != "wss://x" || gateway.Limit.Remaining != 7 {
 		t.Errorf("the gateway is %+v, %v", gateway, err)
-	}
-	threads, err := c.ActiveThreads(t.Context(), "1")
-	if err != nil || len(threads) != 1 || threads[0].ID != "5" {
-		t.Errorf("the threads are %+v, %v", threads, err)
 	}
 	dm, err := c.DM(t.Context(), "42")
 	if err != nil || dm.ID != "42" {
