@@ -16,7 +16,7 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false -trimpath)
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-race generate check lint generated proto tidy conformance bench lighthouse chaos release release-check clean
+.PHONY: help build run test test-race agent-check agent-raise generate check lint generated proto tidy conformance bench lighthouse chaos release release-check clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
 
 test-race: ## the same, with the race detector
 	$(MAKE) test RACE=1
+
+agent-check: ## does a Claude CLI do what Harness relies on? (CLAUDE=path; default the one on PATH)
+	@go run ./core/cmd/harness agent check $(if $(CLAUDE),--claude '$(CLAUDE)') $(ARGS)
+
+agent-raise: ## pin the newest Claude CLI, and print what changed (VERSION=2.1.330)
+	.ci/claude/raise $(if $(filter command line environment,$(origin VERSION)),'$(VERSION)')
 
 generate: ## write the generated code of ent/, proto/ and the pages anew
 	go generate ./ent/...

@@ -29,6 +29,8 @@ type AgentRun struct {
 	Purpose string `json:"purpose,omitempty"`
 	// Model holds the value of the "model" field.
 	Model string `json:"model,omitempty"`
+	// Account holds the value of the "account" field.
+	Account string `json:"account,omitempty"`
 	// InputTokens holds the value of the "input_tokens" field.
 	InputTokens int64 `json:"input_tokens,omitempty"`
 	// OutputTokens holds the value of the "output_tokens" field.
@@ -39,6 +41,10 @@ type AgentRun struct {
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"`
 	// CostUsd holds the value of the "cost_usd" field.
 	CostUsd float64 `json:"cost_usd,omitempty"`
+	// Notional holds the value of the "notional" field.
+	Notional bool `json:"notional,omitempty"`
+	// CostUnsure holds the value of the "cost_unsure" field.
+	CostUnsure bool `json:"cost_unsure,omitempty"`
 	// DurationNs holds the value of the "duration_ns" field.
 	DurationNs int64 `json:"duration_ns,omitempty"`
 	// Success holds the value of the "success" field.
@@ -57,13 +63,13 @@ func (*AgentRun) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case agentrun.FieldSuccess:
+		case agentrun.FieldNotional, agentrun.FieldCostUnsure, agentrun.FieldSuccess:
 			values[i] = new(sql.NullBool)
 		case agentrun.FieldCostUsd:
 			values[i] = new(sql.NullFloat64)
 		case agentrun.FieldID, agentrun.FieldInputTokens, agentrun.FieldOutputTokens, agentrun.FieldCacheReadTokens, agentrun.FieldCacheWriteTokens, agentrun.FieldDurationNs:
 			values[i] = new(sql.NullInt64)
-		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPlugin, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldError, agentrun.FieldKey:
+		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPlugin, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldAccount, agentrun.FieldError, agentrun.FieldKey:
 			values[i] = new(sql.NullString)
 		case agentrun.FieldStartedAt:
 			values[i] = new(sql.NullTime)
@@ -124,6 +130,12 @@ func (_m *AgentRun) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Model = value.String
 			}
+		case agentrun.FieldAccount:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field account", values[i])
+			} else if value.Valid {
+				_m.Account = value.String
+			}
 		case agentrun.FieldInputTokens:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field input_tokens", values[i])
@@ -153,6 +165,18 @@ func (_m *AgentRun) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field cost_usd", values[i])
 			} else if value.Valid {
 				_m.CostUsd = value.Float64
+			}
+		case agentrun.FieldNotional:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field notional", values[i])
+			} else if value.Valid {
+				_m.Notional = value.Bool
+			}
+		case agentrun.FieldCostUnsure:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field cost_unsure", values[i])
+			} else if value.Valid {
+				_m.CostUnsure = value.Bool
 			}
 		case agentrun.FieldDurationNs:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
@@ -239,6 +263,9 @@ func (_m *AgentRun) String() string {
 	builder.WriteString("model=")
 	builder.WriteString(_m.Model)
 	builder.WriteString(", ")
+	builder.WriteString("account=")
+	builder.WriteString(_m.Account)
+	builder.WriteString(", ")
 	builder.WriteString("input_tokens=")
 	builder.WriteString(fmt.Sprintf("%v", _m.InputTokens))
 	builder.WriteString(", ")
@@ -253,6 +280,12 @@ func (_m *AgentRun) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("cost_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CostUsd))
+	builder.WriteString(", ")
+	builder.WriteString("notional=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Notional))
+	builder.WriteString(", ")
+	builder.WriteString("cost_unsure=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CostUnsure))
 	builder.WriteString(", ")
 	builder.WriteString("duration_ns=")
 	builder.WriteString(fmt.Sprintf("%v", _m.DurationNs))

@@ -98,6 +98,20 @@ func (_c *AgentRunCreate) SetNillableModel(v *string) *AgentRunCreate {
 	return _c
 }
 
+// SetAccount sets the "account" field.
+func (_c *AgentRunCreate) SetAccount(v string) *AgentRunCreate {
+	_c.mutation.SetAccount(v)
+	return _c
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_c *AgentRunCreate) SetNillableAccount(v *string) *AgentRunCreate {
+	if v != nil {
+		_c.SetAccount(*v)
+	}
+	return _c
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (_c *AgentRunCreate) SetInputTokens(v int64) *AgentRunCreate {
 	_c.mutation.SetInputTokens(v)
@@ -164,6 +178,34 @@ func (_c *AgentRunCreate) SetCostUsd(v float64) *AgentRunCreate {
 func (_c *AgentRunCreate) SetNillableCostUsd(v *float64) *AgentRunCreate {
 	if v != nil {
 		_c.SetCostUsd(*v)
+	}
+	return _c
+}
+
+// SetNotional sets the "notional" field.
+func (_c *AgentRunCreate) SetNotional(v bool) *AgentRunCreate {
+	_c.mutation.SetNotional(v)
+	return _c
+}
+
+// SetNillableNotional sets the "notional" field if the given value is not nil.
+func (_c *AgentRunCreate) SetNillableNotional(v *bool) *AgentRunCreate {
+	if v != nil {
+		_c.SetNotional(*v)
+	}
+	return _c
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (_c *AgentRunCreate) SetCostUnsure(v bool) *AgentRunCreate {
+	_c.mutation.SetCostUnsure(v)
+	return _c
+}
+
+// SetNillableCostUnsure sets the "cost_unsure" field if the given value is not nil.
+func (_c *AgentRunCreate) SetNillableCostUnsure(v *bool) *AgentRunCreate {
+	if v != nil {
+		_c.SetCostUnsure(*v)
 	}
 	return _c
 }
@@ -291,6 +333,10 @@ func (_c *AgentRunCreate) defaults() {
 		v := agentrun.DefaultModel
 		_c.mutation.SetModel(v)
 	}
+	if _, ok := _c.mutation.Account(); !ok {
+		v := agentrun.DefaultAccount
+		_c.mutation.SetAccount(v)
+	}
 	if _, ok := _c.mutation.InputTokens(); !ok {
 		v := agentrun.DefaultInputTokens
 		_c.mutation.SetInputTokens(v)
@@ -310,6 +356,14 @@ func (_c *AgentRunCreate) defaults() {
 	if _, ok := _c.mutation.CostUsd(); !ok {
 		v := agentrun.DefaultCostUsd
 		_c.mutation.SetCostUsd(v)
+	}
+	if _, ok := _c.mutation.Notional(); !ok {
+		v := agentrun.DefaultNotional
+		_c.mutation.SetNotional(v)
+	}
+	if _, ok := _c.mutation.CostUnsure(); !ok {
+		v := agentrun.DefaultCostUnsure
+		_c.mutation.SetCostUnsure(v)
 	}
 	if _, ok := _c.mutation.DurationNs(); !ok {
 		v := agentrun.DefaultDurationNs
@@ -345,6 +399,9 @@ func (_c *AgentRunCreate) check() error {
 	if _, ok := _c.mutation.Model(); !ok {
 		return &ValidationError{Name: "model", err: errors.New(`ent: missing required field "AgentRun.model"`)}
 	}
+	if _, ok := _c.mutation.Account(); !ok {
+		return &ValidationError{Name: "account", err: errors.New(`ent: missing required field "AgentRun.account"`)}
+	}
 	if _, ok := _c.mutation.InputTokens(); !ok {
 		return &ValidationError{Name: "input_tokens", err: errors.New(`ent: missing required field "AgentRun.input_tokens"`)}
 	}
@@ -359,6 +416,12 @@ func (_c *AgentRunCreate) check() error {
 	}
 	if _, ok := _c.mutation.CostUsd(); !ok {
 		return &ValidationError{Name: "cost_usd", err: errors.New(`ent: missing required field "AgentRun.cost_usd"`)}
+	}
+	if _, ok := _c.mutation.Notional(); !ok {
+		return &ValidationError{Name: "notional", err: errors.New(`ent: missing required field "AgentRun.notional"`)}
+	}
+	if _, ok := _c.mutation.CostUnsure(); !ok {
+		return &ValidationError{Name: "cost_unsure", err: errors.New(`ent: missing required field "AgentRun.cost_unsure"`)}
 	}
 	if _, ok := _c.mutation.DurationNs(); !ok {
 		return &ValidationError{Name: "duration_ns", err: errors.New(`ent: missing required field "AgentRun.duration_ns"`)}
@@ -429,6 +492,10 @@ func (_c *AgentRunCreate) createSpec() (*AgentRun, *sqlgraph.CreateSpec) {
 		_spec.SetField(agentrun.FieldModel, field.TypeString, value)
 		_node.Model = value
 	}
+	if value, ok := _c.mutation.Account(); ok {
+		_spec.SetField(agentrun.FieldAccount, field.TypeString, value)
+		_node.Account = value
+	}
 	if value, ok := _c.mutation.InputTokens(); ok {
 		_spec.SetField(agentrun.FieldInputTokens, field.TypeInt64, value)
 		_node.InputTokens = value
@@ -448,6 +515,14 @@ func (_c *AgentRunCreate) createSpec() (*AgentRun, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CostUsd(); ok {
 		_spec.SetField(agentrun.FieldCostUsd, field.TypeFloat64, value)
 		_node.CostUsd = value
+	}
+	if value, ok := _c.mutation.Notional(); ok {
+		_spec.SetField(agentrun.FieldNotional, field.TypeBool, value)
+		_node.Notional = value
+	}
+	if value, ok := _c.mutation.CostUnsure(); ok {
+		_spec.SetField(agentrun.FieldCostUnsure, field.TypeBool, value)
+		_node.CostUnsure = value
 	}
 	if value, ok := _c.mutation.DurationNs(); ok {
 		_spec.SetField(agentrun.FieldDurationNs, field.TypeInt64, value)
@@ -593,6 +668,18 @@ func (u *AgentRunUpsert) UpdateModel() *AgentRunUpsert {
 	return u
 }
 
+// SetAccount sets the "account" field.
+func (u *AgentRunUpsert) SetAccount(v string) *AgentRunUpsert {
+	u.Set(agentrun.FieldAccount, v)
+	return u
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *AgentRunUpsert) UpdateAccount() *AgentRunUpsert {
+	u.SetExcluded(agentrun.FieldAccount)
+	return u
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (u *AgentRunUpsert) SetInputTokens(v int64) *AgentRunUpsert {
 	u.Set(agentrun.FieldInputTokens, v)
@@ -680,6 +767,30 @@ func (u *AgentRunUpsert) UpdateCostUsd() *AgentRunUpsert {
 // AddCostUsd adds v to the "cost_usd" field.
 func (u *AgentRunUpsert) AddCostUsd(v float64) *AgentRunUpsert {
 	u.Add(agentrun.FieldCostUsd, v)
+	return u
+}
+
+// SetNotional sets the "notional" field.
+func (u *AgentRunUpsert) SetNotional(v bool) *AgentRunUpsert {
+	u.Set(agentrun.FieldNotional, v)
+	return u
+}
+
+// UpdateNotional sets the "notional" field to the value that was provided on create.
+func (u *AgentRunUpsert) UpdateNotional() *AgentRunUpsert {
+	u.SetExcluded(agentrun.FieldNotional)
+	return u
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (u *AgentRunUpsert) SetCostUnsure(v bool) *AgentRunUpsert {
+	u.Set(agentrun.FieldCostUnsure, v)
+	return u
+}
+
+// UpdateCostUnsure sets the "cost_unsure" field to the value that was provided on create.
+func (u *AgentRunUpsert) UpdateCostUnsure() *AgentRunUpsert {
+	u.SetExcluded(agentrun.FieldCostUnsure)
 	return u
 }
 
@@ -863,6 +974,20 @@ func (u *AgentRunUpsertOne) UpdateModel() *AgentRunUpsertOne {
 	})
 }
 
+// SetAccount sets the "account" field.
+func (u *AgentRunUpsertOne) SetAccount(v string) *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetAccount(v)
+	})
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *AgentRunUpsertOne) UpdateAccount() *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateAccount()
+	})
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (u *AgentRunUpsertOne) SetInputTokens(v int64) *AgentRunUpsertOne {
 	return u.Update(func(s *AgentRunUpsert) {
@@ -965,6 +1090,34 @@ func (u *AgentRunUpsertOne) AddCostUsd(v float64) *AgentRunUpsertOne {
 func (u *AgentRunUpsertOne) UpdateCostUsd() *AgentRunUpsertOne {
 	return u.Update(func(s *AgentRunUpsert) {
 		s.UpdateCostUsd()
+	})
+}
+
+// SetNotional sets the "notional" field.
+func (u *AgentRunUpsertOne) SetNotional(v bool) *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetNotional(v)
+	})
+}
+
+// UpdateNotional sets the "notional" field to the value that was provided on create.
+func (u *AgentRunUpsertOne) UpdateNotional() *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateNotional()
+	})
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (u *AgentRunUpsertOne) SetCostUnsure(v bool) *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetCostUnsure(v)
+	})
+}
+
+// UpdateCostUnsure sets the "cost_unsure" field to the value that was provided on create.
+func (u *AgentRunUpsertOne) UpdateCostUnsure() *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateCostUnsure()
 	})
 }
 
@@ -1321,6 +1474,20 @@ func (u *AgentRunUpsertBulk) UpdateModel() *AgentRunUpsertBulk {
 	})
 }
 
+// SetAccount sets the "account" field.
+func (u *AgentRunUpsertBulk) SetAccount(v string) *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetAccount(v)
+	})
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *AgentRunUpsertBulk) UpdateAccount() *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateAccount()
+	})
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (u *AgentRunUpsertBulk) SetInputTokens(v int64) *AgentRunUpsertBulk {
 	return u.Update(func(s *AgentRunUpsert) {
@@ -1423,6 +1590,34 @@ func (u *AgentRunUpsertBulk) AddCostUsd(v float64) *AgentRunUpsertBulk {
 func (u *AgentRunUpsertBulk) UpdateCostUsd() *AgentRunUpsertBulk {
 	return u.Update(func(s *AgentRunUpsert) {
 		s.UpdateCostUsd()
+	})
+}
+
+// SetNotional sets the "notional" field.
+func (u *AgentRunUpsertBulk) SetNotional(v bool) *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetNotional(v)
+	})
+}
+
+// UpdateNotional sets the "notional" field to the value that was provided on create.
+func (u *AgentRunUpsertBulk) UpdateNotional() *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateNotional()
+	})
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (u *AgentRunUpsertBulk) SetCostUnsure(v bool) *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetCostUnsure(v)
+	})
+}
+
+// UpdateCostUnsure sets the "cost_unsure" field to the value that was provided on create.
+func (u *AgentRunUpsertBulk) UpdateCostUnsure() *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateCostUnsure()
 	})
 }
 

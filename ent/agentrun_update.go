@@ -112,6 +112,20 @@ func (_u *AgentRunUpdate) SetNillableModel(v *string) *AgentRunUpdate {
 	return _u
 }
 
+// SetAccount sets the "account" field.
+func (_u *AgentRunUpdate) SetAccount(v string) *AgentRunUpdate {
+	_u.mutation.SetAccount(v)
+	return _u
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_u *AgentRunUpdate) SetNillableAccount(v *string) *AgentRunUpdate {
+	if v != nil {
+		_u.SetAccount(*v)
+	}
+	return _u
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (_u *AgentRunUpdate) SetInputTokens(v int64) *AgentRunUpdate {
 	_u.mutation.ResetInputTokens()
@@ -214,6 +228,34 @@ func (_u *AgentRunUpdate) SetNillableCostUsd(v *float64) *AgentRunUpdate {
 // AddCostUsd adds value to the "cost_usd" field.
 func (_u *AgentRunUpdate) AddCostUsd(v float64) *AgentRunUpdate {
 	_u.mutation.AddCostUsd(v)
+	return _u
+}
+
+// SetNotional sets the "notional" field.
+func (_u *AgentRunUpdate) SetNotional(v bool) *AgentRunUpdate {
+	_u.mutation.SetNotional(v)
+	return _u
+}
+
+// SetNillableNotional sets the "notional" field if the given value is not nil.
+func (_u *AgentRunUpdate) SetNillableNotional(v *bool) *AgentRunUpdate {
+	if v != nil {
+		_u.SetNotional(*v)
+	}
+	return _u
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (_u *AgentRunUpdate) SetCostUnsure(v bool) *AgentRunUpdate {
+	_u.mutation.SetCostUnsure(v)
+	return _u
+}
+
+// SetNillableCostUnsure sets the "cost_unsure" field if the given value is not nil.
+func (_u *AgentRunUpdate) SetNillableCostUnsure(v *bool) *AgentRunUpdate {
+	if v != nil {
+		_u.SetCostUnsure(*v)
+	}
 	return _u
 }
 
@@ -331,6 +373,9 @@ func (_u *AgentRunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Model(); ok {
 		_spec.SetField(agentrun.FieldModel, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Account(); ok {
+		_spec.SetField(agentrun.FieldAccount, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.InputTokens(); ok {
 		_spec.SetField(agentrun.FieldInputTokens, field.TypeInt64, value)
 	}
@@ -360,6 +405,12 @@ func (_u *AgentRunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedCostUsd(); ok {
 		_spec.AddField(agentrun.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Notional(); ok {
+		_spec.SetField(agentrun.FieldNotional, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.CostUnsure(); ok {
+		_spec.SetField(agentrun.FieldCostUnsure, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.DurationNs(); ok {
 		_spec.SetField(agentrun.FieldDurationNs, field.TypeInt64, value)
@@ -482,6 +533,20 @@ func (_u *AgentRunUpdateOne) SetNillableModel(v *string) *AgentRunUpdateOne {
 	return _u
 }
 
+// SetAccount sets the "account" field.
+func (_u *AgentRunUpdateOne) SetAccount(v string) *AgentRunUpdateOne {
+	_u.mutation.SetAccount(v)
+	return _u
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_u *AgentRunUpdateOne) SetNillableAccount(v *string) *AgentRunUpdateOne {
+	if v != nil {
+		_u.SetAccount(*v)
+	}
+	return _u
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (_u *AgentRunUpdateOne) SetInputTokens(v int64) *AgentRunUpdateOne {
 	_u.mutation.ResetInputTokens()
@@ -584,6 +649,34 @@ func (_u *AgentRunUpdateOne) SetNillableCostUsd(v *float64) *AgentRunUpdateOne {
 // AddCostUsd adds value to the "cost_usd" field.
 func (_u *AgentRunUpdateOne) AddCostUsd(v float64) *AgentRunUpdateOne {
 	_u.mutation.AddCostUsd(v)
+	return _u
+}
+
+// SetNotional sets the "notional" field.
+func (_u *AgentRunUpdateOne) SetNotional(v bool) *AgentRunUpdateOne {
+	_u.mutation.SetNotional(v)
+	return _u
+}
+
+// SetNillableNotional sets the "notional" field if the given value is not nil.
+func (_u *AgentRunUpdateOne) SetNillableNotional(v *bool) *AgentRunUpdateOne {
+	if v != nil {
+		_u.SetNotional(*v)
+	}
+	return _u
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (_u *AgentRunUpdateOne) SetCostUnsure(v bool) *AgentRunUpdateOne {
+	_u.mutation.SetCostUnsure(v)
+	return _u
+}
+
+// SetNillableCostUnsure sets the "cost_unsure" field if the given value is not nil.
+func (_u *AgentRunUpdateOne) SetNillableCostUnsure(v *bool) *AgentRunUpdateOne {
+	if v != nil {
+		_u.SetCostUnsure(*v)
+	}
 	return _u
 }
 
@@ -731,6 +824,9 @@ func (_u *AgentRunUpdateOne) sqlSave(ctx context.Context) (_node *AgentRun, err 
 	if value, ok := _u.mutation.Model(); ok {
 		_spec.SetField(agentrun.FieldModel, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Account(); ok {
+		_spec.SetField(agentrun.FieldAccount, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.InputTokens(); ok {
 		_spec.SetField(agentrun.FieldInputTokens, field.TypeInt64, value)
 	}
@@ -760,6 +856,12 @@ func (_u *AgentRunUpdateOne) sqlSave(ctx context.Context) (_node *AgentRun, err 
 	}
 	if value, ok := _u.mutation.AddedCostUsd(); ok {
 		_spec.AddField(agentrun.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Notional(); ok {
+		_spec.SetField(agentrun.FieldNotional, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.CostUnsure(); ok {
+		_spec.SetField(agentrun.FieldCostUnsure, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.DurationNs(); ok {
 		_spec.SetField(agentrun.FieldDurationNs, field.TypeInt64, value)

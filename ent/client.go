@@ -14,7 +14,9 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql"
+	"github.com/seed-706843ae/harness/ent/account"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/agentrunmodel"
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
@@ -24,6 +26,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
+	"github.com/seed-706843ae/harness/ent/planwindow"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
@@ -45,8 +48,12 @@ type Client struct {
 	config
 	// Schema is the client for creating, migrating and dropping schema.
 	Schema *migrate.Schema
+	// Account is the client for interacting with the Account builders.
+	Account *AccountClient
 	// AgentRun is the client for interacting with the AgentRun builders.
 	AgentRun *AgentRunClient
+	// AgentRunModel is the client for interacting with the AgentRunModel builders.
+	AgentRunModel *AgentRunModelClient
 	// Approval is the client for interacting with the Approval builders.
 	Approval *ApprovalClient
 	// ApprovalRule is the client for interacting with the ApprovalRule builders.
@@ -65,6 +72,8 @@ type Client struct {
 	Message *MessageClient
 	// Metric is the client for interacting with the Metric builders.
 	Metric *MetricClient
+	// PlanWindow is the client for interacting with the PlanWindow builders.
+	PlanWindow *PlanWindowClient
 	// Plugin is the client for interacting with the Plugin builders.
 	Plugin *PluginClient
 	// PluginBytes is the client for interacting with the PluginBytes builders.
@@ -104,7 +113,9 @@ func NewClient(opts ...Option) *Client {
 
 func (c *Client) init() {
 	c.Schema = migrate.NewSchema(c.driver)
+	c.Account = NewAccountClient(c.config)
 	c.AgentRun = NewAgentRunClient(c.config)
+	c.AgentRunModel = NewAgentRunModelClient(c.config)
 	c.Approval = NewApprovalClient(c.config)
 	c.ApprovalRule = NewApprovalRuleClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
@@ -114,6 +125,7 @@ func (c *Client) init() {
 	c.Lever = NewLeverClient(c.config)
 	c.Message = NewMessageClient(c.config)
 	c.Metric = NewMetricClient(c.config)
+	c.PlanWindow = NewPlanWindowClient(c.config)
 	c.Plugin = NewPluginClient(c.config)
 	c.PluginBytes = NewPluginBytesClient(c.config)
 	c.PluginSecret = NewPluginSecretClient(c.config)
@@ -220,7 +232,9 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	return &Tx{
 		ctx:             ctx,
 		config:          cfg,
+		Account:         NewAccountClient(cfg),
 		AgentRun:        NewAgentRunClient(cfg),
+		AgentRunModel:   NewAgentRunModelClient(cfg),
 		Approval:        NewApprovalClient(cfg),
 		ApprovalRule:    NewApprovalRuleClient(cfg),
 		AuditEntry:      NewAuditEntryClient(cfg),
@@ -230,6 +244,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Lever:           NewLeverClient(cfg),
 		Message:         NewMessageClient(cfg),
 		Metric:          NewMetricClient(cfg),
+		PlanWindow:      NewPlanWindowClient(cfg),
 		Plugin:          NewPluginClient(cfg),
 		PluginBytes:     NewPluginBytesClient(cfg),
 		PluginSecret:    NewPluginSecretClient(cfg),
@@ -263,7 +278,9 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	return &Tx{
 		ctx:             ctx,
 		config:          cfg,
+		Account:         NewAccountClient(cfg),
 		AgentRun:        NewAgentRunClient(cfg),
+		AgentRunModel:   NewAgentRunModelClient(cfg),
 		Approval:        NewApprovalClient(cfg),
 		ApprovalRule:    NewApprovalRuleClient(cfg),
 		AuditEntry:      NewAuditEntryClient(cfg),
@@ -273,6 +290,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Lever:           NewLeverClient(cfg),
 		Message:         NewMessageClient(cfg),
 		Metric:          NewMetricClient(cfg),
+		PlanWindow:      NewPlanWindowClient(cfg),
 		Plugin:          NewPluginClient(cfg),
 		PluginBytes:     NewPluginBytesClient(cfg),
 		PluginSecret:    NewPluginSecretClient(cfg),
@@ -293,7 +311,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 // Debug returns a new debug-client. It's used to get verbose logging on specific operations.
 //
 //	client.Debug().
-//		AgentRun.
+//		Account.
 //		Query().
 //		Count(ctx)
 func (c *Client) Debug() *Client {
@@ -316,10 +334,11 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.AgentRun, c.Approval, c.ApprovalRule, c.AuditEntry, c.CronJob, c.Delivery,
-		c.File, c.Lever, c.Message, c.Metric, c.Plugin, c.PluginBytes, c.PluginSecret,
-		c.PluginUsage, c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer,
-		c.Thread, c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
+		c.Account, c.AgentRun, c.AgentRunModel, c.Approval, c.ApprovalRule,
+		c.AuditEntry, c.CronJob, c.Delivery, c.File, c.Lever, c.Message, c.Metric,
+		c.PlanWindow, c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage,
+		c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
+		c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
 	} {
 		n.Use(hooks...)
 	}
@@ -329,10 +348,11 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.AgentRun, c.Approval, c.ApprovalRule, c.AuditEntry, c.CronJob, c.Delivery,
-		c.File, c.Lever, c.Message, c.Metric, c.Plugin, c.PluginBytes, c.PluginSecret,
-		c.PluginUsage, c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer,
-		c.Thread, c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
+		c.Account, c.AgentRun, c.AgentRunModel, c.Approval, c.ApprovalRule,
+		c.AuditEntry, c.CronJob, c.Delivery, c.File, c.Lever, c.Message, c.Metric,
+		c.PlanWindow, c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage,
+		c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
+		c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -341,8 +361,12 @@ func (c *Client) Intercept(interceptors ...Interceptor) {
 // Mutate implements the ent.Mutator interface.
 func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 	switch m := m.(type) {
+	case *AccountMutation:
+		return c.Account.mutate(ctx, m)
 	case *AgentRunMutation:
 		return c.AgentRun.mutate(ctx, m)
+	case *AgentRunModelMutation:
+		return c.AgentRunModel.mutate(ctx, m)
 	case *ApprovalMutation:
 		return c.Approval.mutate(ctx, m)
 	case *ApprovalRuleMutation:
@@ -361,6 +385,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Message.mutate(ctx, m)
 	case *MetricMutation:
 		return c.Metric.mutate(ctx, m)
+	case *PlanWindowMutation:
+		return c.PlanWindow.mutate(ctx, m)
 	case *PluginMutation:
 		return c.Plugin.mutate(ctx, m)
 	case *PluginBytesMutation:
@@ -391,6 +417,139 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.WorkspaceText.mutate(ctx, m)
 	default:
 		return nil, fmt.Errorf("ent: unknown mutation type %T", m)
+	}
+}
+
+// AccountClient is a client for the Account schema.
+type AccountClient struct {
+	config
+}
+
+// NewAccountClient returns a client for the Account from the given config.
+func NewAccountClient(c config) *AccountClient {
+	return &AccountClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `account.Hooks(f(g(h())))`.
+func (c *AccountClient) Use(hooks ...Hook) {
+	c.hooks.Account = append(c.hooks.Account, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `account.Intercept(f(g(h())))`.
+func (c *AccountClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Account = append(c.inters.Account, interceptors...)
+}
+
+// Create returns a builder for creating a Account entity.
+func (c *AccountClient) Create() *AccountCreate {
+	mutation := newAccountMutation(c.config, OpCreate)
+	return &AccountCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Account entities.
+func (c *AccountClient) CreateBulk(builders ...*AccountCreate) *AccountCreateBulk {
+	return &AccountCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AccountClient) MapCreateBulk(slice any, setFunc func(*AccountCreate, int)) *AccountCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AccountCreateBulk{err: fmt.Errorf("calling to AccountClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AccountCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AccountCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Account.
+func (c *AccountClient) Update() *AccountUpdate {
+	mutation := newAccountMutation(c.config, OpUpdate)
+	return &AccountUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AccountClient) UpdateOne(_m *Account) *AccountUpdateOne {
+	mutation := newAccountMutation(c.config, OpUpdateOne, withAccount(_m))
+	return &AccountUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AccountClient) UpdateOneID(id string) *AccountUpdateOne {
+	mutation := newAccountMutation(c.config, OpUpdateOne, withAccountID(id))
+	return &AccountUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Account.
+func (c *AccountClient) Delete() *AccountDelete {
+	mutation := newAccountMutation(c.config, OpDelete)
+	return &AccountDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AccountClient) DeleteOne(_m *Account) *AccountDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AccountClient) DeleteOneID(id string) *AccountDeleteOne {
+	builder := c.Delete().Where(account.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AccountDeleteOne{builder}
+}
+
+// Query returns a query builder for Account.
+func (c *AccountClient) Query() *AccountQuery {
+	return &AccountQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAccount},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Account entity by its id.
+func (c *AccountClient) Get(ctx context.Context, id string) (*Account, error) {
+	return c.Query().Where(account.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AccountClient) GetX(ctx context.Context, id string) *Account {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AccountClient) Hooks() []Hook {
+	return c.hooks.Account
+}
+
+// Interceptors returns the client interceptors.
+func (c *AccountClient) Interceptors() []Interceptor {
+	return c.inters.Account
+}
+
+func (c *AccountClient) mutate(ctx context.Context, m *AccountMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AccountCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AccountUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AccountUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AccountDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Account mutation op: %q", m.Op())
 	}
 }
 
@@ -524,6 +683,139 @@ func (c *AgentRunClient) mutate(ctx context.Context, m *AgentRunMutation) (Value
 		return (&AgentRunDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AgentRun mutation op: %q", m.Op())
+	}
+}
+
+// AgentRunModelClient is a client for the AgentRunModel schema.
+type AgentRunModelClient struct {
+	config
+}
+
+// NewAgentRunModelClient returns a client for the AgentRunModel from the given config.
+func NewAgentRunModelClient(c config) *AgentRunModelClient {
+	return &AgentRunModelClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `agentrunmodel.Hooks(f(g(h())))`.
+func (c *AgentRunModelClient) Use(hooks ...Hook) {
+	c.hooks.AgentRunModel = append(c.hooks.AgentRunModel, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `agentrunmodel.Intercept(f(g(h())))`.
+func (c *AgentRunModelClient) Intercept(interceptors ...Interceptor) {
+	c.inters.AgentRunModel = append(c.inters.AgentRunModel, interceptors...)
+}
+
+// Create returns a builder for creating a AgentRunModel entity.
+func (c *AgentRunModelClient) Create() *AgentRunModelCreate {
+	mutation := newAgentRunModelMutation(c.config, OpCreate)
+	return &AgentRunModelCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of AgentRunModel entities.
+func (c *AgentRunModelClient) CreateBulk(builders ...*AgentRunModelCreate) *AgentRunModelCreateBulk {
+	return &AgentRunModelCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *AgentRunModelClient) MapCreateBulk(slice any, setFunc func(*AgentRunModelCreate, int)) *AgentRunModelCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &AgentRunModelCreateBulk{err: fmt.Errorf("calling to AgentRunModelClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*AgentRunModelCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &AgentRunModelCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for AgentRunModel.
+func (c *AgentRunModelClient) Update() *AgentRunModelUpdate {
+	mutation := newAgentRunModelMutation(c.config, OpUpdate)
+	return &AgentRunModelUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *AgentRunModelClient) UpdateOne(_m *AgentRunModel) *AgentRunModelUpdateOne {
+	mutation := newAgentRunModelMutation(c.config, OpUpdateOne, withAgentRunModel(_m))
+	return &AgentRunModelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *AgentRunModelClient) UpdateOneID(id int64) *AgentRunModelUpdateOne {
+	mutation := newAgentRunModelMutation(c.config, OpUpdateOne, withAgentRunModelID(id))
+	return &AgentRunModelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for AgentRunModel.
+func (c *AgentRunModelClient) Delete() *AgentRunModelDelete {
+	mutation := newAgentRunModelMutation(c.config, OpDelete)
+	return &AgentRunModelDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *AgentRunModelClient) DeleteOne(_m *AgentRunModel) *AgentRunModelDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *AgentRunModelClient) DeleteOneID(id int64) *AgentRunModelDeleteOne {
+	builder := c.Delete().Where(agentrunmodel.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &AgentRunModelDeleteOne{builder}
+}
+
+// Query returns a query builder for AgentRunModel.
+func (c *AgentRunModelClient) Query() *AgentRunModelQuery {
+	return &AgentRunModelQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeAgentRunModel},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a AgentRunModel entity by its id.
+func (c *AgentRunModelClient) Get(ctx context.Context, id int64) (*AgentRunModel, error) {
+	return c.Query().Where(agentrunmodel.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *AgentRunModelClient) GetX(ctx context.Context, id int64) *AgentRunModel {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *AgentRunModelClient) Hooks() []Hook {
+	return c.hooks.AgentRunModel
+}
+
+// Interceptors returns the client interceptors.
+func (c *AgentRunModelClient) Interceptors() []Interceptor {
+	return c.inters.AgentRunModel
+}
+
+func (c *AgentRunModelClient) mutate(ctx context.Context, m *AgentRunModelMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&AgentRunModelCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&AgentRunModelUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&AgentRunModelUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&AgentRunModelDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown AgentRunModel mutation op: %q", m.Op())
 	}
 }
 
@@ -1721,6 +2013,139 @@ func (c *MetricClient) mutate(ctx context.Context, m *MetricMutation) (Value, er
 		return (&MetricDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Metric mutation op: %q", m.Op())
+	}
+}
+
+// PlanWindowClient is a client for the PlanWindow schema.
+type PlanWindowClient struct {
+	config
+}
+
+// NewPlanWindowClient returns a client for the PlanWindow from the given config.
+func NewPlanWindowClient(c config) *PlanWindowClient {
+	return &PlanWindowClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `planwindow.Hooks(f(g(h())))`.
+func (c *PlanWindowClient) Use(hooks ...Hook) {
+	c.hooks.PlanWindow = append(c.hooks.PlanWindow, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `planwindow.Intercept(f(g(h())))`.
+func (c *PlanWindowClient) Intercept(interceptors ...Interceptor) {
+	c.inters.PlanWindow = append(c.inters.PlanWindow, interceptors...)
+}
+
+// Create returns a builder for creating a PlanWindow entity.
+func (c *PlanWindowClient) Create() *PlanWindowCreate {
+	mutation := newPlanWindowMutation(c.config, OpCreate)
+	return &PlanWindowCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of PlanWindow entities.
+func (c *PlanWindowClient) CreateBulk(builders ...*PlanWindowCreate) *PlanWindowCreateBulk {
+	return &PlanWindowCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *PlanWindowClient) MapCreateBulk(slice any, setFunc func(*PlanWindowCreate, int)) *PlanWindowCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &PlanWindowCreateBulk{err: fmt.Errorf("calling to PlanWindowClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*PlanWindowCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &PlanWindowCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for PlanWindow.
+func (c *PlanWindowClient) Update() *PlanWindowUpdate {
+	mutation := newPlanWindowMutation(c.config, OpUpdate)
+	return &PlanWindowUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *PlanWindowClient) UpdateOne(_m *PlanWindow) *PlanWindowUpdateOne {
+	mutation := newPlanWindowMutation(c.config, OpUpdateOne, withPlanWindow(_m))
+	return &PlanWindowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *PlanWindowClient) UpdateOneID(id int64) *PlanWindowUpdateOne {
+	mutation := newPlanWindowMutation(c.config, OpUpdateOne, withPlanWindowID(id))
+	return &PlanWindowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for PlanWindow.
+func (c *PlanWindowClient) Delete() *PlanWindowDelete {
+	mutation := newPlanWindowMutation(c.config, OpDelete)
+	return &PlanWindowDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *PlanWindowClient) DeleteOne(_m *PlanWindow) *PlanWindowDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *PlanWindowClient) DeleteOneID(id int64) *PlanWindowDeleteOne {
+	builder := c.Delete().Where(planwindow.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &PlanWindowDeleteOne{builder}
+}
+
+// Query returns a query builder for PlanWindow.
+func (c *PlanWindowClient) Query() *PlanWindowQuery {
+	return &PlanWindowQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypePlanWindow},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a PlanWindow entity by its id.
+func (c *PlanWindowClient) Get(ctx context.Context, id int64) (*PlanWindow, error) {
+	return c.Query().Where(planwindow.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *PlanWindowClient) GetX(ctx context.Context, id int64) *PlanWindow {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *PlanWindowClient) Hooks() []Hook {
+	return c.hooks.PlanWindow
+}
+
+// Interceptors returns the client interceptors.
+func (c *PlanWindowClient) Interceptors() []Interceptor {
+	return c.inters.PlanWindow
+}
+
+func (c *PlanWindowClient) mutate(ctx context.Context, m *PlanWindowMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&PlanWindowCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&PlanWindowUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&PlanWindowUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&PlanWindowDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown PlanWindow mutation op: %q", m.Op())
 	}
 }
 
@@ -3589,15 +4014,15 @@ func (c *WorkspaceTextClient) mutate(ctx context.Context, m *WorkspaceTextMutati
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		AgentRun, Approval, ApprovalRule, AuditEntry, CronJob, Delivery, File, Lever,
-		Message, Metric, Plugin, PluginBytes, PluginSecret, PluginUsage, Reservation,
-		Run, StateEntry, Task, TaskAnswer, Thread, ThreadRemoval, Token,
-		WorkspaceChange, WorkspaceText []ent.Hook
+		Account, AgentRun, AgentRunModel, Approval, ApprovalRule, AuditEntry, CronJob,
+		Delivery, File, Lever, Message, Metric, PlanWindow, Plugin, PluginBytes,
+		PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task, TaskAnswer,
+		Thread, ThreadRemoval, Token, WorkspaceChange, WorkspaceText []ent.Hook
 	}
 	inters struct {
-		AgentRun, Approval, ApprovalRule, AuditEntry, CronJob, Delivery, File, Lever,
-		Message, Metric, Plugin, PluginBytes, PluginSecret, PluginUsage, Reservation,
-		Run, StateEntry, Task, TaskAnswer, Thread, ThreadRemoval, Token,
-		WorkspaceChange, WorkspaceText []ent.Interceptor
+		Account, AgentRun, AgentRunModel, Approval, ApprovalRule, AuditEntry, CronJob,
+		Delivery, File, Lever, Message, Metric, PlanWindow, Plugin, PluginBytes,
+		PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task, TaskAnswer,
+		Thread, ThreadRemoval, Token, WorkspaceChange, WorkspaceText []ent.Interceptor
 	}
 )

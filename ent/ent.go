@@ -12,7 +12,9 @@ import (
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
+	"github.com/seed-706843ae/harness/ent/account"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/agentrunmodel"
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
@@ -22,6 +24,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
+	"github.com/seed-706843ae/harness/ent/planwindow"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
@@ -96,7 +99,9 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
+			account.Table:         account.ValidColumn,
 			agentrun.Table:        agentrun.ValidColumn,
+			agentrunmodel.Table:   agentrunmodel.ValidColumn,
 			approval.Table:        approval.ValidColumn,
 			approvalrule.Table:    approvalrule.ValidColumn,
 			auditentry.Table:      auditentry.ValidColumn,
@@ -106,6 +111,7 @@ func checkColumn(t, c string) error {
 			lever.Table:           lever.ValidColumn,
 			message.Table:         message.ValidColumn,
 			metric.Table:          metric.ValidColumn,
+			planwindow.Table:      planwindow.ValidColumn,
 			plugin.Table:          plugin.ValidColumn,
 			pluginbytes.Table:     pluginbytes.ValidColumn,
 			pluginsecret.Table:    pluginsecret.ValidColumn,

@@ -12,7 +12,9 @@ import (
 
 	"entgo.io/ent"
 	"entgo.io/ent/dialect/sql"
+	"github.com/seed-706843ae/harness/ent/account"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/agentrunmodel"
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
@@ -22,6 +24,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
+	"github.com/seed-706843ae/harness/ent/planwindow"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
@@ -50,7 +53,9 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
+	TypeAccount         = "Account"
 	TypeAgentRun        = "AgentRun"
+	TypeAgentRunModel   = "AgentRunModel"
 	TypeApproval        = "Approval"
 	TypeApprovalRule    = "ApprovalRule"
 	TypeAuditEntry      = "AuditEntry"
@@ -60,6 +65,7 @@ const (
 	TypeLever           = "Lever"
 	TypeMessage         = "Message"
 	TypeMetric          = "Metric"
+	TypePlanWindow      = "PlanWindow"
 	TypePlugin          = "Plugin"
 	TypePluginBytes     = "PluginBytes"
 	TypePluginSecret    = "PluginSecret"
@@ -76,6 +82,828 @@ const (
 	TypeWorkspaceText   = "WorkspaceText"
 )
 
+// AccountMutation represents an operation that mutates the Account nodes in the graph.
+type AccountMutation struct {
+	config
+	op                 Op
+	typ                string
+	id                 *string
+	kind               *pluginsdk.AccountKind
+	is_default         *bool
+	overage            *bool
+	fallback           *string
+	daily_limit_usd    *float64
+	adddaily_limit_usd *float64
+	home               *string
+	key                *[]byte
+	created_at         *time.Time
+	updated_at         *time.Time
+	clearedFields      map[string]struct{}
+	done               bool
+	oldValue           func(context.Context) (*Account, error)
+	predicates         []predicate.Account
+}
+
+var _ ent.Mutation = (*AccountMutation)(nil)
+
+// accountOption allows management of the mutation configuration using functional options.
+type accountOption func(*AccountMutation)
+
+// newAccountMutation creates new mutation for the Account entity.
+func newAccountMutation(c config, op Op, opts ...accountOption) *AccountMutation {
+	m := &AccountMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAccount,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAccountID sets the ID field of the mutation.
+func withAccountID(id string) accountOption {
+	return func(m *AccountMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *Account
+		)
+		m.oldValue = func(ctx context.Context) (*Account, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().Account.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAccount sets the old Account of the mutation.
+func withAccount(node *Account) accountOption {
+	return func(m *AccountMutation) {
+		m.oldValue = func(context.Context) (*Account, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AccountMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AccountMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of Account entities.
+func (m *AccountMutation) SetID(id string) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AccountMutation) ID() (id string, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AccountMutation) IDs(ctx context.Context) ([]string, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []string{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().Account.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetKind sets the "kind" field.
+func (m *AccountMutation) SetKind(pk pluginsdk.AccountKind) {
+	m.kind = &pk
+}
+
+// Kind returns the value of the "kind" field in the mutation.
+func (m *AccountMutation) Kind() (r pluginsdk.AccountKind, exists bool) {
+	v := m.kind
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKind returns the old "kind" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldKind(ctx context.Context) (v pluginsdk.AccountKind, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKind is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKind requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKind: %w", err)
+	}
+	return oldValue.Kind, nil
+}
+
+// ResetKind resets all changes to the "kind" field.
+func (m *AccountMutation) ResetKind() {
+	m.kind = nil
+}
+
+// SetIsDefault sets the "is_default" field.
+func (m *AccountMutation) SetIsDefault(b bool) {
+	m.is_default = &b
+}
+
+// IsDefault returns the value of the "is_default" field in the mutation.
+func (m *AccountMutation) IsDefault() (r bool, exists bool) {
+	v := m.is_default
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIsDefault returns the old "is_default" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldIsDefault(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIsDefault is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIsDefault requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIsDefault: %w", err)
+	}
+	return oldValue.IsDefault, nil
+}
+
+// ResetIsDefault resets all changes to the "is_default" field.
+func (m *AccountMutation) ResetIsDefault() {
+	m.is_default = nil
+}
+
+// SetOverage sets the "overage" field.
+func (m *AccountMutation) SetOverage(b bool) {
+	m.overage = &b
+}
+
+// Overage returns the value of the "overage" field in the mutation.
+func (m *AccountMutation) Overage() (r bool, exists bool) {
+	v := m.overage
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverage returns the old "overage" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldOverage(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverage: %w", err)
+	}
+	return oldValue.Overage, nil
+}
+
+// ResetOverage resets all changes to the "overage" field.
+func (m *AccountMutation) ResetOverage() {
+	m.overage = nil
+}
+
+// SetFallback sets the "fallback" field.
+func (m *AccountMutation) SetFallback(s string) {
+	m.fallback = &s
+}
+
+// Fallback returns the value of the "fallback" field in the mutation.
+func (m *AccountMutation) Fallback() (r string, exists bool) {
+	v := m.fallback
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFallback returns the old "fallback" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldFallback(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFallback is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFallback requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFallback: %w", err)
+	}
+	return oldValue.Fallback, nil
+}
+
+// ResetFallback resets all changes to the "fallback" field.
+func (m *AccountMutation) ResetFallback() {
+	m.fallback = nil
+}
+
+// SetDailyLimitUsd sets the "daily_limit_usd" field.
+func (m *AccountMutation) SetDailyLimitUsd(f float64) {
+	m.daily_limit_usd = &f
+	m.adddaily_limit_usd = nil
+}
+
+// DailyLimitUsd returns the value of the "daily_limit_usd" field in the mutation.
+func (m *AccountMutation) DailyLimitUsd() (r float64, exists bool) {
+	v := m.daily_limit_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDailyLimitUsd returns the old "daily_limit_usd" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldDailyLimitUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDailyLimitUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDailyLimitUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDailyLimitUsd: %w", err)
+	}
+	return oldValue.DailyLimitUsd, nil
+}
+
+// AddDailyLimitUsd adds f to the "daily_limit_usd" field.
+func (m *AccountMutation) AddDailyLimitUsd(f float64) {
+	if m.adddaily_limit_usd != nil {
+		*m.adddaily_limit_usd += f
+	} else {
+		m.adddaily_limit_usd = &f
+	}
+}
+
+// AddedDailyLimitUsd returns the value that was added to the "daily_limit_usd" field in this mutation.
+func (m *AccountMutation) AddedDailyLimitUsd() (r float64, exists bool) {
+	v := m.adddaily_limit_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetDailyLimitUsd resets all changes to the "daily_limit_usd" field.
+func (m *AccountMutation) ResetDailyLimitUsd() {
+	m.daily_limit_usd = nil
+	m.adddaily_limit_usd = nil
+}
+
+// SetHome sets the "home" field.
+func (m *AccountMutation) SetHome(s string) {
+	m.home = &s
+}
+
+// Home returns the value of the "home" field in the mutation.
+func (m *AccountMutation) Home() (r string, exists bool) {
+	v := m.home
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHome returns the old "home" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldHome(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHome is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHome requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHome: %w", err)
+	}
+	return oldValue.Home, nil
+}
+
+// ResetHome resets all changes to the "home" field.
+func (m *AccountMutation) ResetHome() {
+	m.home = nil
+}
+
+// SetKey sets the "key" field.
+func (m *AccountMutation) SetKey(b []byte) {
+	m.key = &b
+}
+
+// Key returns the value of the "key" field in the mutation.
+func (m *AccountMutation) Key() (r []byte, exists bool) {
+	v := m.key
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKey returns the old "key" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldKey(ctx context.Context) (v *[]byte, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKey is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKey requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKey: %w", err)
+	}
+	return oldValue.Key, nil
+}
+
+// ClearKey clears the value of the "key" field.
+func (m *AccountMutation) ClearKey() {
+	m.key = nil
+	m.clearedFields[account.FieldKey] = struct{}{}
+}
+
+// KeyCleared returns if the "key" field was cleared in this mutation.
+func (m *AccountMutation) KeyCleared() bool {
+	_, ok := m.clearedFields[account.FieldKey]
+	return ok
+}
+
+// ResetKey resets all changes to the "key" field.
+func (m *AccountMutation) ResetKey() {
+	m.key = nil
+	delete(m.clearedFields, account.FieldKey)
+}
+
+// SetCreatedAt sets the "created_at" field.
+func (m *AccountMutation) SetCreatedAt(t time.Time) {
+	m.created_at = &t
+}
+
+// CreatedAt returns the value of the "created_at" field in the mutation.
+func (m *AccountMutation) CreatedAt() (r time.Time, exists bool) {
+	v := m.created_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCreatedAt returns the old "created_at" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldCreatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCreatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCreatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCreatedAt: %w", err)
+	}
+	return oldValue.CreatedAt, nil
+}
+
+// ResetCreatedAt resets all changes to the "created_at" field.
+func (m *AccountMutation) ResetCreatedAt() {
+	m.created_at = nil
+}
+
+// SetUpdatedAt sets the "updated_at" field.
+func (m *AccountMutation) SetUpdatedAt(t time.Time) {
+	m.updated_at = &t
+}
+
+// UpdatedAt returns the value of the "updated_at" field in the mutation.
+func (m *AccountMutation) UpdatedAt() (r time.Time, exists bool) {
+	v := m.updated_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUpdatedAt returns the old "updated_at" field's value of the Account entity.
+// If the Account object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AccountMutation) OldUpdatedAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUpdatedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUpdatedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUpdatedAt: %w", err)
+	}
+	return oldValue.UpdatedAt, nil
+}
+
+// ResetUpdatedAt resets all changes to the "updated_at" field.
+func (m *AccountMutation) ResetUpdatedAt() {
+	m.updated_at = nil
+}
+
+// Where appends a list predicates to the AccountMutation builder.
+func (m *AccountMutation) Where(ps ...predicate.Account) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AccountMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AccountMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.Account, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AccountMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AccountMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (Account).
+func (m *AccountMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AccountMutation) Fields() []string {
+	fields := make([]string, 0, 9)
+	if m.kind != nil {
+		fields = append(fields, account.FieldKind)
+	}
+	if m.is_default != nil {
+		fields = append(fields, account.FieldIsDefault)
+	}
+	if m.overage != nil {
+		fields = append(fields, account.FieldOverage)
+	}
+	if m.fallback != nil {
+		fields = append(fields, account.FieldFallback)
+	}
+	if m.daily_limit_usd != nil {
+		fields = append(fields, account.FieldDailyLimitUsd)
+	}
+	if m.home != nil {
+		fields = append(fields, account.FieldHome)
+	}
+	if m.key != nil {
+		fields = append(fields, account.FieldKey)
+	}
+	if m.created_at != nil {
+		fields = append(fields, account.FieldCreatedAt)
+	}
+	if m.updated_at != nil {
+		fields = append(fields, account.FieldUpdatedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AccountMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case account.FieldKind:
+		return m.Kind()
+	case account.FieldIsDefault:
+		return m.IsDefault()
+	case account.FieldOverage:
+		return m.Overage()
+	case account.FieldFallback:
+		return m.Fallback()
+	case account.FieldDailyLimitUsd:
+		return m.DailyLimitUsd()
+	case account.FieldHome:
+		return m.Home()
+	case account.FieldKey:
+		return m.Key()
+	case account.FieldCreatedAt:
+		return m.CreatedAt()
+	case account.FieldUpdatedAt:
+		return m.UpdatedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AccountMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case account.FieldKind:
+		return m.OldKind(ctx)
+	case account.FieldIsDefault:
+		return m.OldIsDefault(ctx)
+	case account.FieldOverage:
+		return m.OldOverage(ctx)
+	case account.FieldFallback:
+		return m.OldFallback(ctx)
+	case account.FieldDailyLimitUsd:
+		return m.OldDailyLimitUsd(ctx)
+	case account.FieldHome:
+		return m.OldHome(ctx)
+	case account.FieldKey:
+		return m.OldKey(ctx)
+	case account.FieldCreatedAt:
+		return m.OldCreatedAt(ctx)
+	case account.FieldUpdatedAt:
+		return m.OldUpdatedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown Account field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AccountMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case account.FieldKind:
+		v, ok := value.(pluginsdk.AccountKind)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKind(v)
+		return nil
+	case account.FieldIsDefault:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIsDefault(v)
+		return nil
+	case account.FieldOverage:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverage(v)
+		return nil
+	case account.FieldFallback:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFallback(v)
+		return nil
+	case account.FieldDailyLimitUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDailyLimitUsd(v)
+		return nil
+	case account.FieldHome:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHome(v)
+		return nil
+	case account.FieldKey:
+		v, ok := value.([]byte)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKey(v)
+		return nil
+	case account.FieldCreatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCreatedAt(v)
+		return nil
+	case account.FieldUpdatedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUpdatedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Account field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AccountMutation) AddedFields() []string {
+	var fields []string
+	if m.adddaily_limit_usd != nil {
+		fields = append(fields, account.FieldDailyLimitUsd)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AccountMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case account.FieldDailyLimitUsd:
+		return m.AddedDailyLimitUsd()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AccountMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case account.FieldDailyLimitUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddDailyLimitUsd(v)
+		return nil
+	}
+	return fmt.Errorf("unknown Account numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AccountMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(account.FieldKey) {
+		fields = append(fields, account.FieldKey)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AccountMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AccountMutation) ClearField(name string) error {
+	switch name {
+	case account.FieldKey:
+		m.ClearKey()
+		return nil
+	}
+	return fmt.Errorf("unknown Account nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AccountMutation) ResetField(name string) error {
+	switch name {
+	case account.FieldKind:
+		m.ResetKind()
+		return nil
+	case account.FieldIsDefault:
+		m.ResetIsDefault()
+		return nil
+	case account.FieldOverage:
+		m.ResetOverage()
+		return nil
+	case account.FieldFallback:
+		m.ResetFallback()
+		return nil
+	case account.FieldDailyLimitUsd:
+		m.ResetDailyLimitUsd()
+		return nil
+	case account.FieldHome:
+		m.ResetHome()
+		return nil
+	case account.FieldKey:
+		m.ResetKey()
+		return nil
+	case account.FieldCreatedAt:
+		m.ResetCreatedAt()
+		return nil
+	case account.FieldUpdatedAt:
+		m.ResetUpdatedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown Account field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AccountMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AccountMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AccountMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AccountMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AccountMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AccountMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AccountMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown Account unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AccountMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown Account edge %s", name)
+}
+
 // AgentRunMutation represents an operation that mutates the AgentRun nodes in the graph.
 type AgentRunMutation struct {
 	config
@@ -88,6 +916,7 @@ type AgentRunMutation struct {
 	plugin                *string
 	purpose               *string
 	model                 *string
+	account               *string
 	input_tokens          *int64
 	addinput_tokens       *int64
 	output_tokens         *int64
@@ -98,6 +927,8 @@ type AgentRunMutation struct {
 	addcache_write_tokens *int64
 	cost_usd              *float64
 	addcost_usd           *float64
+	notional              *bool
+	cost_unsure           *bool
 	duration_ns           *int64
 	addduration_ns        *int64
 	success               *bool
@@ -430,6 +1261,42 @@ func (m *AgentRunMutation) ResetModel() {
 	m.model = nil
 }
 
+// SetAccount sets the "account" field.
+func (m *AgentRunMutation) SetAccount(s string) {
+	m.account = &s
+}
+
+// Account returns the value of the "account" field in the mutation.
+func (m *AgentRunMutation) Account() (r string, exists bool) {
+	v := m.account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccount returns the old "account" field's value of the AgentRun entity.
+// If the AgentRun object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunMutation) OldAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccount: %w", err)
+	}
+	return oldValue.Account, nil
+}
+
+// ResetAccount resets all changes to the "account" field.
+func (m *AgentRunMutation) ResetAccount() {
+	m.account = nil
+}
+
 // SetInputTokens sets the "input_tokens" field.
 func (m *AgentRunMutation) SetInputTokens(i int64) {
 	m.input_tokens = &i
@@ -710,6 +1577,78 @@ func (m *AgentRunMutation) ResetCostUsd() {
 	m.addcost_usd = nil
 }
 
+// SetNotional sets the "notional" field.
+func (m *AgentRunMutation) SetNotional(b bool) {
+	m.notional = &b
+}
+
+// Notional returns the value of the "notional" field in the mutation.
+func (m *AgentRunMutation) Notional() (r bool, exists bool) {
+	v := m.notional
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNotional returns the old "notional" field's value of the AgentRun entity.
+// If the AgentRun object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunMutation) OldNotional(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNotional is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNotional requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNotional: %w", err)
+	}
+	return oldValue.Notional, nil
+}
+
+// ResetNotional resets all changes to the "notional" field.
+func (m *AgentRunMutation) ResetNotional() {
+	m.notional = nil
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (m *AgentRunMutation) SetCostUnsure(b bool) {
+	m.cost_unsure = &b
+}
+
+// CostUnsure returns the value of the "cost_unsure" field in the mutation.
+func (m *AgentRunMutation) CostUnsure() (r bool, exists bool) {
+	v := m.cost_unsure
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCostUnsure returns the old "cost_unsure" field's value of the AgentRun entity.
+// If the AgentRun object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunMutation) OldCostUnsure(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCostUnsure is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCostUnsure requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCostUnsure: %w", err)
+	}
+	return oldValue.CostUnsure, nil
+}
+
+// ResetCostUnsure resets all changes to the "cost_unsure" field.
+func (m *AgentRunMutation) ResetCostUnsure() {
+	m.cost_unsure = nil
+}
+
 // SetDurationNs sets the "duration_ns" field.
 func (m *AgentRunMutation) SetDurationNs(i int64) {
 	m.duration_ns = &i
@@ -957,7 +1896,7 @@ func (m *AgentRunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentRunMutation) Fields() []string {
-	fields := make([]string, 0, 16)
+	fields := make([]string, 0, 19)
 	if m.run_id != nil {
 		fields = append(fields, agentrun.FieldRunID)
 	}
@@ -976,6 +1915,9 @@ func (m *AgentRunMutation) Fields() []string {
 	if m.model != nil {
 		fields = append(fields, agentrun.FieldModel)
 	}
+	if m.account != nil {
+		fields = append(fields, agentrun.FieldAccount)
+	}
 	if m.input_tokens != nil {
 		fields = append(fields, agentrun.FieldInputTokens)
 	}
@@ -990,6 +1932,12 @@ func (m *AgentRunMutation) Fields() []string {
 	}
 	if m.cost_usd != nil {
 		fields = append(fields, agentrun.FieldCostUsd)
+	}
+	if m.notional != nil {
+		fields = append(fields, agentrun.FieldNotional)
+	}
+	if m.cost_unsure != nil {
+		fields = append(fields, agentrun.FieldCostUnsure)
 	}
 	if m.duration_ns != nil {
 		fields = append(fields, agentrun.FieldDurationNs)
@@ -1026,6 +1974,8 @@ func (m *AgentRunMutation) Field(name string) (ent.Value, bool) {
 		return m.Purpose()
 	case agentrun.FieldModel:
 		return m.Model()
+	case agentrun.FieldAccount:
+		return m.Account()
 	case agentrun.FieldInputTokens:
 		return m.InputTokens()
 	case agentrun.FieldOutputTokens:
@@ -1036,6 +1986,10 @@ func (m *AgentRunMutation) Field(name string) (ent.Value, bool) {
 		return m.CacheWriteTokens()
 	case agentrun.FieldCostUsd:
 		return m.CostUsd()
+	case agentrun.FieldNotional:
+		return m.Notional()
+	case agentrun.FieldCostUnsure:
+		return m.CostUnsure()
 	case agentrun.FieldDurationNs:
 		return m.DurationNs()
 	case agentrun.FieldSuccess:
@@ -1067,6 +2021,8 @@ func (m *AgentRunMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldPurpose(ctx)
 	case agentrun.FieldModel:
 		return m.OldModel(ctx)
+	case agentrun.FieldAccount:
+		return m.OldAccount(ctx)
 	case agentrun.FieldInputTokens:
 		return m.OldInputTokens(ctx)
 	case agentrun.FieldOutputTokens:
@@ -1077,6 +2033,10 @@ func (m *AgentRunMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldCacheWriteTokens(ctx)
 	case agentrun.FieldCostUsd:
 		return m.OldCostUsd(ctx)
+	case agentrun.FieldNotional:
+		return m.OldNotional(ctx)
+	case agentrun.FieldCostUnsure:
+		return m.OldCostUnsure(ctx)
 	case agentrun.FieldDurationNs:
 		return m.OldDurationNs(ctx)
 	case agentrun.FieldSuccess:
@@ -1138,6 +2098,13 @@ func (m *AgentRunMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetModel(v)
 		return nil
+	case agentrun.FieldAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccount(v)
+		return nil
 	case agentrun.FieldInputTokens:
 		v, ok := value.(int64)
 		if !ok {
@@ -1172,6 +2139,20 @@ func (m *AgentRunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCostUsd(v)
+		return nil
+	case agentrun.FieldNotional:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNotional(v)
+		return nil
+	case agentrun.FieldCostUnsure:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCostUnsure(v)
 		return nil
 	case agentrun.FieldDurationNs:
 		v, ok := value.(int64)
@@ -1359,6 +2340,9 @@ func (m *AgentRunMutation) ResetField(name string) error {
 	case agentrun.FieldModel:
 		m.ResetModel()
 		return nil
+	case agentrun.FieldAccount:
+		m.ResetAccount()
+		return nil
 	case agentrun.FieldInputTokens:
 		m.ResetInputTokens()
 		return nil
@@ -1373,6 +2357,12 @@ func (m *AgentRunMutation) ResetField(name string) error {
 		return nil
 	case agentrun.FieldCostUsd:
 		m.ResetCostUsd()
+		return nil
+	case agentrun.FieldNotional:
+		m.ResetNotional()
+		return nil
+	case agentrun.FieldCostUnsure:
+		m.ResetCostUnsure()
 		return nil
 	case agentrun.FieldDurationNs:
 		m.ResetDurationNs()
@@ -1439,6 +2429,863 @@ func (m *AgentRunMutation) ClearEdge(name string) error {
 // It returns an error if the edge is not defined in the schema.
 func (m *AgentRunMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AgentRun edge %s", name)
+}
+
+// AgentRunModelMutation represents an operation that mutates the AgentRunModel nodes in the graph.
+type AgentRunModelMutation struct {
+	config
+	op                    Op
+	typ                   string
+	id                    *int64
+	agent_run_id          *int64
+	addagent_run_id       *int64
+	model                 *string
+	input_tokens          *int64
+	addinput_tokens       *int64
+	output_tokens         *int64
+	addoutput_tokens      *int64
+	cache_read_tokens     *int64
+	addcache_read_tokens  *int64
+	cache_write_tokens    *int64
+	addcache_write_tokens *int64
+	cost_usd              *float64
+	addcost_usd           *float64
+	clearedFields         map[string]struct{}
+	done                  bool
+	oldValue              func(context.Context) (*AgentRunModel, error)
+	predicates            []predicate.AgentRunModel
+}
+
+var _ ent.Mutation = (*AgentRunModelMutation)(nil)
+
+// agentrunmodelOption allows management of the mutation configuration using functional options.
+type agentrunmodelOption func(*AgentRunModelMutation)
+
+// newAgentRunModelMutation creates new mutation for the AgentRunModel entity.
+func newAgentRunModelMutation(c config, op Op, opts ...agentrunmodelOption) *AgentRunModelMutation {
+	m := &AgentRunModelMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeAgentRunModel,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withAgentRunModelID sets the ID field of the mutation.
+func withAgentRunModelID(id int64) agentrunmodelOption {
+	return func(m *AgentRunModelMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *AgentRunModel
+		)
+		m.oldValue = func(ctx context.Context) (*AgentRunModel, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().AgentRunModel.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withAgentRunModel sets the old AgentRunModel of the mutation.
+func withAgentRunModel(node *AgentRunModel) agentrunmodelOption {
+	return func(m *AgentRunModelMutation) {
+		m.oldValue = func(context.Context) (*AgentRunModel, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m AgentRunModelMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m AgentRunModelMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of AgentRunModel entities.
+func (m *AgentRunModelMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *AgentRunModelMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *AgentRunModelMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().AgentRunModel.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetAgentRunID sets the "agent_run_id" field.
+func (m *AgentRunModelMutation) SetAgentRunID(i int64) {
+	m.agent_run_id = &i
+	m.addagent_run_id = nil
+}
+
+// AgentRunID returns the value of the "agent_run_id" field in the mutation.
+func (m *AgentRunModelMutation) AgentRunID() (r int64, exists bool) {
+	v := m.agent_run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAgentRunID returns the old "agent_run_id" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldAgentRunID(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAgentRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAgentRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAgentRunID: %w", err)
+	}
+	return oldValue.AgentRunID, nil
+}
+
+// AddAgentRunID adds i to the "agent_run_id" field.
+func (m *AgentRunModelMutation) AddAgentRunID(i int64) {
+	if m.addagent_run_id != nil {
+		*m.addagent_run_id += i
+	} else {
+		m.addagent_run_id = &i
+	}
+}
+
+// AddedAgentRunID returns the value that was added to the "agent_run_id" field in this mutation.
+func (m *AgentRunModelMutation) AddedAgentRunID() (r int64, exists bool) {
+	v := m.addagent_run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAgentRunID resets all changes to the "agent_run_id" field.
+func (m *AgentRunModelMutation) ResetAgentRunID() {
+	m.agent_run_id = nil
+	m.addagent_run_id = nil
+}
+
+// SetModel sets the "model" field.
+func (m *AgentRunModelMutation) SetModel(s string) {
+	m.model = &s
+}
+
+// Model returns the value of the "model" field in the mutation.
+func (m *AgentRunModelMutation) Model() (r string, exists bool) {
+	v := m.model
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModel returns the old "model" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldModel(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModel is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModel requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModel: %w", err)
+	}
+	return oldValue.Model, nil
+}
+
+// ResetModel resets all changes to the "model" field.
+func (m *AgentRunModelMutation) ResetModel() {
+	m.model = nil
+}
+
+// SetInputTokens sets the "input_tokens" field.
+func (m *AgentRunModelMutation) SetInputTokens(i int64) {
+	m.input_tokens = &i
+	m.addinput_tokens = nil
+}
+
+// InputTokens returns the value of the "input_tokens" field in the mutation.
+func (m *AgentRunModelMutation) InputTokens() (r int64, exists bool) {
+	v := m.input_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldInputTokens returns the old "input_tokens" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldInputTokens(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldInputTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldInputTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldInputTokens: %w", err)
+	}
+	return oldValue.InputTokens, nil
+}
+
+// AddInputTokens adds i to the "input_tokens" field.
+func (m *AgentRunModelMutation) AddInputTokens(i int64) {
+	if m.addinput_tokens != nil {
+		*m.addinput_tokens += i
+	} else {
+		m.addinput_tokens = &i
+	}
+}
+
+// AddedInputTokens returns the value that was added to the "input_tokens" field in this mutation.
+func (m *AgentRunModelMutation) AddedInputTokens() (r int64, exists bool) {
+	v := m.addinput_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetInputTokens resets all changes to the "input_tokens" field.
+func (m *AgentRunModelMutation) ResetInputTokens() {
+	m.input_tokens = nil
+	m.addinput_tokens = nil
+}
+
+// SetOutputTokens sets the "output_tokens" field.
+func (m *AgentRunModelMutation) SetOutputTokens(i int64) {
+	m.output_tokens = &i
+	m.addoutput_tokens = nil
+}
+
+// OutputTokens returns the value of the "output_tokens" field in the mutation.
+func (m *AgentRunModelMutation) OutputTokens() (r int64, exists bool) {
+	v := m.output_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOutputTokens returns the old "output_tokens" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldOutputTokens(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOutputTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOutputTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOutputTokens: %w", err)
+	}
+	return oldValue.OutputTokens, nil
+}
+
+// AddOutputTokens adds i to the "output_tokens" field.
+func (m *AgentRunModelMutation) AddOutputTokens(i int64) {
+	if m.addoutput_tokens != nil {
+		*m.addoutput_tokens += i
+	} else {
+		m.addoutput_tokens = &i
+	}
+}
+
+// AddedOutputTokens returns the value that was added to the "output_tokens" field in this mutation.
+func (m *AgentRunModelMutation) AddedOutputTokens() (r int64, exists bool) {
+	v := m.addoutput_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetOutputTokens resets all changes to the "output_tokens" field.
+func (m *AgentRunModelMutation) ResetOutputTokens() {
+	m.output_tokens = nil
+	m.addoutput_tokens = nil
+}
+
+// SetCacheReadTokens sets the "cache_read_tokens" field.
+func (m *AgentRunModelMutation) SetCacheReadTokens(i int64) {
+	m.cache_read_tokens = &i
+	m.addcache_read_tokens = nil
+}
+
+// CacheReadTokens returns the value of the "cache_read_tokens" field in the mutation.
+func (m *AgentRunModelMutation) CacheReadTokens() (r int64, exists bool) {
+	v := m.cache_read_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCacheReadTokens returns the old "cache_read_tokens" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldCacheReadTokens(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCacheReadTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCacheReadTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCacheReadTokens: %w", err)
+	}
+	return oldValue.CacheReadTokens, nil
+}
+
+// AddCacheReadTokens adds i to the "cache_read_tokens" field.
+func (m *AgentRunModelMutation) AddCacheReadTokens(i int64) {
+	if m.addcache_read_tokens != nil {
+		*m.addcache_read_tokens += i
+	} else {
+		m.addcache_read_tokens = &i
+	}
+}
+
+// AddedCacheReadTokens returns the value that was added to the "cache_read_tokens" field in this mutation.
+func (m *AgentRunModelMutation) AddedCacheReadTokens() (r int64, exists bool) {
+	v := m.addcache_read_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCacheReadTokens resets all changes to the "cache_read_tokens" field.
+func (m *AgentRunModelMutation) ResetCacheReadTokens() {
+	m.cache_read_tokens = nil
+	m.addcache_read_tokens = nil
+}
+
+// SetCacheWriteTokens sets the "cache_write_tokens" field.
+func (m *AgentRunModelMutation) SetCacheWriteTokens(i int64) {
+	m.cache_write_tokens = &i
+	m.addcache_write_tokens = nil
+}
+
+// CacheWriteTokens returns the value of the "cache_write_tokens" field in the mutation.
+func (m *AgentRunModelMutation) CacheWriteTokens() (r int64, exists bool) {
+	v := m.cache_write_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCacheWriteTokens returns the old "cache_write_tokens" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldCacheWriteTokens(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCacheWriteTokens is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCacheWriteTokens requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCacheWriteTokens: %w", err)
+	}
+	return oldValue.CacheWriteTokens, nil
+}
+
+// AddCacheWriteTokens adds i to the "cache_write_tokens" field.
+func (m *AgentRunModelMutation) AddCacheWriteTokens(i int64) {
+	if m.addcache_write_tokens != nil {
+		*m.addcache_write_tokens += i
+	} else {
+		m.addcache_write_tokens = &i
+	}
+}
+
+// AddedCacheWriteTokens returns the value that was added to the "cache_write_tokens" field in this mutation.
+func (m *AgentRunModelMutation) AddedCacheWriteTokens() (r int64, exists bool) {
+	v := m.addcache_write_tokens
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCacheWriteTokens resets all changes to the "cache_write_tokens" field.
+func (m *AgentRunModelMutation) ResetCacheWriteTokens() {
+	m.cache_write_tokens = nil
+	m.addcache_write_tokens = nil
+}
+
+// SetCostUsd sets the "cost_usd" field.
+func (m *AgentRunModelMutation) SetCostUsd(f float64) {
+	m.cost_usd = &f
+	m.addcost_usd = nil
+}
+
+// CostUsd returns the value of the "cost_usd" field in the mutation.
+func (m *AgentRunModelMutation) CostUsd() (r float64, exists bool) {
+	v := m.cost_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCostUsd returns the old "cost_usd" field's value of the AgentRunModel entity.
+// If the AgentRunModel object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunModelMutation) OldCostUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCostUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCostUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCostUsd: %w", err)
+	}
+	return oldValue.CostUsd, nil
+}
+
+// AddCostUsd adds f to the "cost_usd" field.
+func (m *AgentRunModelMutation) AddCostUsd(f float64) {
+	if m.addcost_usd != nil {
+		*m.addcost_usd += f
+	} else {
+		m.addcost_usd = &f
+	}
+}
+
+// AddedCostUsd returns the value that was added to the "cost_usd" field in this mutation.
+func (m *AgentRunModelMutation) AddedCostUsd() (r float64, exists bool) {
+	v := m.addcost_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCostUsd resets all changes to the "cost_usd" field.
+func (m *AgentRunModelMutation) ResetCostUsd() {
+	m.cost_usd = nil
+	m.addcost_usd = nil
+}
+
+// Where appends a list predicates to the AgentRunModelMutation builder.
+func (m *AgentRunModelMutation) Where(ps ...predicate.AgentRunModel) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the AgentRunModelMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *AgentRunModelMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.AgentRunModel, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *AgentRunModelMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *AgentRunModelMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (AgentRunModel).
+func (m *AgentRunModelMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *AgentRunModelMutation) Fields() []string {
+	fields := make([]string, 0, 7)
+	if m.agent_run_id != nil {
+		fields = append(fields, agentrunmodel.FieldAgentRunID)
+	}
+	if m.model != nil {
+		fields = append(fields, agentrunmodel.FieldModel)
+	}
+	if m.input_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldInputTokens)
+	}
+	if m.output_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldOutputTokens)
+	}
+	if m.cache_read_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldCacheReadTokens)
+	}
+	if m.cache_write_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldCacheWriteTokens)
+	}
+	if m.cost_usd != nil {
+		fields = append(fields, agentrunmodel.FieldCostUsd)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *AgentRunModelMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case agentrunmodel.FieldAgentRunID:
+		return m.AgentRunID()
+	case agentrunmodel.FieldModel:
+		return m.Model()
+	case agentrunmodel.FieldInputTokens:
+		return m.InputTokens()
+	case agentrunmodel.FieldOutputTokens:
+		return m.OutputTokens()
+	case agentrunmodel.FieldCacheReadTokens:
+		return m.CacheReadTokens()
+	case agentrunmodel.FieldCacheWriteTokens:
+		return m.CacheWriteTokens()
+	case agentrunmodel.FieldCostUsd:
+		return m.CostUsd()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *AgentRunModelMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case agentrunmodel.FieldAgentRunID:
+		return m.OldAgentRunID(ctx)
+	case agentrunmodel.FieldModel:
+		return m.OldModel(ctx)
+	case agentrunmodel.FieldInputTokens:
+		return m.OldInputTokens(ctx)
+	case agentrunmodel.FieldOutputTokens:
+		return m.OldOutputTokens(ctx)
+	case agentrunmodel.FieldCacheReadTokens:
+		return m.OldCacheReadTokens(ctx)
+	case agentrunmodel.FieldCacheWriteTokens:
+		return m.OldCacheWriteTokens(ctx)
+	case agentrunmodel.FieldCostUsd:
+		return m.OldCostUsd(ctx)
+	}
+	return nil, fmt.Errorf("unknown AgentRunModel field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AgentRunModelMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case agentrunmodel.FieldAgentRunID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAgentRunID(v)
+		return nil
+	case agentrunmodel.FieldModel:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModel(v)
+		return nil
+	case agentrunmodel.FieldInputTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetInputTokens(v)
+		return nil
+	case agentrunmodel.FieldOutputTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOutputTokens(v)
+		return nil
+	case agentrunmodel.FieldCacheReadTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCacheReadTokens(v)
+		return nil
+	case agentrunmodel.FieldCacheWriteTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCacheWriteTokens(v)
+		return nil
+	case agentrunmodel.FieldCostUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCostUsd(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AgentRunModel field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *AgentRunModelMutation) AddedFields() []string {
+	var fields []string
+	if m.addagent_run_id != nil {
+		fields = append(fields, agentrunmodel.FieldAgentRunID)
+	}
+	if m.addinput_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldInputTokens)
+	}
+	if m.addoutput_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldOutputTokens)
+	}
+	if m.addcache_read_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldCacheReadTokens)
+	}
+	if m.addcache_write_tokens != nil {
+		fields = append(fields, agentrunmodel.FieldCacheWriteTokens)
+	}
+	if m.addcost_usd != nil {
+		fields = append(fields, agentrunmodel.FieldCostUsd)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *AgentRunModelMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case agentrunmodel.FieldAgentRunID:
+		return m.AddedAgentRunID()
+	case agentrunmodel.FieldInputTokens:
+		return m.AddedInputTokens()
+	case agentrunmodel.FieldOutputTokens:
+		return m.AddedOutputTokens()
+	case agentrunmodel.FieldCacheReadTokens:
+		return m.AddedCacheReadTokens()
+	case agentrunmodel.FieldCacheWriteTokens:
+		return m.AddedCacheWriteTokens()
+	case agentrunmodel.FieldCostUsd:
+		return m.AddedCostUsd()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *AgentRunModelMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case agentrunmodel.FieldAgentRunID:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAgentRunID(v)
+		return nil
+	case agentrunmodel.FieldInputTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddInputTokens(v)
+		return nil
+	case agentrunmodel.FieldOutputTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddOutputTokens(v)
+		return nil
+	case agentrunmodel.FieldCacheReadTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCacheReadTokens(v)
+		return nil
+	case agentrunmodel.FieldCacheWriteTokens:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCacheWriteTokens(v)
+		return nil
+	case agentrunmodel.FieldCostUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCostUsd(v)
+		return nil
+	}
+	return fmt.Errorf("unknown AgentRunModel numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *AgentRunModelMutation) ClearedFields() []string {
+	return nil
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *AgentRunModelMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *AgentRunModelMutation) ClearField(name string) error {
+	return fmt.Errorf("unknown AgentRunModel nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *AgentRunModelMutation) ResetField(name string) error {
+	switch name {
+	case agentrunmodel.FieldAgentRunID:
+		m.ResetAgentRunID()
+		return nil
+	case agentrunmodel.FieldModel:
+		m.ResetModel()
+		return nil
+	case agentrunmodel.FieldInputTokens:
+		m.ResetInputTokens()
+		return nil
+	case agentrunmodel.FieldOutputTokens:
+		m.ResetOutputTokens()
+		return nil
+	case agentrunmodel.FieldCacheReadTokens:
+		m.ResetCacheReadTokens()
+		return nil
+	case agentrunmodel.FieldCacheWriteTokens:
+		m.ResetCacheWriteTokens()
+		return nil
+	case agentrunmodel.FieldCostUsd:
+		m.ResetCostUsd()
+		return nil
+	}
+	return fmt.Errorf("unknown AgentRunModel field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *AgentRunModelMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *AgentRunModelMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *AgentRunModelMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *AgentRunModelMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *AgentRunModelMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *AgentRunModelMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *AgentRunModelMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown AgentRunModel unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *AgentRunModelMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown AgentRunModel edge %s", name)
 }
 
 // ApprovalMutation represents an operation that mutates the Approval nodes in the graph.
@@ -9670,6 +11517,1002 @@ func (m *MetricMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown Metric edge %s", name)
 }
 
+// PlanWindowMutation represents an operation that mutates the PlanWindow nodes in the graph.
+type PlanWindowMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	account       *string
+	name          *string
+	model         *string
+	used          *float64
+	addused       *float64
+	status        *pluginsdk.PlanStatus
+	resets_at     *time.Time
+	overage       *bool
+	seen_at       *time.Time
+	warned        *int
+	addwarned     *int
+	first_used    *float64
+	addfirst_used *float64
+	first_seen    *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*PlanWindow, error)
+	predicates    []predicate.PlanWindow
+}
+
+var _ ent.Mutation = (*PlanWindowMutation)(nil)
+
+// planwindowOption allows management of the mutation configuration using functional options.
+type planwindowOption func(*PlanWindowMutation)
+
+// newPlanWindowMutation creates new mutation for the PlanWindow entity.
+func newPlanWindowMutation(c config, op Op, opts ...planwindowOption) *PlanWindowMutation {
+	m := &PlanWindowMutation{
+		config:        c,
+		op:            op,
+		typ:           TypePlanWindow,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withPlanWindowID sets the ID field of the mutation.
+func withPlanWindowID(id int64) planwindowOption {
+	return func(m *PlanWindowMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *PlanWindow
+		)
+		m.oldValue = func(ctx context.Context) (*PlanWindow, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().PlanWindow.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withPlanWindow sets the old PlanWindow of the mutation.
+func withPlanWindow(node *PlanWindow) planwindowOption {
+	return func(m *PlanWindowMutation) {
+		m.oldValue = func(context.Context) (*PlanWindow, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m PlanWindowMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m PlanWindowMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of PlanWindow entities.
+func (m *PlanWindowMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *PlanWindowMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *PlanWindowMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().PlanWindow.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetAccount sets the "account" field.
+func (m *PlanWindowMutation) SetAccount(s string) {
+	m.account = &s
+}
+
+// Account returns the value of the "account" field in the mutation.
+func (m *PlanWindowMutation) Account() (r string, exists bool) {
+	v := m.account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccount returns the old "account" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccount: %w", err)
+	}
+	return oldValue.Account, nil
+}
+
+// ResetAccount resets all changes to the "account" field.
+func (m *PlanWindowMutation) ResetAccount() {
+	m.account = nil
+}
+
+// SetName sets the "name" field.
+func (m *PlanWindowMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *PlanWindowMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *PlanWindowMutation) ResetName() {
+	m.name = nil
+}
+
+// SetModel sets the "model" field.
+func (m *PlanWindowMutation) SetModel(s string) {
+	m.model = &s
+}
+
+// Model returns the value of the "model" field in the mutation.
+func (m *PlanWindowMutation) Model() (r string, exists bool) {
+	v := m.model
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModel returns the old "model" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldModel(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModel is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModel requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModel: %w", err)
+	}
+	return oldValue.Model, nil
+}
+
+// ResetModel resets all changes to the "model" field.
+func (m *PlanWindowMutation) ResetModel() {
+	m.model = nil
+}
+
+// SetUsed sets the "used" field.
+func (m *PlanWindowMutation) SetUsed(f float64) {
+	m.used = &f
+	m.addused = nil
+}
+
+// Used returns the value of the "used" field in the mutation.
+func (m *PlanWindowMutation) Used() (r float64, exists bool) {
+	v := m.used
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUsed returns the old "used" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldUsed(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUsed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUsed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUsed: %w", err)
+	}
+	return oldValue.Used, nil
+}
+
+// AddUsed adds f to the "used" field.
+func (m *PlanWindowMutation) AddUsed(f float64) {
+	if m.addused != nil {
+		*m.addused += f
+	} else {
+		m.addused = &f
+	}
+}
+
+// AddedUsed returns the value that was added to the "used" field in this mutation.
+func (m *PlanWindowMutation) AddedUsed() (r float64, exists bool) {
+	v := m.addused
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetUsed resets all changes to the "used" field.
+func (m *PlanWindowMutation) ResetUsed() {
+	m.used = nil
+	m.addused = nil
+}
+
+// SetStatus sets the "status" field.
+func (m *PlanWindowMutation) SetStatus(ps pluginsdk.PlanStatus) {
+	m.status = &ps
+}
+
+// Status returns the value of the "status" field in the mutation.
+func (m *PlanWindowMutation) Status() (r pluginsdk.PlanStatus, exists bool) {
+	v := m.status
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldStatus returns the old "status" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldStatus(ctx context.Context) (v pluginsdk.PlanStatus, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldStatus is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldStatus requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldStatus: %w", err)
+	}
+	return oldValue.Status, nil
+}
+
+// ResetStatus resets all changes to the "status" field.
+func (m *PlanWindowMutation) ResetStatus() {
+	m.status = nil
+}
+
+// SetResetsAt sets the "resets_at" field.
+func (m *PlanWindowMutation) SetResetsAt(t time.Time) {
+	m.resets_at = &t
+}
+
+// ResetsAt returns the value of the "resets_at" field in the mutation.
+func (m *PlanWindowMutation) ResetsAt() (r time.Time, exists bool) {
+	v := m.resets_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldResetsAt returns the old "resets_at" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldResetsAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldResetsAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldResetsAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldResetsAt: %w", err)
+	}
+	return oldValue.ResetsAt, nil
+}
+
+// ClearResetsAt clears the value of the "resets_at" field.
+func (m *PlanWindowMutation) ClearResetsAt() {
+	m.resets_at = nil
+	m.clearedFields[planwindow.FieldResetsAt] = struct{}{}
+}
+
+// ResetsAtCleared returns if the "resets_at" field was cleared in this mutation.
+func (m *PlanWindowMutation) ResetsAtCleared() bool {
+	_, ok := m.clearedFields[planwindow.FieldResetsAt]
+	return ok
+}
+
+// ResetResetsAt resets all changes to the "resets_at" field.
+func (m *PlanWindowMutation) ResetResetsAt() {
+	m.resets_at = nil
+	delete(m.clearedFields, planwindow.FieldResetsAt)
+}
+
+// SetOverage sets the "overage" field.
+func (m *PlanWindowMutation) SetOverage(b bool) {
+	m.overage = &b
+}
+
+// Overage returns the value of the "overage" field in the mutation.
+func (m *PlanWindowMutation) Overage() (r bool, exists bool) {
+	v := m.overage
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverage returns the old "overage" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldOverage(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverage is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverage requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverage: %w", err)
+	}
+	return oldValue.Overage, nil
+}
+
+// ResetOverage resets all changes to the "overage" field.
+func (m *PlanWindowMutation) ResetOverage() {
+	m.overage = nil
+}
+
+// SetSeenAt sets the "seen_at" field.
+func (m *PlanWindowMutation) SetSeenAt(t time.Time) {
+	m.seen_at = &t
+}
+
+// SeenAt returns the value of the "seen_at" field in the mutation.
+func (m *PlanWindowMutation) SeenAt() (r time.Time, exists bool) {
+	v := m.seen_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSeenAt returns the old "seen_at" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldSeenAt(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSeenAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSeenAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSeenAt: %w", err)
+	}
+	return oldValue.SeenAt, nil
+}
+
+// ResetSeenAt resets all changes to the "seen_at" field.
+func (m *PlanWindowMutation) ResetSeenAt() {
+	m.seen_at = nil
+}
+
+// SetWarned sets the "warned" field.
+func (m *PlanWindowMutation) SetWarned(i int) {
+	m.warned = &i
+	m.addwarned = nil
+}
+
+// Warned returns the value of the "warned" field in the mutation.
+func (m *PlanWindowMutation) Warned() (r int, exists bool) {
+	v := m.warned
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWarned returns the old "warned" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldWarned(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWarned is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWarned requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWarned: %w", err)
+	}
+	return oldValue.Warned, nil
+}
+
+// AddWarned adds i to the "warned" field.
+func (m *PlanWindowMutation) AddWarned(i int) {
+	if m.addwarned != nil {
+		*m.addwarned += i
+	} else {
+		m.addwarned = &i
+	}
+}
+
+// AddedWarned returns the value that was added to the "warned" field in this mutation.
+func (m *PlanWindowMutation) AddedWarned() (r int, exists bool) {
+	v := m.addwarned
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetWarned resets all changes to the "warned" field.
+func (m *PlanWindowMutation) ResetWarned() {
+	m.warned = nil
+	m.addwarned = nil
+}
+
+// SetFirstUsed sets the "first_used" field.
+func (m *PlanWindowMutation) SetFirstUsed(f float64) {
+	m.first_used = &f
+	m.addfirst_used = nil
+}
+
+// FirstUsed returns the value of the "first_used" field in the mutation.
+func (m *PlanWindowMutation) FirstUsed() (r float64, exists bool) {
+	v := m.first_used
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstUsed returns the old "first_used" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldFirstUsed(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstUsed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstUsed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstUsed: %w", err)
+	}
+	return oldValue.FirstUsed, nil
+}
+
+// AddFirstUsed adds f to the "first_used" field.
+func (m *PlanWindowMutation) AddFirstUsed(f float64) {
+	if m.addfirst_used != nil {
+		*m.addfirst_used += f
+	} else {
+		m.addfirst_used = &f
+	}
+}
+
+// AddedFirstUsed returns the value that was added to the "first_used" field in this mutation.
+func (m *PlanWindowMutation) AddedFirstUsed() (r float64, exists bool) {
+	v := m.addfirst_used
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFirstUsed resets all changes to the "first_used" field.
+func (m *PlanWindowMutation) ResetFirstUsed() {
+	m.first_used = nil
+	m.addfirst_used = nil
+}
+
+// SetFirstSeen sets the "first_seen" field.
+func (m *PlanWindowMutation) SetFirstSeen(t time.Time) {
+	m.first_seen = &t
+}
+
+// FirstSeen returns the value of the "first_seen" field in the mutation.
+func (m *PlanWindowMutation) FirstSeen() (r time.Time, exists bool) {
+	v := m.first_seen
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFirstSeen returns the old "first_seen" field's value of the PlanWindow entity.
+// If the PlanWindow object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PlanWindowMutation) OldFirstSeen(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFirstSeen is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFirstSeen requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFirstSeen: %w", err)
+	}
+	return oldValue.FirstSeen, nil
+}
+
+// ResetFirstSeen resets all changes to the "first_seen" field.
+func (m *PlanWindowMutation) ResetFirstSeen() {
+	m.first_seen = nil
+}
+
+// Where appends a list predicates to the PlanWindowMutation builder.
+func (m *PlanWindowMutation) Where(ps ...predicate.PlanWindow) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the PlanWindowMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *PlanWindowMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.PlanWindow, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *PlanWindowMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *PlanWindowMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (PlanWindow).
+func (m *PlanWindowMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *PlanWindowMutation) Fields() []string {
+	fields := make([]string, 0, 11)
+	if m.account != nil {
+		fields = append(fields, planwindow.FieldAccount)
+	}
+	if m.name != nil {
+		fields = append(fields, planwindow.FieldName)
+	}
+	if m.model != nil {
+		fields = append(fields, planwindow.FieldModel)
+	}
+	if m.used != nil {
+		fields = append(fields, planwindow.FieldUsed)
+	}
+	if m.status != nil {
+		fields = append(fields, planwindow.FieldStatus)
+	}
+	if m.resets_at != nil {
+		fields = append(fields, planwindow.FieldResetsAt)
+	}
+	if m.overage != nil {
+		fields = append(fields, planwindow.FieldOverage)
+	}
+	if m.seen_at != nil {
+		fields = append(fields, planwindow.FieldSeenAt)
+	}
+	if m.warned != nil {
+		fields = append(fields, planwindow.FieldWarned)
+	}
+	if m.first_used != nil {
+		fields = append(fields, planwindow.FieldFirstUsed)
+	}
+	if m.first_seen != nil {
+		fields = append(fields, planwindow.FieldFirstSeen)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *PlanWindowMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case planwindow.FieldAccount:
+		return m.Account()
+	case planwindow.FieldName:
+		return m.Name()
+	case planwindow.FieldModel:
+		return m.Model()
+	case planwindow.FieldUsed:
+		return m.Used()
+	case planwindow.FieldStatus:
+		return m.Status()
+	case planwindow.FieldResetsAt:
+		return m.ResetsAt()
+	case planwindow.FieldOverage:
+		return m.Overage()
+	case planwindow.FieldSeenAt:
+		return m.SeenAt()
+	case planwindow.FieldWarned:
+		return m.Warned()
+	case planwindow.FieldFirstUsed:
+		return m.FirstUsed()
+	case planwindow.FieldFirstSeen:
+		return m.FirstSeen()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *PlanWindowMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case planwindow.FieldAccount:
+		return m.OldAccount(ctx)
+	case planwindow.FieldName:
+		return m.OldName(ctx)
+	case planwindow.FieldModel:
+		return m.OldModel(ctx)
+	case planwindow.FieldUsed:
+		return m.OldUsed(ctx)
+	case planwindow.FieldStatus:
+		return m.OldStatus(ctx)
+	case planwindow.FieldResetsAt:
+		return m.OldResetsAt(ctx)
+	case planwindow.FieldOverage:
+		return m.OldOverage(ctx)
+	case planwindow.FieldSeenAt:
+		return m.OldSeenAt(ctx)
+	case planwindow.FieldWarned:
+		return m.OldWarned(ctx)
+	case planwindow.FieldFirstUsed:
+		return m.OldFirstUsed(ctx)
+	case planwindow.FieldFirstSeen:
+		return m.OldFirstSeen(ctx)
+	}
+	return nil, fmt.Errorf("unknown PlanWindow field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PlanWindowMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case planwindow.FieldAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccount(v)
+		return nil
+	case planwindow.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case planwindow.FieldModel:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModel(v)
+		return nil
+	case planwindow.FieldUsed:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUsed(v)
+		return nil
+	case planwindow.FieldStatus:
+		v, ok := value.(pluginsdk.PlanStatus)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetStatus(v)
+		return nil
+	case planwindow.FieldResetsAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetResetsAt(v)
+		return nil
+	case planwindow.FieldOverage:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverage(v)
+		return nil
+	case planwindow.FieldSeenAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSeenAt(v)
+		return nil
+	case planwindow.FieldWarned:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWarned(v)
+		return nil
+	case planwindow.FieldFirstUsed:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstUsed(v)
+		return nil
+	case planwindow.FieldFirstSeen:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFirstSeen(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PlanWindow field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *PlanWindowMutation) AddedFields() []string {
+	var fields []string
+	if m.addused != nil {
+		fields = append(fields, planwindow.FieldUsed)
+	}
+	if m.addwarned != nil {
+		fields = append(fields, planwindow.FieldWarned)
+	}
+	if m.addfirst_used != nil {
+		fields = append(fields, planwindow.FieldFirstUsed)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *PlanWindowMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case planwindow.FieldUsed:
+		return m.AddedUsed()
+	case planwindow.FieldWarned:
+		return m.AddedWarned()
+	case planwindow.FieldFirstUsed:
+		return m.AddedFirstUsed()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *PlanWindowMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case planwindow.FieldUsed:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddUsed(v)
+		return nil
+	case planwindow.FieldWarned:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddWarned(v)
+		return nil
+	case planwindow.FieldFirstUsed:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFirstUsed(v)
+		return nil
+	}
+	return fmt.Errorf("unknown PlanWindow numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *PlanWindowMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(planwindow.FieldResetsAt) {
+		fields = append(fields, planwindow.FieldResetsAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *PlanWindowMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *PlanWindowMutation) ClearField(name string) error {
+	switch name {
+	case planwindow.FieldResetsAt:
+		m.ClearResetsAt()
+		return nil
+	}
+	return fmt.Errorf("unknown PlanWindow nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *PlanWindowMutation) ResetField(name string) error {
+	switch name {
+	case planwindow.FieldAccount:
+		m.ResetAccount()
+		return nil
+	case planwindow.FieldName:
+		m.ResetName()
+		return nil
+	case planwindow.FieldModel:
+		m.ResetModel()
+		return nil
+	case planwindow.FieldUsed:
+		m.ResetUsed()
+		return nil
+	case planwindow.FieldStatus:
+		m.ResetStatus()
+		return nil
+	case planwindow.FieldResetsAt:
+		m.ResetResetsAt()
+		return nil
+	case planwindow.FieldOverage:
+		m.ResetOverage()
+		return nil
+	case planwindow.FieldSeenAt:
+		m.ResetSeenAt()
+		return nil
+	case planwindow.FieldWarned:
+		m.ResetWarned()
+		return nil
+	case planwindow.FieldFirstUsed:
+		m.ResetFirstUsed()
+		return nil
+	case planwindow.FieldFirstSeen:
+		m.ResetFirstSeen()
+		return nil
+	}
+	return fmt.Errorf("unknown PlanWindow field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *PlanWindowMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *PlanWindowMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *PlanWindowMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *PlanWindowMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *PlanWindowMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *PlanWindowMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *PlanWindowMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown PlanWindow unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *PlanWindowMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown PlanWindow edge %s", name)
+}
+
 // PluginMutation represents an operation that mutates the Plugin nodes in the graph.
 type PluginMutation struct {
 	config
@@ -13658,6 +16501,8 @@ type ReservationMutation struct {
 	run_id        *string
 	usd           *float64
 	addusd        *float64
+	base_usd      *float64
+	addbase_usd   *float64
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*Reservation, error)
@@ -13932,6 +16777,62 @@ func (m *ReservationMutation) ResetUsd() {
 	m.addusd = nil
 }
 
+// SetBaseUsd sets the "base_usd" field.
+func (m *ReservationMutation) SetBaseUsd(f float64) {
+	m.base_usd = &f
+	m.addbase_usd = nil
+}
+
+// BaseUsd returns the value of the "base_usd" field in the mutation.
+func (m *ReservationMutation) BaseUsd() (r float64, exists bool) {
+	v := m.base_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBaseUsd returns the old "base_usd" field's value of the Reservation entity.
+// If the Reservation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReservationMutation) OldBaseUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBaseUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBaseUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBaseUsd: %w", err)
+	}
+	return oldValue.BaseUsd, nil
+}
+
+// AddBaseUsd adds f to the "base_usd" field.
+func (m *ReservationMutation) AddBaseUsd(f float64) {
+	if m.addbase_usd != nil {
+		*m.addbase_usd += f
+	} else {
+		m.addbase_usd = &f
+	}
+}
+
+// AddedBaseUsd returns the value that was added to the "base_usd" field in this mutation.
+func (m *ReservationMutation) AddedBaseUsd() (r float64, exists bool) {
+	v := m.addbase_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBaseUsd resets all changes to the "base_usd" field.
+func (m *ReservationMutation) ResetBaseUsd() {
+	m.base_usd = nil
+	m.addbase_usd = nil
+}
+
 // Where appends a list predicates to the ReservationMutation builder.
 func (m *ReservationMutation) Where(ps ...predicate.Reservation) {
 	m.predicates = append(m.predicates, ps...)
@@ -13966,7 +16867,7 @@ func (m *ReservationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ReservationMutation) Fields() []string {
-	fields := make([]string, 0, 4)
+	fields := make([]string, 0, 5)
 	if m.plugin != nil {
 		fields = append(fields, reservation.FieldPlugin)
 	}
@@ -13978,6 +16879,9 @@ func (m *ReservationMutation) Fields() []string {
 	}
 	if m.usd != nil {
 		fields = append(fields, reservation.FieldUsd)
+	}
+	if m.base_usd != nil {
+		fields = append(fields, reservation.FieldBaseUsd)
 	}
 	return fields
 }
@@ -13995,6 +16899,8 @@ func (m *ReservationMutation) Field(name string) (ent.Value, bool) {
 		return m.RunID()
 	case reservation.FieldUsd:
 		return m.Usd()
+	case reservation.FieldBaseUsd:
+		return m.BaseUsd()
 	}
 	return nil, false
 }
@@ -14012,6 +16918,8 @@ func (m *ReservationMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldRunID(ctx)
 	case reservation.FieldUsd:
 		return m.OldUsd(ctx)
+	case reservation.FieldBaseUsd:
+		return m.OldBaseUsd(ctx)
 	}
 	return nil, fmt.Errorf("unknown Reservation field %s", name)
 }
@@ -14049,6 +16957,13 @@ func (m *ReservationMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetUsd(v)
 		return nil
+	case reservation.FieldBaseUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBaseUsd(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Reservation field %s", name)
 }
@@ -14060,6 +16975,9 @@ func (m *ReservationMutation) AddedFields() []string {
 	if m.addusd != nil {
 		fields = append(fields, reservation.FieldUsd)
 	}
+	if m.addbase_usd != nil {
+		fields = append(fields, reservation.FieldBaseUsd)
+	}
 	return fields
 }
 
@@ -14070,6 +16988,8 @@ func (m *ReservationMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
 	case reservation.FieldUsd:
 		return m.AddedUsd()
+	case reservation.FieldBaseUsd:
+		return m.AddedBaseUsd()
 	}
 	return nil, false
 }
@@ -14085,6 +17005,13 @@ func (m *ReservationMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddUsd(v)
+		return nil
+	case reservation.FieldBaseUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBaseUsd(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Reservation numeric field %s", name)
@@ -14124,6 +17051,9 @@ func (m *ReservationMutation) ResetField(name string) error {
 		return nil
 	case reservation.FieldUsd:
 		m.ResetUsd()
+		return nil
+	case reservation.FieldBaseUsd:
+		m.ResetBaseUsd()
 		return nil
 	}
 	return fmt.Errorf("unknown Reservation field %s", name)
@@ -14198,6 +17128,9 @@ type RunMutation struct {
 	attempt               *int
 	addattempt            *int
 	next_attempt_at       *time.Time
+	parked                **pluginsdk.Parked
+	override              **pluginsdk.RunOverride
+	account               *string
 	owner                 *string
 	lease_until           *time.Time
 	trace_id              *string
@@ -14846,6 +17779,140 @@ func (m *RunMutation) NextAttemptAtCleared() bool {
 func (m *RunMutation) ResetNextAttemptAt() {
 	m.next_attempt_at = nil
 	delete(m.clearedFields, run.FieldNextAttemptAt)
+}
+
+// SetParked sets the "parked" field.
+func (m *RunMutation) SetParked(pl *pluginsdk.Parked) {
+	m.parked = &pl
+}
+
+// Parked returns the value of the "parked" field in the mutation.
+func (m *RunMutation) Parked() (r *pluginsdk.Parked, exists bool) {
+	v := m.parked
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldParked returns the old "parked" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldParked(ctx context.Context) (v *pluginsdk.Parked, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldParked is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldParked requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldParked: %w", err)
+	}
+	return oldValue.Parked, nil
+}
+
+// ClearParked clears the value of the "parked" field.
+func (m *RunMutation) ClearParked() {
+	m.parked = nil
+	m.clearedFields[run.FieldParked] = struct{}{}
+}
+
+// ParkedCleared returns if the "parked" field was cleared in this mutation.
+func (m *RunMutation) ParkedCleared() bool {
+	_, ok := m.clearedFields[run.FieldParked]
+	return ok
+}
+
+// ResetParked resets all changes to the "parked" field.
+func (m *RunMutation) ResetParked() {
+	m.parked = nil
+	delete(m.clearedFields, run.FieldParked)
+}
+
+// SetOverride sets the "override" field.
+func (m *RunMutation) SetOverride(po *pluginsdk.RunOverride) {
+	m.override = &po
+}
+
+// Override returns the value of the "override" field in the mutation.
+func (m *RunMutation) Override() (r *pluginsdk.RunOverride, exists bool) {
+	v := m.override
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverride returns the old "override" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldOverride(ctx context.Context) (v *pluginsdk.RunOverride, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverride is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverride requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverride: %w", err)
+	}
+	return oldValue.Override, nil
+}
+
+// ClearOverride clears the value of the "override" field.
+func (m *RunMutation) ClearOverride() {
+	m.override = nil
+	m.clearedFields[run.FieldOverride] = struct{}{}
+}
+
+// OverrideCleared returns if the "override" field was cleared in this mutation.
+func (m *RunMutation) OverrideCleared() bool {
+	_, ok := m.clearedFields[run.FieldOverride]
+	return ok
+}
+
+// ResetOverride resets all changes to the "override" field.
+func (m *RunMutation) ResetOverride() {
+	m.override = nil
+	delete(m.clearedFields, run.FieldOverride)
+}
+
+// SetAccount sets the "account" field.
+func (m *RunMutation) SetAccount(s string) {
+	m.account = &s
+}
+
+// Account returns the value of the "account" field in the mutation.
+func (m *RunMutation) Account() (r string, exists bool) {
+	v := m.account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccount returns the old "account" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccount: %w", err)
+	}
+	return oldValue.Account, nil
+}
+
+// ResetAccount resets all changes to the "account" field.
+func (m *RunMutation) ResetAccount() {
+	m.account = nil
 }
 
 // SetOwner sets the "owner" field.
@@ -16330,7 +19397,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 41)
+	fields := make([]string, 0, 44)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -16363,6 +19430,15 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.next_attempt_at != nil {
 		fields = append(fields, run.FieldNextAttemptAt)
+	}
+	if m.parked != nil {
+		fields = append(fields, run.FieldParked)
+	}
+	if m.override != nil {
+		fields = append(fields, run.FieldOverride)
+	}
+	if m.account != nil {
+		fields = append(fields, run.FieldAccount)
 	}
 	if m.owner != nil {
 		fields = append(fields, run.FieldOwner)
@@ -16484,6 +19560,12 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.Attempt()
 	case run.FieldNextAttemptAt:
 		return m.NextAttemptAt()
+	case run.FieldParked:
+		return m.Parked()
+	case run.FieldOverride:
+		return m.Override()
+	case run.FieldAccount:
+		return m.Account()
 	case run.FieldOwner:
 		return m.Owner()
 	case run.FieldLeaseUntil:
@@ -16575,6 +19657,12 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldAttempt(ctx)
 	case run.FieldNextAttemptAt:
 		return m.OldNextAttemptAt(ctx)
+	case run.FieldParked:
+		return m.OldParked(ctx)
+	case run.FieldOverride:
+		return m.OldOverride(ctx)
+	case run.FieldAccount:
+		return m.OldAccount(ctx)
 	case run.FieldOwner:
 		return m.OldOwner(ctx)
 	case run.FieldLeaseUntil:
@@ -16720,6 +19808,27 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetNextAttemptAt(v)
+		return nil
+	case run.FieldParked:
+		v, ok := value.(*pluginsdk.Parked)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetParked(v)
+		return nil
+	case run.FieldOverride:
+		v, ok := value.(*pluginsdk.RunOverride)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverride(v)
+		return nil
+	case run.FieldAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccount(v)
 		return nil
 	case run.FieldOwner:
 		v, ok := value.(string)
@@ -17066,6 +20175,12 @@ func (m *RunMutation) ClearedFields() []string {
 	if m.FieldCleared(run.FieldNextAttemptAt) {
 		fields = append(fields, run.FieldNextAttemptAt)
 	}
+	if m.FieldCleared(run.FieldParked) {
+		fields = append(fields, run.FieldParked)
+	}
+	if m.FieldCleared(run.FieldOverride) {
+		fields = append(fields, run.FieldOverride)
+	}
 	if m.FieldCleared(run.FieldLeaseUntil) {
 		fields = append(fields, run.FieldLeaseUntil)
 	}
@@ -17121,6 +20236,12 @@ func (m *RunMutation) ClearField(name string) error {
 		return nil
 	case run.FieldNextAttemptAt:
 		m.ClearNextAttemptAt()
+		return nil
+	case run.FieldParked:
+		m.ClearParked()
+		return nil
+	case run.FieldOverride:
+		m.ClearOverride()
 		return nil
 	case run.FieldLeaseUntil:
 		m.ClearLeaseUntil()
@@ -17198,6 +20319,15 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldNextAttemptAt:
 		m.ResetNextAttemptAt()
+		return nil
+	case run.FieldParked:
+		m.ResetParked()
+		return nil
+	case run.FieldOverride:
+		m.ResetOverride()
+		return nil
+	case run.FieldAccount:
+		m.ResetAccount()
 		return nil
 	case run.FieldOwner:
 		m.ResetOwner()
@@ -17942,6 +21072,8 @@ type TaskMutation struct {
 	original_message             *string
 	prompt                       *string
 	model                        *string
+	account                      *string
+	asked_account                *string
 	permission_mode              *string
 	allowed_tools                *[]string
 	appendallowed_tools          []string
@@ -18490,6 +21622,78 @@ func (m *TaskMutation) OldModel(ctx context.Context) (v string, err error) {
 // ResetModel resets all changes to the "model" field.
 func (m *TaskMutation) ResetModel() {
 	m.model = nil
+}
+
+// SetAccount sets the "account" field.
+func (m *TaskMutation) SetAccount(s string) {
+	m.account = &s
+}
+
+// Account returns the value of the "account" field in the mutation.
+func (m *TaskMutation) Account() (r string, exists bool) {
+	v := m.account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccount returns the old "account" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccount: %w", err)
+	}
+	return oldValue.Account, nil
+}
+
+// ResetAccount resets all changes to the "account" field.
+func (m *TaskMutation) ResetAccount() {
+	m.account = nil
+}
+
+// SetAskedAccount sets the "asked_account" field.
+func (m *TaskMutation) SetAskedAccount(s string) {
+	m.asked_account = &s
+}
+
+// AskedAccount returns the value of the "asked_account" field in the mutation.
+func (m *TaskMutation) AskedAccount() (r string, exists bool) {
+	v := m.asked_account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskedAccount returns the old "asked_account" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAskedAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskedAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskedAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskedAccount: %w", err)
+	}
+	return oldValue.AskedAccount, nil
+}
+
+// ResetAskedAccount resets all changes to the "asked_account" field.
+func (m *TaskMutation) ResetAskedAccount() {
+	m.asked_account = nil
 }
 
 // SetPermissionMode sets the "permission_mode" field.
@@ -20089,7 +23293,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 44)
+	fields := make([]string, 0, 46)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -20119,6 +23323,12 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.model != nil {
 		fields = append(fields, task.FieldModel)
+	}
+	if m.account != nil {
+		fields = append(fields, task.FieldAccount)
+	}
+	if m.asked_account != nil {
+		fields = append(fields, task.FieldAskedAccount)
 	}
 	if m.permission_mode != nil {
 		fields = append(fields, task.FieldPermissionMode)
@@ -20250,6 +23460,10 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Prompt()
 	case task.FieldModel:
 		return m.Model()
+	case task.FieldAccount:
+		return m.Account()
+	case task.FieldAskedAccount:
+		return m.AskedAccount()
 	case task.FieldPermissionMode:
 		return m.PermissionMode()
 	case task.FieldAllowedTools:
@@ -20347,6 +23561,10 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldPrompt(ctx)
 	case task.FieldModel:
 		return m.OldModel(ctx)
+	case task.FieldAccount:
+		return m.OldAccount(ctx)
+	case task.FieldAskedAccount:
+		return m.OldAskedAccount(ctx)
 	case task.FieldPermissionMode:
 		return m.OldPermissionMode(ctx)
 	case task.FieldAllowedTools:
@@ -20493,6 +23711,20 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetModel(v)
+		return nil
+	case task.FieldAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccount(v)
+		return nil
+	case task.FieldAskedAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskedAccount(v)
 		return nil
 	case task.FieldPermissionMode:
 		v, ok := value.(string)
@@ -20996,6 +24228,12 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldModel:
 		m.ResetModel()
+		return nil
+	case task.FieldAccount:
+		m.ResetAccount()
+		return nil
+	case task.FieldAskedAccount:
+		m.ResetAskedAccount()
 		return nil
 	case task.FieldPermissionMode:
 		m.ResetPermissionMode()
@@ -22091,9 +25329,11 @@ type ThreadMutation struct {
 	parent_thread_id        *string
 	status                  *pluginsdk.ThreadStatus
 	session_id              *string
+	session_account         *string
 	session_open            *bool
 	seen_message_id         *int64
 	addseen_message_id      *int64
+	account                 *string
 	model                   *string
 	effort                  *string
 	permission_mode         *string
@@ -22505,6 +25745,42 @@ func (m *ThreadMutation) ResetSessionID() {
 	m.session_id = nil
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (m *ThreadMutation) SetSessionAccount(s string) {
+	m.session_account = &s
+}
+
+// SessionAccount returns the value of the "session_account" field in the mutation.
+func (m *ThreadMutation) SessionAccount() (r string, exists bool) {
+	v := m.session_account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSessionAccount returns the old "session_account" field's value of the Thread entity.
+// If the Thread object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ThreadMutation) OldSessionAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSessionAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSessionAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSessionAccount: %w", err)
+	}
+	return oldValue.SessionAccount, nil
+}
+
+// ResetSessionAccount resets all changes to the "session_account" field.
+func (m *ThreadMutation) ResetSessionAccount() {
+	m.session_account = nil
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (m *ThreadMutation) SetSessionOpen(b bool) {
 	m.session_open = &b
@@ -22595,6 +25871,42 @@ func (m *ThreadMutation) AddedSeenMessageID() (r int64, exists bool) {
 func (m *ThreadMutation) ResetSeenMessageID() {
 	m.seen_message_id = nil
 	m.addseen_message_id = nil
+}
+
+// SetAccount sets the "account" field.
+func (m *ThreadMutation) SetAccount(s string) {
+	m.account = &s
+}
+
+// Account returns the value of the "account" field in the mutation.
+func (m *ThreadMutation) Account() (r string, exists bool) {
+	v := m.account
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAccount returns the old "account" field's value of the Thread entity.
+// If the Thread object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ThreadMutation) OldAccount(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAccount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAccount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAccount: %w", err)
+	}
+	return oldValue.Account, nil
+}
+
+// ResetAccount resets all changes to the "account" field.
+func (m *ThreadMutation) ResetAccount() {
+	m.account = nil
 }
 
 // SetModel sets the "model" field.
@@ -23067,7 +26379,7 @@ func (m *ThreadMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ThreadMutation) Fields() []string {
-	fields := make([]string, 0, 21)
+	fields := make([]string, 0, 23)
 	if m.source != nil {
 		fields = append(fields, thread.FieldSource)
 	}
@@ -23092,11 +26404,17 @@ func (m *ThreadMutation) Fields() []string {
 	if m.session_id != nil {
 		fields = append(fields, thread.FieldSessionID)
 	}
+	if m.session_account != nil {
+		fields = append(fields, thread.FieldSessionAccount)
+	}
 	if m.session_open != nil {
 		fields = append(fields, thread.FieldSessionOpen)
 	}
 	if m.seen_message_id != nil {
 		fields = append(fields, thread.FieldSeenMessageID)
+	}
+	if m.account != nil {
+		fields = append(fields, thread.FieldAccount)
 	}
 	if m.model != nil {
 		fields = append(fields, thread.FieldModel)
@@ -23155,10 +26473,14 @@ func (m *ThreadMutation) Field(name string) (ent.Value, bool) {
 		return m.Status()
 	case thread.FieldSessionID:
 		return m.SessionID()
+	case thread.FieldSessionAccount:
+		return m.SessionAccount()
 	case thread.FieldSessionOpen:
 		return m.SessionOpen()
 	case thread.FieldSeenMessageID:
 		return m.SeenMessageID()
+	case thread.FieldAccount:
+		return m.Account()
 	case thread.FieldModel:
 		return m.Model()
 	case thread.FieldEffort:
@@ -23206,10 +26528,14 @@ func (m *ThreadMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldStatus(ctx)
 	case thread.FieldSessionID:
 		return m.OldSessionID(ctx)
+	case thread.FieldSessionAccount:
+		return m.OldSessionAccount(ctx)
 	case thread.FieldSessionOpen:
 		return m.OldSessionOpen(ctx)
 	case thread.FieldSeenMessageID:
 		return m.OldSeenMessageID(ctx)
+	case thread.FieldAccount:
+		return m.OldAccount(ctx)
 	case thread.FieldModel:
 		return m.OldModel(ctx)
 	case thread.FieldEffort:
@@ -23297,6 +26623,13 @@ func (m *ThreadMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSessionID(v)
 		return nil
+	case thread.FieldSessionAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSessionAccount(v)
+		return nil
 	case thread.FieldSessionOpen:
 		v, ok := value.(bool)
 		if !ok {
@@ -23310,6 +26643,13 @@ func (m *ThreadMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetSeenMessageID(v)
+		return nil
+	case thread.FieldAccount:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAccount(v)
 		return nil
 	case thread.FieldModel:
 		v, ok := value.(string)
@@ -23500,11 +26840,17 @@ func (m *ThreadMutation) ResetField(name string) error {
 	case thread.FieldSessionID:
 		m.ResetSessionID()
 		return nil
+	case thread.FieldSessionAccount:
+		m.ResetSessionAccount()
+		return nil
 	case thread.FieldSessionOpen:
 		m.ResetSessionOpen()
 		return nil
 	case thread.FieldSeenMessageID:
 		m.ResetSeenMessageID()
+		return nil
+	case thread.FieldAccount:
+		m.ResetAccount()
 		return nil
 	case thread.FieldModel:
 		m.ResetModel()

@@ -23,7 +23,9 @@ type Reservation struct {
 	// RunID holds the value of the "run_id" field.
 	RunID string `json:"run_id,omitempty"`
 	// Usd holds the value of the "usd" field.
-	Usd          float64 `json:"usd,omitempty"`
+	Usd float64 `json:"usd,omitempty"`
+	// BaseUsd holds the value of the "base_usd" field.
+	BaseUsd      float64 `json:"base_usd,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -32,7 +34,7 @@ func (*Reservation) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case reservation.FieldUsd:
+		case reservation.FieldUsd, reservation.FieldBaseUsd:
 			values[i] = new(sql.NullFloat64)
 		case reservation.FieldID:
 			values[i] = new(sql.NullInt64)
@@ -83,6 +85,12 @@ func (_m *Reservation) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Usd = value.Float64
 			}
+		case reservation.FieldBaseUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field base_usd", values[i])
+			} else if value.Valid {
+				_m.BaseUsd = value.Float64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -130,6 +138,9 @@ func (_m *Reservation) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Usd))
+	builder.WriteString(", ")
+	builder.WriteString("base_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.BaseUsd))
 	builder.WriteByte(')')
 	return builder.String()
 }

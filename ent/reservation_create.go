@@ -45,6 +45,20 @@ func (_c *ReservationCreate) SetUsd(v float64) *ReservationCreate {
 	return _c
 }
 
+// SetBaseUsd sets the "base_usd" field.
+func (_c *ReservationCreate) SetBaseUsd(v float64) *ReservationCreate {
+	_c.mutation.SetBaseUsd(v)
+	return _c
+}
+
+// SetNillableBaseUsd sets the "base_usd" field if the given value is not nil.
+func (_c *ReservationCreate) SetNillableBaseUsd(v *float64) *ReservationCreate {
+	if v != nil {
+		_c.SetBaseUsd(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ReservationCreate) SetID(v int64) *ReservationCreate {
 	_c.mutation.SetID(v)
@@ -58,6 +72,7 @@ func (_c *ReservationCreate) Mutation() *ReservationMutation {
 
 // Save creates the Reservation in the database.
 func (_c *ReservationCreate) Save(ctx context.Context) (*Reservation, error) {
+	_c.defaults()
 	return withHooks(ctx, _c.sqlSave, _c.mutation, _c.hooks)
 }
 
@@ -83,6 +98,14 @@ func (_c *ReservationCreate) ExecX(ctx context.Context) {
 	}
 }
 
+// defaults sets the default values of the builder before save.
+func (_c *ReservationCreate) defaults() {
+	if _, ok := _c.mutation.BaseUsd(); !ok {
+		v := reservation.DefaultBaseUsd
+		_c.mutation.SetBaseUsd(v)
+	}
+}
+
 // check runs all checks and user-defined validators on the builder.
 func (_c *ReservationCreate) check() error {
 	if _, ok := _c.mutation.Plugin(); !ok {
@@ -96,6 +119,9 @@ func (_c *ReservationCreate) check() error {
 	}
 	if _, ok := _c.mutation.Usd(); !ok {
 		return &ValidationError{Name: "usd", err: errors.New(`ent: missing required field "Reservation.usd"`)}
+	}
+	if _, ok := _c.mutation.BaseUsd(); !ok {
+		return &ValidationError{Name: "base_usd", err: errors.New(`ent: missing required field "Reservation.base_usd"`)}
 	}
 	return nil
 }
@@ -145,6 +171,10 @@ func (_c *ReservationCreate) createSpec() (*Reservation, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Usd(); ok {
 		_spec.SetField(reservation.FieldUsd, field.TypeFloat64, value)
 		_node.Usd = value
+	}
+	if value, ok := _c.mutation.BaseUsd(); ok {
+		_spec.SetField(reservation.FieldBaseUsd, field.TypeFloat64, value)
+		_node.BaseUsd = value
 	}
 	return _node, _spec
 }
@@ -213,6 +243,24 @@ func (u *ReservationUpsert) UpdateUsd() *ReservationUpsert {
 // AddUsd adds v to the "usd" field.
 func (u *ReservationUpsert) AddUsd(v float64) *ReservationUpsert {
 	u.Add(reservation.FieldUsd, v)
+	return u
+}
+
+// SetBaseUsd sets the "base_usd" field.
+func (u *ReservationUpsert) SetBaseUsd(v float64) *ReservationUpsert {
+	u.Set(reservation.FieldBaseUsd, v)
+	return u
+}
+
+// UpdateBaseUsd sets the "base_usd" field to the value that was provided on create.
+func (u *ReservationUpsert) UpdateBaseUsd() *ReservationUpsert {
+	u.SetExcluded(reservation.FieldBaseUsd)
+	return u
+}
+
+// AddBaseUsd adds v to the "base_usd" field.
+func (u *ReservationUpsert) AddBaseUsd(v float64) *ReservationUpsert {
+	u.Add(reservation.FieldBaseUsd, v)
 	return u
 }
 
@@ -294,6 +342,27 @@ func (u *ReservationUpsertOne) UpdateUsd() *ReservationUpsertOne {
 	})
 }
 
+// SetBaseUsd sets the "base_usd" field.
+func (u *ReservationUpsertOne) SetBaseUsd(v float64) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetBaseUsd(v)
+	})
+}
+
+// AddBaseUsd adds v to the "base_usd" field.
+func (u *ReservationUpsertOne) AddBaseUsd(v float64) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.AddBaseUsd(v)
+	})
+}
+
+// UpdateBaseUsd sets the "base_usd" field to the value that was provided on create.
+func (u *ReservationUpsertOne) UpdateBaseUsd() *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateBaseUsd()
+	})
+}
+
 // Exec executes the query.
 func (u *ReservationUpsertOne) Exec(ctx context.Context) error {
 	if len(u.create.conflict) == 0 {
@@ -346,6 +415,7 @@ func (_c *ReservationCreateBulk) Save(ctx context.Context) ([]*Reservation, erro
 	for i := range _c.builders {
 		func(i int, root context.Context) {
 			builder := _c.builders[i]
+			builder.defaults()
 			var mut Mutator = MutateFunc(func(ctx context.Context, m Mutation) (Value, error) {
 				mutation, ok := m.(*ReservationMutation)
 				if !ok {
@@ -534,6 +604,27 @@ func (u *ReservationUpsertBulk) AddUsd(v float64) *ReservationUpsertBulk {
 func (u *ReservationUpsertBulk) UpdateUsd() *ReservationUpsertBulk {
 	return u.Update(func(s *ReservationUpsert) {
 		s.UpdateUsd()
+	})
+}
+
+// SetBaseUsd sets the "base_usd" field.
+func (u *ReservationUpsertBulk) SetBaseUsd(v float64) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetBaseUsd(v)
+	})
+}
+
+// AddBaseUsd adds v to the "base_usd" field.
+func (u *ReservationUpsertBulk) AddBaseUsd(v float64) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.AddBaseUsd(v)
+	})
+}
+
+// UpdateBaseUsd sets the "base_usd" field to the value that was provided on create.
+func (u *ReservationUpsertBulk) UpdateBaseUsd() *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateBaseUsd()
 	})
 }
 

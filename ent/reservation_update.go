@@ -49,6 +49,27 @@ func (_u *ReservationUpdate) AddUsd(v float64) *ReservationUpdate {
 	return _u
 }
 
+// SetBaseUsd sets the "base_usd" field.
+func (_u *ReservationUpdate) SetBaseUsd(v float64) *ReservationUpdate {
+	_u.mutation.ResetBaseUsd()
+	_u.mutation.SetBaseUsd(v)
+	return _u
+}
+
+// SetNillableBaseUsd sets the "base_usd" field if the given value is not nil.
+func (_u *ReservationUpdate) SetNillableBaseUsd(v *float64) *ReservationUpdate {
+	if v != nil {
+		_u.SetBaseUsd(*v)
+	}
+	return _u
+}
+
+// AddBaseUsd adds value to the "base_usd" field.
+func (_u *ReservationUpdate) AddBaseUsd(v float64) *ReservationUpdate {
+	_u.mutation.AddBaseUsd(v)
+	return _u
+}
+
 // Mutation returns the ReservationMutation object of the builder.
 func (_u *ReservationUpdate) Mutation() *ReservationMutation {
 	return _u.mutation
@@ -102,6 +123,12 @@ func (_u *ReservationUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	if value, ok := _u.mutation.AddedUsd(); ok {
 		_spec.AddField(reservation.FieldUsd, field.TypeFloat64, value)
 	}
+	if value, ok := _u.mutation.BaseUsd(); ok {
+		_spec.SetField(reservation.FieldBaseUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedBaseUsd(); ok {
+		_spec.AddField(reservation.FieldBaseUsd, field.TypeFloat64, value)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -142,6 +169,27 @@ func (_u *ReservationUpdateOne) SetNillableUsd(v *float64) *ReservationUpdateOne
 // AddUsd adds value to the "usd" field.
 func (_u *ReservationUpdateOne) AddUsd(v float64) *ReservationUpdateOne {
 	_u.mutation.AddUsd(v)
+	return _u
+}
+
+// SetBaseUsd sets the "base_usd" field.
+func (_u *ReservationUpdateOne) SetBaseUsd(v float64) *ReservationUpdateOne {
+	_u.mutation.ResetBaseUsd()
+	_u.mutation.SetBaseUsd(v)
+	return _u
+}
+
+// SetNillableBaseUsd sets the "base_usd" field if the given value is not nil.
+func (_u *ReservationUpdateOne) SetNillableBaseUsd(v *float64) *ReservationUpdateOne {
+	if v != nil {
+		_u.SetBaseUsd(*v)
+	}
+	return _u
+}
+
+// AddBaseUsd adds value to the "base_usd" field.
+func (_u *ReservationUpdateOne) AddBaseUsd(v float64) *ReservationUpdateOne {
+	_u.mutation.AddBaseUsd(v)
 	return _u
 }
 
@@ -227,6 +275,12 @@ func (_u *ReservationUpdateOne) sqlSave(ctx context.Context) (_node *Reservation
 	}
 	if value, ok := _u.mutation.AddedUsd(); ok {
 		_spec.AddField(reservation.FieldUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.BaseUsd(); ok {
+		_spec.SetField(reservation.FieldBaseUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedBaseUsd(); ok {
+		_spec.AddField(reservation.FieldBaseUsd, field.TypeFloat64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Reservation{config: _u.config}

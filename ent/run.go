@@ -41,6 +41,12 @@ type Run struct {
 	Attempt int `json:"attempt,omitempty"`
 	// NextAttemptAt holds the value of the "next_attempt_at" field.
 	NextAttemptAt *time.Time `json:"next_attempt_at,omitempty"`
+	// Parked holds the value of the "parked" field.
+	Parked *pluginsdk.Parked `json:"parked,omitempty"`
+	// Override holds the value of the "override" field.
+	Override *pluginsdk.RunOverride `json:"override,omitempty"`
+	// Account holds the value of the "account" field.
+	Account string `json:"account,omitempty"`
 	// Owner holds the value of the "owner" field.
 	Owner string `json:"owner,omitempty"`
 	// LeaseUntil holds the value of the "lease_until" field.
@@ -109,7 +115,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case run.FieldAbsorbed, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldHooks, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
+		case run.FieldAbsorbed, run.FieldParked, run.FieldOverride, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldHooks, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
 			values[i] = new([]byte)
 		case run.FieldUnattended, run.FieldBeside:
 			values[i] = new(sql.NullBool)
@@ -117,7 +123,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case run.FieldMessageID, run.FieldDepth, run.FieldAttempt, run.FieldInputTokens, run.FieldOutputTokens, run.FieldCacheReadTokens, run.FieldCacheWriteTokens:
 			values[i] = new(sql.NullInt64)
-		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldStep, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
+		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldStep, run.FieldAccount, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
 			values[i] = new(sql.NullString)
 		case run.FieldNextAttemptAt, run.FieldLeaseUntil, run.FieldQueuedAt, run.FieldStartedAt, run.FieldFinishedAt:
 			values[i] = new(sql.NullTime)
@@ -210,6 +216,28 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NextAttemptAt = new(time.Time)
 				*_m.NextAttemptAt = value.Time
+			}
+		case run.FieldParked:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field parked", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Parked); err != nil {
+					return fmt.Errorf("unmarshal field parked: %w", err)
+				}
+			}
+		case run.FieldOverride:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field override", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Override); err != nil {
+					return fmt.Errorf("unmarshal field override: %w", err)
+				}
+			}
+		case run.FieldAccount:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field account", values[i])
+			} else if value.Valid {
+				_m.Account = value.String
 			}
 		case run.FieldOwner:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -481,6 +509,15 @@ func (_m *Run) String() string {
 		builder.WriteString("next_attempt_at=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
+	builder.WriteString(", ")
+	builder.WriteString("parked=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Parked))
+	builder.WriteString(", ")
+	builder.WriteString("override=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Override))
+	builder.WriteString(", ")
+	builder.WriteString("account=")
+	builder.WriteString(_m.Account)
 	builder.WriteString(", ")
 	builder.WriteString("owner=")
 	builder.WriteString(_m.Owner)

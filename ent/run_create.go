@@ -139,6 +139,32 @@ func (_c *RunCreate) SetNillableNextAttemptAt(v *time.Time) *RunCreate {
 	return _c
 }
 
+// SetParked sets the "parked" field.
+func (_c *RunCreate) SetParked(v *pluginsdk.Parked) *RunCreate {
+	_c.mutation.SetParked(v)
+	return _c
+}
+
+// SetOverride sets the "override" field.
+func (_c *RunCreate) SetOverride(v *pluginsdk.RunOverride) *RunCreate {
+	_c.mutation.SetOverride(v)
+	return _c
+}
+
+// SetAccount sets the "account" field.
+func (_c *RunCreate) SetAccount(v string) *RunCreate {
+	_c.mutation.SetAccount(v)
+	return _c
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_c *RunCreate) SetNillableAccount(v *string) *RunCreate {
+	if v != nil {
+		_c.SetAccount(*v)
+	}
+	return _c
+}
+
 // SetOwner sets the "owner" field.
 func (_c *RunCreate) SetOwner(v string) *RunCreate {
 	_c.mutation.SetOwner(v)
@@ -548,6 +574,10 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultAttempt
 		_c.mutation.SetAttempt(v)
 	}
+	if _, ok := _c.mutation.Account(); !ok {
+		v := run.DefaultAccount
+		_c.mutation.SetAccount(v)
+	}
 	if _, ok := _c.mutation.Owner(); !ok {
 		v := run.DefaultOwner
 		_c.mutation.SetOwner(v)
@@ -646,6 +676,9 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.Attempt(); !ok {
 		return &ValidationError{Name: "attempt", err: errors.New(`ent: missing required field "Run.attempt"`)}
+	}
+	if _, ok := _c.mutation.Account(); !ok {
+		return &ValidationError{Name: "account", err: errors.New(`ent: missing required field "Run.account"`)}
 	}
 	if _, ok := _c.mutation.Owner(); !ok {
 		return &ValidationError{Name: "owner", err: errors.New(`ent: missing required field "Run.owner"`)}
@@ -780,6 +813,18 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.NextAttemptAt(); ok {
 		_spec.SetField(run.FieldNextAttemptAt, field.TypeTime, value)
 		_node.NextAttemptAt = &value
+	}
+	if value, ok := _c.mutation.Parked(); ok {
+		_spec.SetField(run.FieldParked, field.TypeJSON, value)
+		_node.Parked = value
+	}
+	if value, ok := _c.mutation.Override(); ok {
+		_spec.SetField(run.FieldOverride, field.TypeJSON, value)
+		_node.Override = value
+	}
+	if value, ok := _c.mutation.Account(); ok {
+		_spec.SetField(run.FieldAccount, field.TypeString, value)
+		_node.Account = value
 	}
 	if value, ok := _c.mutation.Owner(); ok {
 		_spec.SetField(run.FieldOwner, field.TypeString, value)
@@ -1070,6 +1115,54 @@ func (u *RunUpsert) UpdateNextAttemptAt() *RunUpsert {
 // ClearNextAttemptAt clears the value of the "next_attempt_at" field.
 func (u *RunUpsert) ClearNextAttemptAt() *RunUpsert {
 	u.SetNull(run.FieldNextAttemptAt)
+	return u
+}
+
+// SetParked sets the "parked" field.
+func (u *RunUpsert) SetParked(v *pluginsdk.Parked) *RunUpsert {
+	u.Set(run.FieldParked, v)
+	return u
+}
+
+// UpdateParked sets the "parked" field to the value that was provided on create.
+func (u *RunUpsert) UpdateParked() *RunUpsert {
+	u.SetExcluded(run.FieldParked)
+	return u
+}
+
+// ClearParked clears the value of the "parked" field.
+func (u *RunUpsert) ClearParked() *RunUpsert {
+	u.SetNull(run.FieldParked)
+	return u
+}
+
+// SetOverride sets the "override" field.
+func (u *RunUpsert) SetOverride(v *pluginsdk.RunOverride) *RunUpsert {
+	u.Set(run.FieldOverride, v)
+	return u
+}
+
+// UpdateOverride sets the "override" field to the value that was provided on create.
+func (u *RunUpsert) UpdateOverride() *RunUpsert {
+	u.SetExcluded(run.FieldOverride)
+	return u
+}
+
+// ClearOverride clears the value of the "override" field.
+func (u *RunUpsert) ClearOverride() *RunUpsert {
+	u.SetNull(run.FieldOverride)
+	return u
+}
+
+// SetAccount sets the "account" field.
+func (u *RunUpsert) SetAccount(v string) *RunUpsert {
+	u.Set(run.FieldAccount, v)
+	return u
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *RunUpsert) UpdateAccount() *RunUpsert {
+	u.SetExcluded(run.FieldAccount)
 	return u
 }
 
@@ -1642,6 +1735,62 @@ func (u *RunUpsertOne) UpdateNextAttemptAt() *RunUpsertOne {
 func (u *RunUpsertOne) ClearNextAttemptAt() *RunUpsertOne {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearNextAttemptAt()
+	})
+}
+
+// SetParked sets the "parked" field.
+func (u *RunUpsertOne) SetParked(v *pluginsdk.Parked) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetParked(v)
+	})
+}
+
+// UpdateParked sets the "parked" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateParked() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateParked()
+	})
+}
+
+// ClearParked clears the value of the "parked" field.
+func (u *RunUpsertOne) ClearParked() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearParked()
+	})
+}
+
+// SetOverride sets the "override" field.
+func (u *RunUpsertOne) SetOverride(v *pluginsdk.RunOverride) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetOverride(v)
+	})
+}
+
+// UpdateOverride sets the "override" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateOverride() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateOverride()
+	})
+}
+
+// ClearOverride clears the value of the "override" field.
+func (u *RunUpsertOne) ClearOverride() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearOverride()
+	})
+}
+
+// SetAccount sets the "account" field.
+func (u *RunUpsertOne) SetAccount(v string) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetAccount(v)
+	})
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateAccount() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateAccount()
 	})
 }
 
@@ -2439,6 +2588,62 @@ func (u *RunUpsertBulk) UpdateNextAttemptAt() *RunUpsertBulk {
 func (u *RunUpsertBulk) ClearNextAttemptAt() *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
 		s.ClearNextAttemptAt()
+	})
+}
+
+// SetParked sets the "parked" field.
+func (u *RunUpsertBulk) SetParked(v *pluginsdk.Parked) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetParked(v)
+	})
+}
+
+// UpdateParked sets the "parked" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateParked() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateParked()
+	})
+}
+
+// ClearParked clears the value of the "parked" field.
+func (u *RunUpsertBulk) ClearParked() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearParked()
+	})
+}
+
+// SetOverride sets the "override" field.
+func (u *RunUpsertBulk) SetOverride(v *pluginsdk.RunOverride) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetOverride(v)
+	})
+}
+
+// UpdateOverride sets the "override" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateOverride() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateOverride()
+	})
+}
+
+// ClearOverride clears the value of the "override" field.
+func (u *RunUpsertBulk) ClearOverride() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.ClearOverride()
+	})
+}
+
+// SetAccount sets the "account" field.
+func (u *RunUpsertBulk) SetAccount(v string) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetAccount(v)
+	})
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateAccount() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateAccount()
 	})
 }
 

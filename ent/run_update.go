@@ -168,6 +168,44 @@ func (_u *RunUpdate) ClearNextAttemptAt() *RunUpdate {
 	return _u
 }
 
+// SetParked sets the "parked" field.
+func (_u *RunUpdate) SetParked(v *pluginsdk.Parked) *RunUpdate {
+	_u.mutation.SetParked(v)
+	return _u
+}
+
+// ClearParked clears the value of the "parked" field.
+func (_u *RunUpdate) ClearParked() *RunUpdate {
+	_u.mutation.ClearParked()
+	return _u
+}
+
+// SetOverride sets the "override" field.
+func (_u *RunUpdate) SetOverride(v *pluginsdk.RunOverride) *RunUpdate {
+	_u.mutation.SetOverride(v)
+	return _u
+}
+
+// ClearOverride clears the value of the "override" field.
+func (_u *RunUpdate) ClearOverride() *RunUpdate {
+	_u.mutation.ClearOverride()
+	return _u
+}
+
+// SetAccount sets the "account" field.
+func (_u *RunUpdate) SetAccount(v string) *RunUpdate {
+	_u.mutation.SetAccount(v)
+	return _u
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_u *RunUpdate) SetNillableAccount(v *string) *RunUpdate {
+	if v != nil {
+		_u.SetAccount(*v)
+	}
+	return _u
+}
+
 // SetOwner sets the "owner" field.
 func (_u *RunUpdate) SetOwner(v string) *RunUpdate {
 	_u.mutation.SetOwner(v)
@@ -629,6 +667,21 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.NextAttemptAtCleared() {
 		_spec.ClearField(run.FieldNextAttemptAt, field.TypeTime)
 	}
+	if value, ok := _u.mutation.Parked(); ok {
+		_spec.SetField(run.FieldParked, field.TypeJSON, value)
+	}
+	if _u.mutation.ParkedCleared() {
+		_spec.ClearField(run.FieldParked, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Override(); ok {
+		_spec.SetField(run.FieldOverride, field.TypeJSON, value)
+	}
+	if _u.mutation.OverrideCleared() {
+		_spec.ClearField(run.FieldOverride, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Account(); ok {
+		_spec.SetField(run.FieldAccount, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Owner(); ok {
 		_spec.SetField(run.FieldOwner, field.TypeString, value)
 	}
@@ -933,6 +986,44 @@ func (_u *RunUpdateOne) SetNillableNextAttemptAt(v *time.Time) *RunUpdateOne {
 // ClearNextAttemptAt clears the value of the "next_attempt_at" field.
 func (_u *RunUpdateOne) ClearNextAttemptAt() *RunUpdateOne {
 	_u.mutation.ClearNextAttemptAt()
+	return _u
+}
+
+// SetParked sets the "parked" field.
+func (_u *RunUpdateOne) SetParked(v *pluginsdk.Parked) *RunUpdateOne {
+	_u.mutation.SetParked(v)
+	return _u
+}
+
+// ClearParked clears the value of the "parked" field.
+func (_u *RunUpdateOne) ClearParked() *RunUpdateOne {
+	_u.mutation.ClearParked()
+	return _u
+}
+
+// SetOverride sets the "override" field.
+func (_u *RunUpdateOne) SetOverride(v *pluginsdk.RunOverride) *RunUpdateOne {
+	_u.mutation.SetOverride(v)
+	return _u
+}
+
+// ClearOverride clears the value of the "override" field.
+func (_u *RunUpdateOne) ClearOverride() *RunUpdateOne {
+	_u.mutation.ClearOverride()
+	return _u
+}
+
+// SetAccount sets the "account" field.
+func (_u *RunUpdateOne) SetAccount(v string) *RunUpdateOne {
+	_u.mutation.SetAccount(v)
+	return _u
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_u *RunUpdateOne) SetNillableAccount(v *string) *RunUpdateOne {
+	if v != nil {
+		_u.SetAccount(*v)
+	}
 	return _u
 }
 
@@ -1426,6 +1517,21 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	}
 	if _u.mutation.NextAttemptAtCleared() {
 		_spec.ClearField(run.FieldNextAttemptAt, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Parked(); ok {
+		_spec.SetField(run.FieldParked, field.TypeJSON, value)
+	}
+	if _u.mutation.ParkedCleared() {
+		_spec.ClearField(run.FieldParked, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Override(); ok {
+		_spec.SetField(run.FieldOverride, field.TypeJSON, value)
+	}
+	if _u.mutation.OverrideCleared() {
+		_spec.ClearField(run.FieldOverride, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Account(); ok {
+		_spec.SetField(run.FieldAccount, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Owner(); ok {
 		_spec.SetField(run.FieldOwner, field.TypeString, value)

@@ -3,7 +3,9 @@
 package ent
 
 import (
+	"github.com/seed-706843ae/harness/ent/account"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/agentrunmodel"
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
@@ -13,9 +15,11 @@ import (
 	"github.com/seed-706843ae/harness/ent/lever"
 	"github.com/seed-706843ae/harness/ent/message"
 	"github.com/seed-706843ae/harness/ent/metric"
+	"github.com/seed-706843ae/harness/ent/planwindow"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginbytes"
 	"github.com/seed-706843ae/harness/ent/pluginusage"
+	"github.com/seed-706843ae/harness/ent/reservation"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/schema"
 	"github.com/seed-706843ae/harness/ent/stateentry"
@@ -31,6 +35,28 @@ import (
 // (default values, validators, hooks and policies) and stitches it
 // to their package variables.
 func init() {
+	accountFields := schema.Account{}.Fields()
+	_ = accountFields
+	// accountDescIsDefault is the schema descriptor for is_default field.
+	accountDescIsDefault := accountFields[2].Descriptor()
+	// account.DefaultIsDefault holds the default value on creation for the is_default field.
+	account.DefaultIsDefault = accountDescIsDefault.Default.(bool)
+	// accountDescOverage is the schema descriptor for overage field.
+	accountDescOverage := accountFields[3].Descriptor()
+	// account.DefaultOverage holds the default value on creation for the overage field.
+	account.DefaultOverage = accountDescOverage.Default.(bool)
+	// accountDescFallback is the schema descriptor for fallback field.
+	accountDescFallback := accountFields[4].Descriptor()
+	// account.DefaultFallback holds the default value on creation for the fallback field.
+	account.DefaultFallback = accountDescFallback.Default.(string)
+	// accountDescDailyLimitUsd is the schema descriptor for daily_limit_usd field.
+	accountDescDailyLimitUsd := accountFields[5].Descriptor()
+	// account.DefaultDailyLimitUsd holds the default value on creation for the daily_limit_usd field.
+	account.DefaultDailyLimitUsd = accountDescDailyLimitUsd.Default.(float64)
+	// accountDescHome is the schema descriptor for home field.
+	accountDescHome := accountFields[6].Descriptor()
+	// account.DefaultHome holds the default value on creation for the home field.
+	account.DefaultHome = accountDescHome.Default.(string)
 	agentrunFields := schema.AgentRun{}.Fields()
 	_ = agentrunFields
 	// agentrunDescRunID is the schema descriptor for run_id field.
@@ -53,38 +79,72 @@ func init() {
 	agentrunDescModel := agentrunFields[6].Descriptor()
 	// agentrun.DefaultModel holds the default value on creation for the model field.
 	agentrun.DefaultModel = agentrunDescModel.Default.(string)
+	// agentrunDescAccount is the schema descriptor for account field.
+	agentrunDescAccount := agentrunFields[7].Descriptor()
+	// agentrun.DefaultAccount holds the default value on creation for the account field.
+	agentrun.DefaultAccount = agentrunDescAccount.Default.(string)
 	// agentrunDescInputTokens is the schema descriptor for input_tokens field.
-	agentrunDescInputTokens := agentrunFields[7].Descriptor()
+	agentrunDescInputTokens := agentrunFields[8].Descriptor()
 	// agentrun.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	agentrun.DefaultInputTokens = agentrunDescInputTokens.Default.(int64)
 	// agentrunDescOutputTokens is the schema descriptor for output_tokens field.
-	agentrunDescOutputTokens := agentrunFields[8].Descriptor()
+	agentrunDescOutputTokens := agentrunFields[9].Descriptor()
 	// agentrun.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	agentrun.DefaultOutputTokens = agentrunDescOutputTokens.Default.(int64)
 	// agentrunDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	agentrunDescCacheReadTokens := agentrunFields[9].Descriptor()
+	agentrunDescCacheReadTokens := agentrunFields[10].Descriptor()
 	// agentrun.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	agentrun.DefaultCacheReadTokens = agentrunDescCacheReadTokens.Default.(int64)
 	// agentrunDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	agentrunDescCacheWriteTokens := agentrunFields[10].Descriptor()
+	agentrunDescCacheWriteTokens := agentrunFields[11].Descriptor()
 	// agentrun.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	agentrun.DefaultCacheWriteTokens = agentrunDescCacheWriteTokens.Default.(int64)
 	// agentrunDescCostUsd is the schema descriptor for cost_usd field.
-	agentrunDescCostUsd := agentrunFields[11].Descriptor()
+	agentrunDescCostUsd := agentrunFields[12].Descriptor()
 	// agentrun.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	agentrun.DefaultCostUsd = agentrunDescCostUsd.Default.(float64)
+	// agentrunDescNotional is the schema descriptor for notional field.
+	agentrunDescNotional := agentrunFields[13].Descriptor()
+	// agentrun.DefaultNotional holds the default value on creation for the notional field.
+	agentrun.DefaultNotional = agentrunDescNotional.Default.(bool)
+	// agentrunDescCostUnsure is the schema descriptor for cost_unsure field.
+	agentrunDescCostUnsure := agentrunFields[14].Descriptor()
+	// agentrun.DefaultCostUnsure holds the default value on creation for the cost_unsure field.
+	agentrun.DefaultCostUnsure = agentrunDescCostUnsure.Default.(bool)
 	// agentrunDescDurationNs is the schema descriptor for duration_ns field.
-	agentrunDescDurationNs := agentrunFields[12].Descriptor()
+	agentrunDescDurationNs := agentrunFields[15].Descriptor()
 	// agentrun.DefaultDurationNs holds the default value on creation for the duration_ns field.
 	agentrun.DefaultDurationNs = agentrunDescDurationNs.Default.(int64)
 	// agentrunDescSuccess is the schema descriptor for success field.
-	agentrunDescSuccess := agentrunFields[13].Descriptor()
+	agentrunDescSuccess := agentrunFields[16].Descriptor()
 	// agentrun.DefaultSuccess holds the default value on creation for the success field.
 	agentrun.DefaultSuccess = agentrunDescSuccess.Default.(bool)
 	// agentrunDescError is the schema descriptor for error field.
-	agentrunDescError := agentrunFields[14].Descriptor()
+	agentrunDescError := agentrunFields[17].Descriptor()
 	// agentrun.DefaultError holds the default value on creation for the error field.
 	agentrun.DefaultError = agentrunDescError.Default.(string)
+	agentrunmodelFields := schema.AgentRunModel{}.Fields()
+	_ = agentrunmodelFields
+	// agentrunmodelDescInputTokens is the schema descriptor for input_tokens field.
+	agentrunmodelDescInputTokens := agentrunmodelFields[3].Descriptor()
+	// agentrunmodel.DefaultInputTokens holds the default value on creation for the input_tokens field.
+	agentrunmodel.DefaultInputTokens = agentrunmodelDescInputTokens.Default.(int64)
+	// agentrunmodelDescOutputTokens is the schema descriptor for output_tokens field.
+	agentrunmodelDescOutputTokens := agentrunmodelFields[4].Descriptor()
+	// agentrunmodel.DefaultOutputTokens holds the default value on creation for the output_tokens field.
+	agentrunmodel.DefaultOutputTokens = agentrunmodelDescOutputTokens.Default.(int64)
+	// agentrunmodelDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
+	agentrunmodelDescCacheReadTokens := agentrunmodelFields[5].Descriptor()
+	// agentrunmodel.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
+	agentrunmodel.DefaultCacheReadTokens = agentrunmodelDescCacheReadTokens.Default.(int64)
+	// agentrunmodelDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
+	agentrunmodelDescCacheWriteTokens := agentrunmodelFields[6].Descriptor()
+	// agentrunmodel.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
+	agentrunmodel.DefaultCacheWriteTokens = agentrunmodelDescCacheWriteTokens.Default.(int64)
+	// agentrunmodelDescCostUsd is the schema descriptor for cost_usd field.
+	agentrunmodelDescCostUsd := agentrunmodelFields[7].Descriptor()
+	// agentrunmodel.DefaultCostUsd holds the default value on creation for the cost_usd field.
+	agentrunmodel.DefaultCostUsd = agentrunmodelDescCostUsd.Default.(float64)
 	approvalFields := schema.Approval{}.Fields()
 	_ = approvalFields
 	// approvalDescInput is the schema descriptor for input field.
@@ -263,6 +323,32 @@ func init() {
 	metricDescThreadID := metricFields[6].Descriptor()
 	// metric.DefaultThreadID holds the default value on creation for the thread_id field.
 	metric.DefaultThreadID = metricDescThreadID.Default.(string)
+	planwindowFields := schema.PlanWindow{}.Fields()
+	_ = planwindowFields
+	// planwindowDescModel is the schema descriptor for model field.
+	planwindowDescModel := planwindowFields[3].Descriptor()
+	// planwindow.DefaultModel holds the default value on creation for the model field.
+	planwindow.DefaultModel = planwindowDescModel.Default.(string)
+	// planwindowDescUsed is the schema descriptor for used field.
+	planwindowDescUsed := planwindowFields[4].Descriptor()
+	// planwindow.DefaultUsed holds the default value on creation for the used field.
+	planwindow.DefaultUsed = planwindowDescUsed.Default.(float64)
+	// planwindowDescStatus is the schema descriptor for status field.
+	planwindowDescStatus := planwindowFields[5].Descriptor()
+	// planwindow.DefaultStatus holds the default value on creation for the status field.
+	planwindow.DefaultStatus = pluginsdk.PlanStatus(planwindowDescStatus.Default.(string))
+	// planwindowDescOverage is the schema descriptor for overage field.
+	planwindowDescOverage := planwindowFields[7].Descriptor()
+	// planwindow.DefaultOverage holds the default value on creation for the overage field.
+	planwindow.DefaultOverage = planwindowDescOverage.Default.(bool)
+	// planwindowDescWarned is the schema descriptor for warned field.
+	planwindowDescWarned := planwindowFields[9].Descriptor()
+	// planwindow.DefaultWarned holds the default value on creation for the warned field.
+	planwindow.DefaultWarned = planwindowDescWarned.Default.(int)
+	// planwindowDescFirstUsed is the schema descriptor for first_used field.
+	planwindowDescFirstUsed := planwindowFields[10].Descriptor()
+	// planwindow.DefaultFirstUsed holds the default value on creation for the first_used field.
+	planwindow.DefaultFirstUsed = planwindowDescFirstUsed.Default.(float64)
 	pluginFields := schema.Plugin{}.Fields()
 	_ = pluginFields
 	// pluginDescPath is the schema descriptor for path field.
@@ -361,6 +447,12 @@ func init() {
 	pluginusageDescStateRevision := pluginusageFields[3].Descriptor()
 	// pluginusage.DefaultStateRevision holds the default value on creation for the state_revision field.
 	pluginusage.DefaultStateRevision = pluginusageDescStateRevision.Default.(int64)
+	reservationFields := schema.Reservation{}.Fields()
+	_ = reservationFields
+	// reservationDescBaseUsd is the schema descriptor for base_usd field.
+	reservationDescBaseUsd := reservationFields[5].Descriptor()
+	// reservation.DefaultBaseUsd holds the default value on creation for the base_usd field.
+	reservation.DefaultBaseUsd = reservationDescBaseUsd.Default.(float64)
 	runFields := schema.Run{}.Fields()
 	_ = runFields
 	// runDescMergedInto is the schema descriptor for merged_into field.
@@ -383,72 +475,76 @@ func init() {
 	runDescAttempt := runFields[10].Descriptor()
 	// run.DefaultAttempt holds the default value on creation for the attempt field.
 	run.DefaultAttempt = runDescAttempt.Default.(int)
+	// runDescAccount is the schema descriptor for account field.
+	runDescAccount := runFields[14].Descriptor()
+	// run.DefaultAccount holds the default value on creation for the account field.
+	run.DefaultAccount = runDescAccount.Default.(string)
 	// runDescOwner is the schema descriptor for owner field.
-	runDescOwner := runFields[12].Descriptor()
+	runDescOwner := runFields[15].Descriptor()
 	// run.DefaultOwner holds the default value on creation for the owner field.
 	run.DefaultOwner = runDescOwner.Default.(string)
 	// runDescTraceID is the schema descriptor for trace_id field.
-	runDescTraceID := runFields[14].Descriptor()
+	runDescTraceID := runFields[17].Descriptor()
 	// run.DefaultTraceID holds the default value on creation for the trace_id field.
 	run.DefaultTraceID = runDescTraceID.Default.(string)
 	// runDescSessionID is the schema descriptor for session_id field.
-	runDescSessionID := runFields[15].Descriptor()
+	runDescSessionID := runFields[18].Descriptor()
 	// run.DefaultSessionID holds the default value on creation for the session_id field.
 	run.DefaultSessionID = runDescSessionID.Default.(string)
 	// runDescPromptHash is the schema descriptor for prompt_hash field.
-	runDescPromptHash := runFields[16].Descriptor()
+	runDescPromptHash := runFields[19].Descriptor()
 	// run.DefaultPromptHash holds the default value on creation for the prompt_hash field.
 	run.DefaultPromptHash = runDescPromptHash.Default.(string)
 	// runDescError is the schema descriptor for error field.
-	runDescError := runFields[24].Descriptor()
+	runDescError := runFields[27].Descriptor()
 	// run.DefaultError holds the default value on creation for the error field.
 	run.DefaultError = runDescError.Default.(string)
 	// runDescInputTokens is the schema descriptor for input_tokens field.
-	runDescInputTokens := runFields[25].Descriptor()
+	runDescInputTokens := runFields[28].Descriptor()
 	// run.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	run.DefaultInputTokens = runDescInputTokens.Default.(int64)
 	// runDescOutputTokens is the schema descriptor for output_tokens field.
-	runDescOutputTokens := runFields[26].Descriptor()
+	runDescOutputTokens := runFields[29].Descriptor()
 	// run.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	run.DefaultOutputTokens = runDescOutputTokens.Default.(int64)
 	// runDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	runDescCacheReadTokens := runFields[27].Descriptor()
+	runDescCacheReadTokens := runFields[30].Descriptor()
 	// run.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	run.DefaultCacheReadTokens = runDescCacheReadTokens.Default.(int64)
 	// runDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	runDescCacheWriteTokens := runFields[28].Descriptor()
+	runDescCacheWriteTokens := runFields[31].Descriptor()
 	// run.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	run.DefaultCacheWriteTokens = runDescCacheWriteTokens.Default.(int64)
 	// runDescCostUsd is the schema descriptor for cost_usd field.
-	runDescCostUsd := runFields[29].Descriptor()
+	runDescCostUsd := runFields[32].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
 	// runDescUnattended is the schema descriptor for unattended field.
-	runDescUnattended := runFields[33].Descriptor()
+	runDescUnattended := runFields[36].Descriptor()
 	// run.DefaultUnattended holds the default value on creation for the unattended field.
 	run.DefaultUnattended = runDescUnattended.Default.(bool)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[34].Descriptor()
+	runDescSource := runFields[37].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[36].Descriptor()
+	runDescContentHash := runFields[39].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	// runDescBeside is the schema descriptor for beside field.
-	runDescBeside := runFields[37].Descriptor()
+	runDescBeside := runFields[40].Descriptor()
 	// run.DefaultBeside holds the default value on creation for the beside field.
 	run.DefaultBeside = runDescBeside.Default.(bool)
 	// runDescPlugin is the schema descriptor for plugin field.
-	runDescPlugin := runFields[38].Descriptor()
+	runDescPlugin := runFields[41].Descriptor()
 	// run.DefaultPlugin holds the default value on creation for the plugin field.
 	run.DefaultPlugin = runDescPlugin.Default.(string)
 	// runDescPurpose is the schema descriptor for purpose field.
-	runDescPurpose := runFields[39].Descriptor()
+	runDescPurpose := runFields[42].Descriptor()
 	// run.DefaultPurpose holds the default value on creation for the purpose field.
 	run.DefaultPurpose = runDescPurpose.Default.(string)
 	// runDescTaskID is the schema descriptor for task_id field.
-	runDescTaskID := runFields[40].Descriptor()
+	runDescTaskID := runFields[43].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
 	stateentryFields := schema.StateEntry{}.Fields()
@@ -483,108 +579,116 @@ func init() {
 	taskDescModel := taskFields[10].Descriptor()
 	// task.DefaultModel holds the default value on creation for the model field.
 	task.DefaultModel = taskDescModel.Default.(string)
+	// taskDescAccount is the schema descriptor for account field.
+	taskDescAccount := taskFields[11].Descriptor()
+	// task.DefaultAccount holds the default value on creation for the account field.
+	task.DefaultAccount = taskDescAccount.Default.(string)
+	// taskDescAskedAccount is the schema descriptor for asked_account field.
+	taskDescAskedAccount := taskFields[12].Descriptor()
+	// task.DefaultAskedAccount holds the default value on creation for the asked_account field.
+	task.DefaultAskedAccount = taskDescAskedAccount.Default.(string)
 	// taskDescPermissionMode is the schema descriptor for permission_mode field.
-	taskDescPermissionMode := taskFields[11].Descriptor()
+	taskDescPermissionMode := taskFields[13].Descriptor()
 	// task.DefaultPermissionMode holds the default value on creation for the permission_mode field.
 	task.DefaultPermissionMode = taskDescPermissionMode.Default.(string)
 	// taskDescCwd is the schema descriptor for cwd field.
-	taskDescCwd := taskFields[13].Descriptor()
+	taskDescCwd := taskFields[15].Descriptor()
 	// task.DefaultCwd holds the default value on creation for the cwd field.
 	task.DefaultCwd = taskDescCwd.Default.(string)
 	// taskDescContext is the schema descriptor for context field.
-	taskDescContext := taskFields[14].Descriptor()
+	taskDescContext := taskFields[16].Descriptor()
 	// task.DefaultContext holds the default value on creation for the context field.
 	task.DefaultContext = taskDescContext.Default.(string)
 	// taskDescRequestedBy is the schema descriptor for requested_by field.
-	taskDescRequestedBy := taskFields[16].Descriptor()
+	taskDescRequestedBy := taskFields[18].Descriptor()
 	// task.DefaultRequestedBy holds the default value on creation for the requested_by field.
 	task.DefaultRequestedBy = taskDescRequestedBy.Default.(string)
 	// taskDescWake is the schema descriptor for wake field.
-	taskDescWake := taskFields[17].Descriptor()
+	taskDescWake := taskFields[19].Descriptor()
 	// task.DefaultWake holds the default value on creation for the wake field.
 	task.DefaultWake = taskDescWake.Default.(bool)
 	// taskDescCurrentIteration is the schema descriptor for current_iteration field.
-	taskDescCurrentIteration := taskFields[18].Descriptor()
+	taskDescCurrentIteration := taskFields[20].Descriptor()
 	// task.DefaultCurrentIteration holds the default value on creation for the current_iteration field.
 	task.DefaultCurrentIteration = taskDescCurrentIteration.Default.(int)
 	// taskDescMaxIterations is the schema descriptor for max_iterations field.
-	taskDescMaxIterations := taskFields[19].Descriptor()
+	taskDescMaxIterations := taskFields[21].Descriptor()
 	// task.DefaultMaxIterations holds the default value on creation for the max_iterations field.
 	task.DefaultMaxIterations = taskDescMaxIterations.Default.(int)
 	// taskDescValidationIterations is the schema descriptor for validation_iterations field.
-	taskDescValidationIterations := taskFields[20].Descriptor()
+	taskDescValidationIterations := taskFields[22].Descriptor()
 	// task.DefaultValidationIterations holds the default value on creation for the validation_iterations field.
 	task.DefaultValidationIterations = taskDescValidationIterations.Default.(int)
 	// taskDescMaxValidationIterations is the schema descriptor for max_validation_iterations field.
-	taskDescMaxValidationIterations := taskFields[21].Descriptor()
+	taskDescMaxValidationIterations := taskFields[23].Descriptor()
 	// task.DefaultMaxValidationIterations holds the default value on creation for the max_validation_iterations field.
 	task.DefaultMaxValidationIterations = taskDescMaxValidationIterations.Default.(int)
 	// taskDescCostCapUsd is the schema descriptor for cost_cap_usd field.
-	taskDescCostCapUsd := taskFields[22].Descriptor()
+	taskDescCostCapUsd := taskFields[24].Descriptor()
 	// task.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
 	task.DefaultCostCapUsd = taskDescCostCapUsd.Default.(float64)
 	// taskDescRunID is the schema descriptor for run_id field.
-	taskDescRunID := taskFields[23].Descriptor()
+	taskDescRunID := taskFields[25].Descriptor()
 	// task.DefaultRunID holds the default value on creation for the run_id field.
 	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[25].Descriptor()
+	taskDescResult := taskFields[27].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[26].Descriptor()
+	taskDescFeedback := taskFields[28].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[27].Descriptor()
+	taskDescError := taskFields[29].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
 	// taskDescPhase is the schema descriptor for phase field.
-	taskDescPhase := taskFields[28].Descriptor()
+	taskDescPhase := taskFields[30].Descriptor()
 	// task.DefaultPhase holds the default value on creation for the phase field.
 	task.DefaultPhase = taskDescPhase.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
-	taskDescEpoch := taskFields[29].Descriptor()
+	taskDescEpoch := taskFields[31].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	// taskDescRound is the schema descriptor for round field.
-	taskDescRound := taskFields[30].Descriptor()
+	taskDescRound := taskFields[32].Descriptor()
 	// task.DefaultRound holds the default value on creation for the round field.
 	task.DefaultRound = taskDescRound.Default.(int)
 	// taskDescSettled is the schema descriptor for settled field.
-	taskDescSettled := taskFields[31].Descriptor()
+	taskDescSettled := taskFields[33].Descriptor()
 	// task.DefaultSettled holds the default value on creation for the settled field.
 	task.DefaultSettled = taskDescSettled.Default.(int)
 	// taskDescFailures is the schema descriptor for failures field.
-	taskDescFailures := taskFields[32].Descriptor()
+	taskDescFailures := taskFields[34].Descriptor()
 	// task.DefaultFailures holds the default value on creation for the failures field.
 	task.DefaultFailures = taskDescFailures.Default.(int)
 	// taskDescAgains is the schema descriptor for agains field.
-	taskDescAgains := taskFields[34].Descriptor()
+	taskDescAgains := taskFields[36].Descriptor()
 	// task.DefaultAgains holds the default value on creation for the agains field.
 	task.DefaultAgains = taskDescAgains.Default.(int)
 	// taskDescCauseRunID is the schema descriptor for cause_run_id field.
-	taskDescCauseRunID := taskFields[35].Descriptor()
+	taskDescCauseRunID := taskFields[37].Descriptor()
 	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
 	// taskDescAskedPermissionMode is the schema descriptor for asked_permission_mode field.
-	taskDescAskedPermissionMode := taskFields[36].Descriptor()
+	taskDescAskedPermissionMode := taskFields[38].Descriptor()
 	// task.DefaultAskedPermissionMode holds the default value on creation for the asked_permission_mode field.
 	task.DefaultAskedPermissionMode = taskDescAskedPermissionMode.Default.(string)
 	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
-	taskDescAskedCwd := taskFields[37].Descriptor()
+	taskDescAskedCwd := taskFields[39].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
 	// taskDescFirstCwd is the schema descriptor for first_cwd field.
-	taskDescFirstCwd := taskFields[38].Descriptor()
+	taskDescFirstCwd := taskFields[40].Descriptor()
 	// task.DefaultFirstCwd holds the default value on creation for the first_cwd field.
 	task.DefaultFirstCwd = taskDescFirstCwd.Default.(string)
 	// taskDescOwnDirectory is the schema descriptor for own_directory field.
-	taskDescOwnDirectory := taskFields[39].Descriptor()
+	taskDescOwnDirectory := taskFields[41].Descriptor()
 	// task.DefaultOwnDirectory holds the default value on creation for the own_directory field.
 	task.DefaultOwnDirectory = taskDescOwnDirectory.Default.(bool)
 	// taskDescFromTaskID is the schema descriptor for from_task_id field.
-	taskDescFromTaskID := taskFields[40].Descriptor()
+	taskDescFromTaskID := taskFields[42].Descriptor()
 	// task.DefaultFromTaskID holds the default value on creation for the from_task_id field.
 	task.DefaultFromTaskID = taskDescFromTaskID.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()
@@ -627,48 +731,56 @@ func init() {
 	threadDescSessionID := threadFields[8].Descriptor()
 	// thread.DefaultSessionID holds the default value on creation for the session_id field.
 	thread.DefaultSessionID = threadDescSessionID.Default.(string)
+	// threadDescSessionAccount is the schema descriptor for session_account field.
+	threadDescSessionAccount := threadFields[9].Descriptor()
+	// thread.DefaultSessionAccount holds the default value on creation for the session_account field.
+	thread.DefaultSessionAccount = threadDescSessionAccount.Default.(string)
 	// threadDescSessionOpen is the schema descriptor for session_open field.
-	threadDescSessionOpen := threadFields[9].Descriptor()
+	threadDescSessionOpen := threadFields[10].Descriptor()
 	// thread.DefaultSessionOpen holds the default value on creation for the session_open field.
 	thread.DefaultSessionOpen = threadDescSessionOpen.Default.(bool)
 	// threadDescSeenMessageID is the schema descriptor for seen_message_id field.
-	threadDescSeenMessageID := threadFields[10].Descriptor()
+	threadDescSeenMessageID := threadFields[11].Descriptor()
 	// thread.DefaultSeenMessageID holds the default value on creation for the seen_message_id field.
 	thread.DefaultSeenMessageID = threadDescSeenMessageID.Default.(int64)
+	// threadDescAccount is the schema descriptor for account field.
+	threadDescAccount := threadFields[12].Descriptor()
+	// thread.DefaultAccount holds the default value on creation for the account field.
+	thread.DefaultAccount = threadDescAccount.Default.(string)
 	// threadDescModel is the schema descriptor for model field.
-	threadDescModel := threadFields[11].Descriptor()
+	threadDescModel := threadFields[13].Descriptor()
 	// thread.DefaultModel holds the default value on creation for the model field.
 	thread.DefaultModel = threadDescModel.Default.(string)
 	// threadDescEffort is the schema descriptor for effort field.
-	threadDescEffort := threadFields[12].Descriptor()
+	threadDescEffort := threadFields[14].Descriptor()
 	// thread.DefaultEffort holds the default value on creation for the effort field.
 	thread.DefaultEffort = threadDescEffort.Default.(string)
 	// threadDescPermissionMode is the schema descriptor for permission_mode field.
-	threadDescPermissionMode := threadFields[13].Descriptor()
+	threadDescPermissionMode := threadFields[15].Descriptor()
 	// thread.DefaultPermissionMode holds the default value on creation for the permission_mode field.
 	thread.DefaultPermissionMode = threadDescPermissionMode.Default.(string)
 	// threadDescCwd is the schema descriptor for cwd field.
-	threadDescCwd := threadFields[14].Descriptor()
+	threadDescCwd := threadFields[16].Descriptor()
 	// thread.DefaultCwd holds the default value on creation for the cwd field.
 	thread.DefaultCwd = threadDescCwd.Default.(string)
 	// threadDescInstructions is the schema descriptor for instructions field.
-	threadDescInstructions := threadFields[15].Descriptor()
+	threadDescInstructions := threadFields[17].Descriptor()
 	// thread.DefaultInstructions holds the default value on creation for the instructions field.
 	thread.DefaultInstructions = threadDescInstructions.Default.(string)
 	// threadDescBusyMode is the schema descriptor for busy_mode field.
-	threadDescBusyMode := threadFields[16].Descriptor()
+	threadDescBusyMode := threadFields[18].Descriptor()
 	// thread.DefaultBusyMode holds the default value on creation for the busy_mode field.
 	thread.DefaultBusyMode = pluginsdk.BusyMode(threadDescBusyMode.Default.(string))
 	// threadDescAskTools is the schema descriptor for ask_tools field.
-	threadDescAskTools := threadFields[17].Descriptor()
+	threadDescAskTools := threadFields[19].Descriptor()
 	// thread.DefaultAskTools holds the default value on creation for the ask_tools field.
 	thread.DefaultAskTools = threadDescAskTools.Default.(string)
 	// threadDescLastReadMessageID is the schema descriptor for last_read_message_id field.
-	threadDescLastReadMessageID := threadFields[19].Descriptor()
+	threadDescLastReadMessageID := threadFields[21].Descriptor()
 	// thread.DefaultLastReadMessageID holds the default value on creation for the last_read_message_id field.
 	thread.DefaultLastReadMessageID = threadDescLastReadMessageID.Default.(int64)
 	// threadDescEpoch is the schema descriptor for epoch field.
-	threadDescEpoch := threadFields[20].Descriptor()
+	threadDescEpoch := threadFields[22].Descriptor()
 	// thread.DefaultEpoch holds the default value on creation for the epoch field.
 	thread.DefaultEpoch = threadDescEpoch.Default.(int64)
 	tokenFields := schema.Token{}.Fields()

@@ -39,6 +39,10 @@ type Task struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Model holds the value of the "model" field.
 	Model string `json:"model,omitempty"`
+	// Account holds the value of the "account" field.
+	Account string `json:"account,omitempty"`
+	// AskedAccount holds the value of the "asked_account" field.
+	AskedAccount string `json:"asked_account,omitempty"`
 	// PermissionMode holds the value of the "permission_mode" field.
 	PermissionMode string `json:"permission_mode,omitempty"`
 	// AllowedTools holds the value of the "allowed_tools" field.
@@ -123,7 +127,7 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch, task.FieldRound, task.FieldSettled, task.FieldFailures, task.FieldAgains:
 			values[i] = new(sql.NullInt64)
-		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd, task.FieldFirstCwd, task.FieldFromTaskID:
+		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldAccount, task.FieldAskedAccount, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd, task.FieldFirstCwd, task.FieldFromTaskID:
 			values[i] = new(sql.NullString)
 		case task.FieldNotBefore, task.FieldCreatedAt, task.FieldCompletedAt:
 			values[i] = new(sql.NullTime)
@@ -208,6 +212,18 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field model", values[i])
 			} else if value.Valid {
 				_m.Model = value.String
+			}
+		case task.FieldAccount:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field account", values[i])
+			} else if value.Valid {
+				_m.Account = value.String
+			}
+		case task.FieldAskedAccount:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field asked_account", values[i])
+			} else if value.Valid {
+				_m.AskedAccount = value.String
 			}
 		case task.FieldPermissionMode:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -492,6 +508,12 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("model=")
 	builder.WriteString(_m.Model)
+	builder.WriteString(", ")
+	builder.WriteString("account=")
+	builder.WriteString(_m.Account)
+	builder.WriteString(", ")
+	builder.WriteString("asked_account=")
+	builder.WriteString(_m.AskedAccount)
 	builder.WriteString(", ")
 	builder.WriteString("permission_mode=")
 	builder.WriteString(_m.PermissionMode)

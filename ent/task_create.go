@@ -140,6 +140,34 @@ func (_c *TaskCreate) SetNillableModel(v *string) *TaskCreate {
 	return _c
 }
 
+// SetAccount sets the "account" field.
+func (_c *TaskCreate) SetAccount(v string) *TaskCreate {
+	_c.mutation.SetAccount(v)
+	return _c
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableAccount(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetAccount(*v)
+	}
+	return _c
+}
+
+// SetAskedAccount sets the "asked_account" field.
+func (_c *TaskCreate) SetAskedAccount(v string) *TaskCreate {
+	_c.mutation.SetAskedAccount(v)
+	return _c
+}
+
+// SetNillableAskedAccount sets the "asked_account" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableAskedAccount(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetAskedAccount(*v)
+	}
+	return _c
+}
+
 // SetPermissionMode sets the "permission_mode" field.
 func (_c *TaskCreate) SetPermissionMode(v string) *TaskCreate {
 	_c.mutation.SetPermissionMode(v)
@@ -633,6 +661,14 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultModel
 		_c.mutation.SetModel(v)
 	}
+	if _, ok := _c.mutation.Account(); !ok {
+		v := task.DefaultAccount
+		_c.mutation.SetAccount(v)
+	}
+	if _, ok := _c.mutation.AskedAccount(); !ok {
+		v := task.DefaultAskedAccount
+		_c.mutation.SetAskedAccount(v)
+	}
 	if _, ok := _c.mutation.PermissionMode(); !ok {
 		v := task.DefaultPermissionMode
 		_c.mutation.SetPermissionMode(v)
@@ -767,6 +803,12 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.Model(); !ok {
 		return &ValidationError{Name: "model", err: errors.New(`ent: missing required field "Task.model"`)}
+	}
+	if _, ok := _c.mutation.Account(); !ok {
+		return &ValidationError{Name: "account", err: errors.New(`ent: missing required field "Task.account"`)}
+	}
+	if _, ok := _c.mutation.AskedAccount(); !ok {
+		return &ValidationError{Name: "asked_account", err: errors.New(`ent: missing required field "Task.asked_account"`)}
 	}
 	if _, ok := _c.mutation.PermissionMode(); !ok {
 		return &ValidationError{Name: "permission_mode", err: errors.New(`ent: missing required field "Task.permission_mode"`)}
@@ -924,6 +966,14 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Model(); ok {
 		_spec.SetField(task.FieldModel, field.TypeString, value)
 		_node.Model = value
+	}
+	if value, ok := _c.mutation.Account(); ok {
+		_spec.SetField(task.FieldAccount, field.TypeString, value)
+		_node.Account = value
+	}
+	if value, ok := _c.mutation.AskedAccount(); ok {
+		_spec.SetField(task.FieldAskedAccount, field.TypeString, value)
+		_node.AskedAccount = value
 	}
 	if value, ok := _c.mutation.PermissionMode(); ok {
 		_spec.SetField(task.FieldPermissionMode, field.TypeString, value)
@@ -1618,6 +1668,12 @@ func (u *TaskUpsertOne) UpdateNewValues() *TaskUpsertOne {
 		}
 		if _, exists := u.create.mutation.Key(); exists {
 			s.SetIgnore(task.FieldKey)
+		}
+		if _, exists := u.create.mutation.Account(); exists {
+			s.SetIgnore(task.FieldAccount)
+		}
+		if _, exists := u.create.mutation.AskedAccount(); exists {
+			s.SetIgnore(task.FieldAskedAccount)
 		}
 		if _, exists := u.create.mutation.CauseRunID(); exists {
 			s.SetIgnore(task.FieldCauseRunID)
@@ -2428,6 +2484,12 @@ func (u *TaskUpsertBulk) UpdateNewValues() *TaskUpsertBulk {
 			}
 			if _, exists := b.mutation.Key(); exists {
 				s.SetIgnore(task.FieldKey)
+			}
+			if _, exists := b.mutation.Account(); exists {
+				s.SetIgnore(task.FieldAccount)
+			}
+			if _, exists := b.mutation.AskedAccount(); exists {
+				s.SetIgnore(task.FieldAskedAccount)
 			}
 			if _, exists := b.mutation.CauseRunID(); exists {
 				s.SetIgnore(task.FieldCauseRunID)

@@ -34,10 +34,14 @@ type Thread struct {
 	Status pluginsdk.ThreadStatus `json:"status,omitempty"`
 	// SessionID holds the value of the "session_id" field.
 	SessionID string `json:"session_id,omitempty"`
+	// SessionAccount holds the value of the "session_account" field.
+	SessionAccount string `json:"session_account,omitempty"`
 	// SessionOpen holds the value of the "session_open" field.
 	SessionOpen bool `json:"session_open,omitempty"`
 	// SeenMessageID holds the value of the "seen_message_id" field.
 	SeenMessageID int64 `json:"seen_message_id,omitempty"`
+	// Account holds the value of the "account" field.
+	Account string `json:"account,omitempty"`
 	// Model holds the value of the "model" field.
 	Model string `json:"model,omitempty"`
 	// Effort holds the value of the "effort" field.
@@ -72,7 +76,7 @@ func (*Thread) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullBool)
 		case thread.FieldSeenMessageID, thread.FieldLastReadMessageID, thread.FieldEpoch:
 			values[i] = new(sql.NullInt64)
-		case thread.FieldID, thread.FieldSource, thread.FieldSourceID, thread.FieldReportTo, thread.FieldName, thread.FieldKind, thread.FieldParentThreadID, thread.FieldStatus, thread.FieldSessionID, thread.FieldModel, thread.FieldEffort, thread.FieldPermissionMode, thread.FieldCwd, thread.FieldInstructions, thread.FieldBusyMode, thread.FieldAskTools:
+		case thread.FieldID, thread.FieldSource, thread.FieldSourceID, thread.FieldReportTo, thread.FieldName, thread.FieldKind, thread.FieldParentThreadID, thread.FieldStatus, thread.FieldSessionID, thread.FieldSessionAccount, thread.FieldAccount, thread.FieldModel, thread.FieldEffort, thread.FieldPermissionMode, thread.FieldCwd, thread.FieldInstructions, thread.FieldBusyMode, thread.FieldAskTools:
 			values[i] = new(sql.NullString)
 		case thread.FieldLastActivity, thread.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -145,6 +149,12 @@ func (_m *Thread) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.SessionID = value.String
 			}
+		case thread.FieldSessionAccount:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field session_account", values[i])
+			} else if value.Valid {
+				_m.SessionAccount = value.String
+			}
 		case thread.FieldSessionOpen:
 			if value, ok := values[i].(*sql.NullBool); !ok {
 				return fmt.Errorf("unexpected type %T for field session_open", values[i])
@@ -156,6 +166,12 @@ func (_m *Thread) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field seen_message_id", values[i])
 			} else if value.Valid {
 				_m.SeenMessageID = value.Int64
+			}
+		case thread.FieldAccount:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field account", values[i])
+			} else if value.Valid {
+				_m.Account = value.String
 			}
 		case thread.FieldModel:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -283,11 +299,17 @@ func (_m *Thread) String() string {
 	builder.WriteString("session_id=")
 	builder.WriteString(_m.SessionID)
 	builder.WriteString(", ")
+	builder.WriteString("session_account=")
+	builder.WriteString(_m.SessionAccount)
+	builder.WriteString(", ")
 	builder.WriteString("session_open=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SessionOpen))
 	builder.WriteString(", ")
 	builder.WriteString("seen_message_id=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SeenMessageID))
+	builder.WriteString(", ")
+	builder.WriteString("account=")
+	builder.WriteString(_m.Account)
 	builder.WriteString(", ")
 	builder.WriteString("model=")
 	builder.WriteString(_m.Model)

@@ -120,6 +120,20 @@ func (_c *ThreadCreate) SetNillableSessionID(v *string) *ThreadCreate {
 	return _c
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (_c *ThreadCreate) SetSessionAccount(v string) *ThreadCreate {
+	_c.mutation.SetSessionAccount(v)
+	return _c
+}
+
+// SetNillableSessionAccount sets the "session_account" field if the given value is not nil.
+func (_c *ThreadCreate) SetNillableSessionAccount(v *string) *ThreadCreate {
+	if v != nil {
+		_c.SetSessionAccount(*v)
+	}
+	return _c
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (_c *ThreadCreate) SetSessionOpen(v bool) *ThreadCreate {
 	_c.mutation.SetSessionOpen(v)
@@ -144,6 +158,20 @@ func (_c *ThreadCreate) SetSeenMessageID(v int64) *ThreadCreate {
 func (_c *ThreadCreate) SetNillableSeenMessageID(v *int64) *ThreadCreate {
 	if v != nil {
 		_c.SetSeenMessageID(*v)
+	}
+	return _c
+}
+
+// SetAccount sets the "account" field.
+func (_c *ThreadCreate) SetAccount(v string) *ThreadCreate {
+	_c.mutation.SetAccount(v)
+	return _c
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_c *ThreadCreate) SetNillableAccount(v *string) *ThreadCreate {
+	if v != nil {
+		_c.SetAccount(*v)
 	}
 	return _c
 }
@@ -351,6 +379,10 @@ func (_c *ThreadCreate) defaults() {
 		v := thread.DefaultSessionID
 		_c.mutation.SetSessionID(v)
 	}
+	if _, ok := _c.mutation.SessionAccount(); !ok {
+		v := thread.DefaultSessionAccount
+		_c.mutation.SetSessionAccount(v)
+	}
 	if _, ok := _c.mutation.SessionOpen(); !ok {
 		v := thread.DefaultSessionOpen
 		_c.mutation.SetSessionOpen(v)
@@ -358,6 +390,10 @@ func (_c *ThreadCreate) defaults() {
 	if _, ok := _c.mutation.SeenMessageID(); !ok {
 		v := thread.DefaultSeenMessageID
 		_c.mutation.SetSeenMessageID(v)
+	}
+	if _, ok := _c.mutation.Account(); !ok {
+		v := thread.DefaultAccount
+		_c.mutation.SetAccount(v)
 	}
 	if _, ok := _c.mutation.Model(); !ok {
 		v := thread.DefaultModel
@@ -423,11 +459,17 @@ func (_c *ThreadCreate) check() error {
 	if _, ok := _c.mutation.SessionID(); !ok {
 		return &ValidationError{Name: "session_id", err: errors.New(`ent: missing required field "Thread.session_id"`)}
 	}
+	if _, ok := _c.mutation.SessionAccount(); !ok {
+		return &ValidationError{Name: "session_account", err: errors.New(`ent: missing required field "Thread.session_account"`)}
+	}
 	if _, ok := _c.mutation.SessionOpen(); !ok {
 		return &ValidationError{Name: "session_open", err: errors.New(`ent: missing required field "Thread.session_open"`)}
 	}
 	if _, ok := _c.mutation.SeenMessageID(); !ok {
 		return &ValidationError{Name: "seen_message_id", err: errors.New(`ent: missing required field "Thread.seen_message_id"`)}
+	}
+	if _, ok := _c.mutation.Account(); !ok {
+		return &ValidationError{Name: "account", err: errors.New(`ent: missing required field "Thread.account"`)}
 	}
 	if _, ok := _c.mutation.Model(); !ok {
 		return &ValidationError{Name: "model", err: errors.New(`ent: missing required field "Thread.model"`)}
@@ -530,6 +572,10 @@ func (_c *ThreadCreate) createSpec() (*Thread, *sqlgraph.CreateSpec) {
 		_spec.SetField(thread.FieldSessionID, field.TypeString, value)
 		_node.SessionID = value
 	}
+	if value, ok := _c.mutation.SessionAccount(); ok {
+		_spec.SetField(thread.FieldSessionAccount, field.TypeString, value)
+		_node.SessionAccount = value
+	}
 	if value, ok := _c.mutation.SessionOpen(); ok {
 		_spec.SetField(thread.FieldSessionOpen, field.TypeBool, value)
 		_node.SessionOpen = value
@@ -537,6 +583,10 @@ func (_c *ThreadCreate) createSpec() (*Thread, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.SeenMessageID(); ok {
 		_spec.SetField(thread.FieldSeenMessageID, field.TypeInt64, value)
 		_node.SeenMessageID = value
+	}
+	if value, ok := _c.mutation.Account(); ok {
+		_spec.SetField(thread.FieldAccount, field.TypeString, value)
+		_node.Account = value
 	}
 	if value, ok := _c.mutation.Model(); ok {
 		_spec.SetField(thread.FieldModel, field.TypeString, value)
@@ -706,6 +756,18 @@ func (u *ThreadUpsert) UpdateSessionID() *ThreadUpsert {
 	return u
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (u *ThreadUpsert) SetSessionAccount(v string) *ThreadUpsert {
+	u.Set(thread.FieldSessionAccount, v)
+	return u
+}
+
+// UpdateSessionAccount sets the "session_account" field to the value that was provided on create.
+func (u *ThreadUpsert) UpdateSessionAccount() *ThreadUpsert {
+	u.SetExcluded(thread.FieldSessionAccount)
+	return u
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (u *ThreadUpsert) SetSessionOpen(v bool) *ThreadUpsert {
 	u.Set(thread.FieldSessionOpen, v)
@@ -733,6 +795,18 @@ func (u *ThreadUpsert) UpdateSeenMessageID() *ThreadUpsert {
 // AddSeenMessageID adds v to the "seen_message_id" field.
 func (u *ThreadUpsert) AddSeenMessageID(v int64) *ThreadUpsert {
 	u.Add(thread.FieldSeenMessageID, v)
+	return u
+}
+
+// SetAccount sets the "account" field.
+func (u *ThreadUpsert) SetAccount(v string) *ThreadUpsert {
+	u.Set(thread.FieldAccount, v)
+	return u
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *ThreadUpsert) UpdateAccount() *ThreadUpsert {
+	u.SetExcluded(thread.FieldAccount)
 	return u
 }
 
@@ -1009,6 +1083,20 @@ func (u *ThreadUpsertOne) UpdateSessionID() *ThreadUpsertOne {
 	})
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (u *ThreadUpsertOne) SetSessionAccount(v string) *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetSessionAccount(v)
+	})
+}
+
+// UpdateSessionAccount sets the "session_account" field to the value that was provided on create.
+func (u *ThreadUpsertOne) UpdateSessionAccount() *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateSessionAccount()
+	})
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (u *ThreadUpsertOne) SetSessionOpen(v bool) *ThreadUpsertOne {
 	return u.Update(func(s *ThreadUpsert) {
@@ -1041,6 +1129,20 @@ func (u *ThreadUpsertOne) AddSeenMessageID(v int64) *ThreadUpsertOne {
 func (u *ThreadUpsertOne) UpdateSeenMessageID() *ThreadUpsertOne {
 	return u.Update(func(s *ThreadUpsert) {
 		s.UpdateSeenMessageID()
+	})
+}
+
+// SetAccount sets the "account" field.
+func (u *ThreadUpsertOne) SetAccount(v string) *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetAccount(v)
+	})
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *ThreadUpsertOne) UpdateAccount() *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateAccount()
 	})
 }
 
@@ -1506,6 +1608,20 @@ func (u *ThreadUpsertBulk) UpdateSessionID() *ThreadUpsertBulk {
 	})
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (u *ThreadUpsertBulk) SetSessionAccount(v string) *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetSessionAccount(v)
+	})
+}
+
+// UpdateSessionAccount sets the "session_account" field to the value that was provided on create.
+func (u *ThreadUpsertBulk) UpdateSessionAccount() *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateSessionAccount()
+	})
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (u *ThreadUpsertBulk) SetSessionOpen(v bool) *ThreadUpsertBulk {
 	return u.Update(func(s *ThreadUpsert) {
@@ -1538,6 +1654,20 @@ func (u *ThreadUpsertBulk) AddSeenMessageID(v int64) *ThreadUpsertBulk {
 func (u *ThreadUpsertBulk) UpdateSeenMessageID() *ThreadUpsertBulk {
 	return u.Update(func(s *ThreadUpsert) {
 		s.UpdateSeenMessageID()
+	})
+}
+
+// SetAccount sets the "account" field.
+func (u *ThreadUpsertBulk) SetAccount(v string) *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetAccount(v)
+	})
+}
+
+// UpdateAccount sets the "account" field to the value that was provided on create.
+func (u *ThreadUpsertBulk) UpdateAccount() *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateAccount()
 	})
 }
 

@@ -114,6 +114,20 @@ func (_u *ThreadUpdate) SetNillableSessionID(v *string) *ThreadUpdate {
 	return _u
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (_u *ThreadUpdate) SetSessionAccount(v string) *ThreadUpdate {
+	_u.mutation.SetSessionAccount(v)
+	return _u
+}
+
+// SetNillableSessionAccount sets the "session_account" field if the given value is not nil.
+func (_u *ThreadUpdate) SetNillableSessionAccount(v *string) *ThreadUpdate {
+	if v != nil {
+		_u.SetSessionAccount(*v)
+	}
+	return _u
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (_u *ThreadUpdate) SetSessionOpen(v bool) *ThreadUpdate {
 	_u.mutation.SetSessionOpen(v)
@@ -146,6 +160,20 @@ func (_u *ThreadUpdate) SetNillableSeenMessageID(v *int64) *ThreadUpdate {
 // AddSeenMessageID adds value to the "seen_message_id" field.
 func (_u *ThreadUpdate) AddSeenMessageID(v int64) *ThreadUpdate {
 	_u.mutation.AddSeenMessageID(v)
+	return _u
+}
+
+// SetAccount sets the "account" field.
+func (_u *ThreadUpdate) SetAccount(v string) *ThreadUpdate {
+	_u.mutation.SetAccount(v)
+	return _u
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_u *ThreadUpdate) SetNillableAccount(v *string) *ThreadUpdate {
+	if v != nil {
+		_u.SetAccount(*v)
+	}
 	return _u
 }
 
@@ -368,6 +396,9 @@ func (_u *ThreadUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.SessionID(); ok {
 		_spec.SetField(thread.FieldSessionID, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.SessionAccount(); ok {
+		_spec.SetField(thread.FieldSessionAccount, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.SessionOpen(); ok {
 		_spec.SetField(thread.FieldSessionOpen, field.TypeBool, value)
 	}
@@ -376,6 +407,9 @@ func (_u *ThreadUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedSeenMessageID(); ok {
 		_spec.AddField(thread.FieldSeenMessageID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Account(); ok {
+		_spec.SetField(thread.FieldAccount, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Model(); ok {
 		_spec.SetField(thread.FieldModel, field.TypeString, value)
@@ -519,6 +553,20 @@ func (_u *ThreadUpdateOne) SetNillableSessionID(v *string) *ThreadUpdateOne {
 	return _u
 }
 
+// SetSessionAccount sets the "session_account" field.
+func (_u *ThreadUpdateOne) SetSessionAccount(v string) *ThreadUpdateOne {
+	_u.mutation.SetSessionAccount(v)
+	return _u
+}
+
+// SetNillableSessionAccount sets the "session_account" field if the given value is not nil.
+func (_u *ThreadUpdateOne) SetNillableSessionAccount(v *string) *ThreadUpdateOne {
+	if v != nil {
+		_u.SetSessionAccount(*v)
+	}
+	return _u
+}
+
 // SetSessionOpen sets the "session_open" field.
 func (_u *ThreadUpdateOne) SetSessionOpen(v bool) *ThreadUpdateOne {
 	_u.mutation.SetSessionOpen(v)
@@ -551,6 +599,20 @@ func (_u *ThreadUpdateOne) SetNillableSeenMessageID(v *int64) *ThreadUpdateOne {
 // AddSeenMessageID adds value to the "seen_message_id" field.
 func (_u *ThreadUpdateOne) AddSeenMessageID(v int64) *ThreadUpdateOne {
 	_u.mutation.AddSeenMessageID(v)
+	return _u
+}
+
+// SetAccount sets the "account" field.
+func (_u *ThreadUpdateOne) SetAccount(v string) *ThreadUpdateOne {
+	_u.mutation.SetAccount(v)
+	return _u
+}
+
+// SetNillableAccount sets the "account" field if the given value is not nil.
+func (_u *ThreadUpdateOne) SetNillableAccount(v *string) *ThreadUpdateOne {
+	if v != nil {
+		_u.SetAccount(*v)
+	}
 	return _u
 }
 
@@ -803,6 +865,9 @@ func (_u *ThreadUpdateOne) sqlSave(ctx context.Context) (_node *Thread, err erro
 	if value, ok := _u.mutation.SessionID(); ok {
 		_spec.SetField(thread.FieldSessionID, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.SessionAccount(); ok {
+		_spec.SetField(thread.FieldSessionAccount, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.SessionOpen(); ok {
 		_spec.SetField(thread.FieldSessionOpen, field.TypeBool, value)
 	}
@@ -811,6 +876,9 @@ func (_u *ThreadUpdateOne) sqlSave(ctx context.Context) (_node *Thread, err erro
 	}
 	if value, ok := _u.mutation.AddedSeenMessageID(); ok {
 		_spec.AddField(thread.FieldSeenMessageID, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.Account(); ok {
+		_spec.SetField(thread.FieldAccount, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Model(); ok {
 		_spec.SetField(thread.FieldModel, field.TypeString, value)

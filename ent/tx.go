@@ -12,8 +12,12 @@ import (
 // Tx is a transactional client that is created by calling Client.Tx().
 type Tx struct {
 	config
+	// Account is the client for interacting with the Account builders.
+	Account *AccountClient
 	// AgentRun is the client for interacting with the AgentRun builders.
 	AgentRun *AgentRunClient
+	// AgentRunModel is the client for interacting with the AgentRunModel builders.
+	AgentRunModel *AgentRunModelClient
 	// Approval is the client for interacting with the Approval builders.
 	Approval *ApprovalClient
 	// ApprovalRule is the client for interacting with the ApprovalRule builders.
@@ -32,6 +36,8 @@ type Tx struct {
 	Message *MessageClient
 	// Metric is the client for interacting with the Metric builders.
 	Metric *MetricClient
+	// PlanWindow is the client for interacting with the PlanWindow builders.
+	PlanWindow *PlanWindowClient
 	// Plugin is the client for interacting with the Plugin builders.
 	Plugin *PluginClient
 	// PluginBytes is the client for interacting with the PluginBytes builders.
@@ -191,7 +197,9 @@ func (tx *Tx) Client() *Client {
 }
 
 func (tx *Tx) init() {
+	tx.Account = NewAccountClient(tx.config)
 	tx.AgentRun = NewAgentRunClient(tx.config)
+	tx.AgentRunModel = NewAgentRunModelClient(tx.config)
 	tx.Approval = NewApprovalClient(tx.config)
 	tx.ApprovalRule = NewApprovalRuleClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
@@ -201,6 +209,7 @@ func (tx *Tx) init() {
 	tx.Lever = NewLeverClient(tx.config)
 	tx.Message = NewMessageClient(tx.config)
 	tx.Metric = NewMetricClient(tx.config)
+	tx.PlanWindow = NewPlanWindowClient(tx.config)
 	tx.Plugin = NewPluginClient(tx.config)
 	tx.PluginBytes = NewPluginBytesClient(tx.config)
 	tx.PluginSecret = NewPluginSecretClient(tx.config)
@@ -224,7 +233,7 @@ func (tx *Tx) init() {
 // of them in order to commit or rollback the transaction.
 //
 // If a closed transaction is embedded in one of the generated entities, and the entity
-// applies a query, for example: AgentRun.QueryXXX(), the query will be executed
+// applies a query, for example: Account.QueryXXX(), the query will be executed
 // through the driver which created this transaction.
 //
 // Note that txDriver is not goroutine safe.

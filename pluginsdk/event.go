@@ -21,6 +21,8 @@ const (
 	EventPipelineRetry     EventType = "pipeline:retry"     // RetryPayload
 	EventPipelineMerged    EventType = "pipeline:merged"    // MergedPayload
 	EventPipelineWaiting   EventType = "pipeline:waiting"   // WaitingPayload
+	EventPipelineParked    EventType = "pipeline:parked"    // ParkedPayload
+	EventPlanWindow        EventType = "plan:window"        // PlanPayload
 	EventDelivery          EventType = "delivery:state"     // DeliveryPayload
 	EventThreadCreated     EventType = "thread:created"     // ThreadPayload
 	EventThreadUpdated     EventType = "thread:updated"     // ThreadPayload
@@ -150,6 +152,20 @@ type WaitingPayload struct {
 	Plugin   string    `json:"plugin"`
 	Hook     Hook      `json:"hook"`
 	Since    time.Time `json:"since"`
+}
+
+// ParkedPayload is the payload of EventPipelineParked: the run waits for a window of its
+// account's plan.
+type ParkedPayload struct {
+	ThreadID string `json:"threadId"`
+	RunID    string `json:"runId"`
+	Parked   Parked `json:"parked"`
+}
+
+// PlanPayload is the payload of EventPlanWindow: a window of a plan has changed its status,
+// has passed 75 or 90 %, or has begun anew.
+type PlanPayload struct {
+	Window PlanWindow `json:"window"`
 }
 
 // DeliveryPayload is the payload of EventDelivery: a delivery has reached the

@@ -192,6 +192,7 @@ const (
 	OutcomeFailed    PipelineOutcome = "failed"
 	OutcomeDenied    PipelineOutcome = "denied"
 	OutcomeCancelled PipelineOutcome = "cancelled"
+	OutcomeParked    PipelineOutcome = "parked" // a window of the account's plan is used up: the run goes on when it opens
 )
 
 // OnPipelineCompleteRequest is the record of an attempt, before its reply is

@@ -34,6 +34,7 @@ type Host struct {
 	Workspace    Workspace
 	Tokens       Tokens
 	Installation Installation
+	Accounts     Accounts
 	// Log goes to the daemon's log with the plugin's name and keeps its level.
 	Log *slog.Logger
 }
@@ -50,7 +51,7 @@ type Threads interface {
 	Create(ctx context.Context, request *CreateThreadRequest) (*CreateThreadResponse, error)
 	// Update changes the fields that are set, of a thread of one of the plugin's
 	// sources. Needs threads.write; with threads.admin, of any thread, and what it
-	// may do: Cwd, PermissionMode, ReportTo, which is audited.
+	// may do: Cwd, PermissionMode, ReportTo, Account, which is audited.
 	Update(ctx context.Context, request *UpdateThreadRequest) (*UpdateThreadResponse, error)
 	// Delete removes a thread for good, with its messages, runs and files, which is
 	// audited. The primary thread, one with a run that is not over, and one with tasks that
@@ -206,6 +207,12 @@ type Runs interface {
 	// Stop interrupts what a thread is doing, and keeps or drops what waits in
 	// it. Needs runs.control.
 	Stop(ctx context.Context, request *StopThreadRequest) (*StopThreadResponse, error)
+	// Resume has a parked run go on now: as it is, with another model, or with the fallback
+	// of its account. What is known of the plan does not stand in its way: when the agent finds
+	// that it is used up still, the run is parked anew. A run
+	// that is not parked is CodeStale, a fallback that is not set or has no daily limit
+	// CodeInvalid. Needs runs.control.
+	Resume(ctx context.Context, request *ResumeRunRequest) (*ResumeRunResponse, error)
 }
 
 // GetRunRequest names a run.
@@ -245,6 +252,17 @@ type RetryRunRequest struct {
 
 // RetryRunResponse says what the message became.
 type RetryRunResponse struct{ Accepted Accepted }
+
+// ResumeRunRequest names a parked run, and says how it goes on.
+type ResumeRunRequest struct {
+	RunID    string
+	Model    string // it goes on with this model; empty: with the one that it has
+	Fallback bool   // it goes on with the fallback of its account, within that one's daily limit
+	Author   string // as in CancelRunRequest
+}
+
+// ResumeRunResponse has the run as it is now.
+type ResumeRunResponse struct{ Run Run }
 
 // StopThreadRequest names a thread, and who wants it stopped.
 type StopThreadRequest struct {

@@ -74,7 +74,8 @@ const (
 	UsageByModel   UsageBy = "model"
 	UsageByTask    UsageBy = "task"
 	UsageByPlugin  UsageBy = "plugin" // that asked for the turn
-	UsageByDay     UsageBy = "day"    // in UTC, as 2006-01-02
+	UsageByAccount UsageBy = "account"
+	UsageByDay     UsageBy = "day" // in UTC, as 2006-01-02
 )
 
 // UsageRequest selects turns.
@@ -93,6 +94,11 @@ type UsageSum struct {
 	Usage    Usage         `json:"usage"`
 	CostUSD  float64       `json:"costUsd"`
 	Duration time.Duration `json:"duration"` // nanoseconds, all together
+	// Unsure counts the turns whose cost may be wrong: those that were recorded before
+	// Harness asked the agent for the cost of the turn alone, and those that were killed.
+	Unsure int64 `json:"unsure,omitempty"`
+	// NotionalUSD is what of CostUSD is of turns on a plan: nobody is billed that.
+	NotionalUSD float64 `json:"notionalUsd,omitempty"`
 }
 
 // UsageResponse has the sums.

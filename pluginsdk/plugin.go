@@ -140,7 +140,7 @@ const (
 	// for what they may do.
 	CapThreadsWrite Capability = "threads.write"
 	// CapThreadsAdmin changes every thread, and what a thread may do: its working
-	// directory, its permission mode, where its replies go.
+	// directory, its permission mode, where its replies go, whose account it uses.
 	CapThreadsAdmin   Capability = "threads.admin"
 	CapMessagesRead   Capability = "messages.read"
 	CapMessagesWrite  Capability = "messages.write"

@@ -90,6 +90,33 @@ type Run struct {
 	Plugin  string `json:"plugin,omitempty"`  // that has asked for it
 	Purpose string `json:"purpose,omitempty"` // as in StartTurnRequest
 	TaskID  string `json:"taskId,omitempty"`
+
+	// Parked says why and until when a queued run waits for a window of the account's plan;
+	// nil: it does not.
+	Parked *Parked `json:"parked,omitempty"`
+	// Override is what a person has said of the run when it was parked; nil: nothing.
+	Override *RunOverride `json:"override,omitempty"`
+	// Account is the one that its last turn of the agent was of; empty: it has had none.
+	Account string `json:"account,omitempty"`
+}
+
+// Parked says what a run waits for that the plan of its account does not let through. It
+// goes on by itself.
+type Parked struct {
+	Reason  string    `json:"reason"` // a sentence for people
+	Account string    `json:"account"`
+	Window  string    `json:"window"`          // PlanWindow.Name
+	Model   string    `json:"model,omitempty"` // that the window is of; empty: all models
+	Until   time.Time `json:"until,omitzero"`  // it is tried again then
+	Since   time.Time `json:"since,omitzero"`  // it was parked then, for the first time of those that followed one another
+}
+
+// RunOverride is what a person has said of a parked run: it goes on at once, with another
+// model, with another account, or (the zero one) as it is. What is known of the plan stands in
+// its way no more: whether it is let through, the agent finds out.
+type RunOverride struct {
+	Model   string `json:"model,omitempty"`   // empty: the one that it has
+	Account string `json:"account,omitempty"` // a fallback; empty: the one that it has
 }
 
 // PipelineStep records that a run came past a step.
@@ -228,6 +255,7 @@ const (
 	FailureMissing        FailureKind = "missing"         // the agent cannot be started
 	FailureBudget         FailureKind = "budget"          // the turn's cost or turn limit
 	FailureParked         FailureKind = "parked"          // the turn was ended until a person has answered what it asked
+	FailurePlan           FailureKind = "plan"            // a window of the account's plan is used up
 	FailureOther          FailureKind = "other"
 )
 
@@ -237,6 +265,7 @@ type Failure struct {
 	Message   string      `json:"message"` // words a person can read
 	APIStatus int         `json:"apiStatus,omitempty"`
 	Retryable bool        `json:"retryable"`
+	Parked    *Parked     `json:"parked,omitempty"` // of FailurePlan: what is used up, and until when; nil for others
 }
 
 // Error returns the message.
@@ -255,4 +284,15 @@ type InvokeResult struct {
 	StructuredOutput json.RawMessage `json:"structuredOutput,omitempty"`
 	Failure          *Failure        `json:"failure,omitempty"`
 	Demo             bool            `json:"demo,omitempty"` // the demo agent has answered: no model has
+	Account          string          `json:"account,omitempty"`
+	Notional         bool            `json:"notional,omitempty"`   // the account has a plan: nobody is billed CostUSD
+	CostUnsure       bool            `json:"costUnsure,omitempty"` // CostUSD may be wrong, as of a turn that was killed
+	Models           []ModelUsage    `json:"models,omitempty"`     // only of a turn that more than one model has answered
+}
+
+// ModelUsage is what one model had of a turn.
+type ModelUsage struct {
+	Model   string  `json:"model"`
+	Usage   Usage   `json:"usage"`
+	CostUSD float64 `json:"costUsd"`
 }

@@ -49,6 +49,7 @@ type Task struct {
 	Cwd                     string            `json:"cwd,omitempty"`
 	OwnDirectory            bool              `json:"ownDirectory,omitempty"` // Cwd is its own: nothing in it is merged anywhere
 	FromTaskID              string            `json:"fromTaskId,omitempty"`   // that it goes on from
+	Account                 string            `json:"account,omitempty"`      // that its thread was given; empty: the default one
 	Context                 string            `json:"context,omitempty"`
 	Labels                  map[string]string `json:"labels,omitempty"`
 	RequestedBy             string            `json:"requestedBy,omitempty"`
@@ -95,6 +96,10 @@ type NewTask struct {
 	// Model and Cwd say otherwise, with the same model in the same directory. Iterations,
 	// caps and verdicts begin anew. CodeStale: a task of that thread is not over yet.
 	FromTaskID string `json:"fromTaskId,omitempty"`
+	// Account is the account of the agent's that the task's thread uses; empty: the parent's,
+	// or of a task that goes on in a thread that one's. Another than the parent's needs
+	// threads.admin.
+	Account string `json:"account,omitempty"`
 }
 
 // TaskQuery selects tasks, oldest first unless Newest is set. Zero fields do not

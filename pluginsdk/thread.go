@@ -60,6 +60,9 @@ type Thread struct {
 	// names with spaces between them, all, or none; empty: the daemon's (HARNESS_ASK_TOOLS).
 	// Other calls that nothing allows are denied.
 	AskTools string `json:"askTools,omitempty"`
+	// Account is the account of the agent's that the thread uses; empty: the default one. A
+	// thread that changes it goes on in a new session, with its history.
+	Account string `json:"account,omitempty"`
 
 	LastActivity      time.Time `json:"lastActivity"`
 	LastReadMessageID int64     `json:"lastReadMessageId"`
@@ -85,6 +88,7 @@ type NewThread struct {
 	Instructions   string     `json:"instructions,omitempty"`
 	BusyMode       BusyMode   `json:"busyMode,omitempty"` // default BusyQueue
 	AskTools       string     `json:"askTools,omitempty"`
+	Account        string     `json:"account,omitempty"` // needs threads.admin
 
 	// OwnDirectory gives a new thread without Cwd a directory that nobody else has, outside
 	// of the workspace: that becomes its Cwd. It is for threads of people who are not to
@@ -105,6 +109,7 @@ type ThreadPatch struct {
 	Instructions      *string       `json:"instructions,omitempty"`
 	BusyMode          *BusyMode     `json:"busyMode,omitempty"`
 	AskTools          *string       `json:"askTools,omitempty"`
+	Account           *string       `json:"account,omitempty"` // needs threads.admin; empty: the default one
 	LastReadMessageID *int64        `json:"lastReadMessageId,omitempty"`
 }
 

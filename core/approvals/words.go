@@ -32,6 +32,7 @@ const (
 const (
 	maxInput = 64 << 10
 	maxText  = 32 << 10
+	maxPlan  = 64 << 10 // of a plan, which people are to see whole
 	maxTitle = 200
 	maxOpen  = 100
 )
@@ -123,7 +124,10 @@ func (a *Approvals) newApproval(of ledger.Asking, ask ledger.ToolAsk, call rules
 			made.Title = short(made.Questions[0].Text)
 		}
 	case pluginsdk.ApprovalPlan:
-		made.Title, made.Text = "The agent has a plan", bounded(field(ask.Input, "plan"), maxText)
+		made.Title, made.Text = "The agent has a plan", bounded(field(ask.Input, "plan"), maxPlan)
+		if path := field(ask.Input, "planFilePath"); path != "" {
+			made.Text += "\n\nThe plan is kept in " + path
+		}
 		made.Choices = []pluginsdk.ApprovalChoice{{ID: choiceAllow, Label: "Carry it out", Allow: true}, {ID: choiceDeny, Label: "Keep planning"}}
 	case pluginsdk.ApprovalTool:
 		made.Title, made.Text = callWords(ask)

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/seed-706843ae/harness/core/approvals/rules"
 	"github.com/seed-706843ae/harness/core/ledger"
 )
 
@@ -28,4 +30,29 @@ func TestAllOfACallIsShown(t *testing.T) {
 			t.Errorf("%s has the title %q", row.tool, title)
 		}
 	}
+}
+
+// People accept a plan, so they see all of it, and where it is kept.
+func TestAPlanIsShownWhole(t *testing.T) {
+	steps := strings.Repeat("- one more step\n", 2500) // 40 KB
+	for input, want := range map[string]string{
+		`{"plan":"1. do it"}`: "1. do it",
+		`{"plan":"1. do it","planFilePath":"/home/x/.claude/plans/a.md"}`: "1. do it\n\nThe plan is kept in /home/x/.claude/plans/a.md",
+		string(mustJSON(t, map[string]string{"plan": steps})):             steps,
+	} {
+		rooms := &Approvals{Config: Config{Now: time.Now}}
+		made := rooms.newApproval(ledger.Asking{}, ledger.ToolAsk{Tool: toolPlan, Input: json.RawMessage(input)}, rules.Call{})
+		if made.Text != want {
+			t.Errorf("%.80s is shown as %d bytes: %.200s", input, len(made.Text), made.Text)
+		}
+	}
+}
+
+func mustJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	content, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }

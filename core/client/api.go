@@ -48,6 +48,8 @@ type Run struct {
 	Attempt       int                `json:"attempt"`
 	NextAttemptAt time.Time          `json:"nextAttemptAt,omitzero"`
 	Error         string             `json:"error,omitempty"`
+	// Parked says why and until when a queued run waits for the plan of its account.
+	Parked *pluginsdk.Parked `json:"parked,omitempty"`
 	// Result and Outcomes are of a run that is read by itself.
 	Result   *Result             `json:"result,omitempty"`
 	Outcomes []pluginsdk.Outcome `json:"outcomes,omitempty"` // of the commands in the result

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/approvals"
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -56,6 +56,19 @@ func (in *installation) openApproval(runID string, known ...string) (approval pl
 		return approval.ID != ""
 	})
 	return approval
+}
+
+// askedOrEnded waits until a run has a question open, or has ended without one.
+func (in *installation) askedOrEnded(runID string) (approval pluginsdk.Approval, asked bool) {
+	in.t.Helper()
+	in.until("a question or the end of run "+runID, func() bool {
+		var page struct{ Approvals []pluginsdk.Approval }
+		if in.reach("/api/approvals?state=open&run="+runID, &page) && len(page.Approvals) > 0 {
+			approval, asked = page.Approvals[0], true
+		}
+		return asked || in.run(runID).State.Final()
+	})
+	return approval, asked
 }
 
 // reach reads from a daemon that may be away, and reports whether it answered.

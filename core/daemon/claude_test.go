@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/inbox"
+	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/toolserver"
@@ -55,9 +57,14 @@ type Config struct {
 	RetryJitter    float64
 	MaxWaiting     int
 	ToolBounds     toolserver.Bounds // of what plugins offer the agent; zero fields: the default
+	ToolsAtOnce    int               // up to so many of them are in every request to the model; with more they are found by a search
+	SubAgents      int               // that a turn starts without a question
+	AgentUnsafe    bool              // sessions begin also with a CLI that breaks a promise of trust
 	AgentMemory    int64             // bytes that all agent processes together may hold; 0: no limit
 	Deliveries     int               // attempts of a delivery before it is dead
 	DeliveryMax    time.Duration     // longest wait between two of them
+	PlanShare      int               // per cent of a plan's window that what plugins start may use
+	PlanSpread     time.Duration     // within what time of a window's reset people's runs go on
 	RetentionDays  int               // activity and metrics older than this are deleted; 0: kept for ever
 	DrainGrace     time.Duration
 	MaxFile        int64 // bytes of one file that is taken in; 0: any
@@ -95,6 +102,11 @@ type Config struct {
 	// Supervise changes how plugins are looked after. Tests shorten times there
 	// that no operator has to set.
 	Supervise func(*pluginhost.Config)
+	// Dispatch changes how runs are looked for. Tests shorten times there that no operator has
+	// to set.
+	Dispatch func(*inbox.Config)
+	// Now is the clock of runs, plans and the database; nil: time.Now. Tests move it.
+	Now func() time.Time
 	// Version is what the binary calls itself.
 	Version string
 	// Log is where the daemon logs; nil discards.
@@ -110,8 +122,8 @@ func Defaults() Config {
 		Model: "claude-sonnet-4-6", ClaudeBinary: "claude", Agents: 5,
 		SilenceTimeout: 5 * time.Minute, TurnTimeout: time.Hour, IdleTimeout: 8 * time.Minute,
 		AskTools: "all", ApprovalPark: 10 * time.Minute, ApprovalExpiry: 72 * time.Hour,
-		ToolBounds: toolserver.DefaultBounds(), HookBudget: hooks.DefaultBudget,
-		MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, DeliveryMax: 5 * time.Minute, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
+		ToolBounds: toolserver.DefaultBounds(), ToolsAtOnce: invoker.DefaultToolsAtOnce, SubAgents: invoker.DefaultSubAgents, HookBudget: hooks.DefaultBudget,
+		PlanShare: 80, PlanSpread: 20 * time.Second, MaxAttempts: 5, RetryBase: time.Second, RetryMax: time.Minute, RetryJitter: 0.25, Deliveries: 20, DeliveryMax: 5 * time.Minute, MaxWaiting: 1000, DrainGrace: 10 * time.Second,
 		HookGrace: 5 * time.Second, PluginBackoff: time.Second, PluginSignatures: "optional",
 		MaxFile: 32 << 20, FilesQuota: 10 << 30,
 		LogLevel: slog.LevelInfo, LogFormat: "text",

@@ -80,8 +80,13 @@ var variables = []variable{
 	{"HARNESS_AGENT_MEMORY", "a size such as 2GiB, or 0 for no limit", setAgentMemory, func(c Config) any { return size(c.AgentMemory) }},
 	{"HARNESS_TOOLS_MAX", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.ToolBounds.Tools, v, 1, 1000) }, func(c Config) any { return c.ToolBounds.Tools }},
 	{"HARNESS_TOOLS_BYTES", "a size from 1KiB to 16MiB, such as 128KiB", setToolBytes, func(c Config) any { return size(int64(c.ToolBounds.Bytes)) }},
+	{"HARNESS_TOOLS_AT_ONCE", "a number from 0 to 1000", func(c *Config, v string) error { return intInto(&c.ToolsAtOnce, v, 0, 1000) }, func(c Config) any { return c.ToolsAtOnce }},
+	{"HARNESS_SUBAGENTS", "a number from 0 to 1000", func(c *Config, v string) error { return intInto(&c.SubAgents, v, 0, 1000) }, func(c Config) any { return c.SubAgents }},
+	{"HARNESS_AGENT_UNSAFE", "true or false", func(c *Config, v string) error { return boolInto(&c.AgentUnsafe, v) }, func(c Config) any { return c.AgentUnsafe }},
 	{"HARNESS_DELIVERY_ATTEMPTS", "a number from 1 to 1000", func(c *Config, v string) error { return intInto(&c.Deliveries, v, 1, 1000) }, func(c Config) any { return c.Deliveries }},
 	{"HARNESS_DELIVERY_RETRY_MAX", "a duration such as 5m", func(c *Config, v string) error { return durationInto(&c.DeliveryMax, v) }, func(c Config) any { return c.DeliveryMax }},
+	{"HARNESS_PLAN_SHARE", "a number from 1 to 100", func(c *Config, v string) error { return intInto(&c.PlanShare, v, 1, 100) }, func(c Config) any { return c.PlanShare }},
+	{"HARNESS_PLAN_SPREAD", "a duration such as 20s", func(c *Config, v string) error { return durationInto(&c.PlanSpread, v) }, func(c Config) any { return c.PlanSpread }},
 	{"HARNESS_RETENTION_DAYS", "a number from 0 (keep for ever) to 36500", func(c *Config, v string) error { return intInto(&c.RetentionDays, v, 0, 36500) }, func(c Config) any { return c.RetentionDays }},
 	{"HARNESS_MAX_FILE", "a size such as 32MiB, or 0 for no limit", func(c *Config, v string) error { return sizeInto(&c.MaxFile, v) }, func(c Config) any { return size(c.MaxFile) }},
 	{"HARNESS_FILES_QUOTA", "a size such as 10GiB, or 0 for no limit", func(c *Config, v string) error { return sizeInto(&c.FilesQuota, v) }, func(c Config) any { return size(c.FilesQuota) }},
@@ -93,7 +98,7 @@ var variables = []variable{
 	{"HARNESS_PLUGIN_BACKOFF", "a duration such as 1s", func(c *Config, v string) error { return durationInto(&c.PluginBackoff, v) }, func(c Config) any { return c.PluginBackoff }},
 	{"HARNESS_PLUGIN_PUBLISHERS", "minisign public keys separated by commas", setPublishers, func(c Config) any { return c.PluginPublishers }},
 	{"HARNESS_PLUGIN_SIGNATURES", "optional or required", oneOf(func(c *Config) *string { return &c.PluginSignatures }, "optional", "required"), func(c Config) any { return c.PluginSignatures }},
-	{"HARNESS_DEV", "true or false", setDev, func(c Config) any { return c.Dev }},
+	{"HARNESS_DEV", "true or false", func(c *Config, v string) error { return boolInto(&c.Dev, v) }, func(c Config) any { return c.Dev }},
 	{"HARNESS_DEMO_SCRIPT", "a JSON file", func(c *Config, v string) error { c.DemoScript = v; return nil }, func(c Config) any { return c.DemoScript }},
 	{"HARNESS_LOG_LEVEL", "debug, info, warn or error, or a level beside one, such as info+2", setLogLevel, func(c Config) any { return c.LogLevel }},
 	{"HARNESS_LOG_FORMAT", "text or json", oneOf(func(c *Config) *string { return &c.LogFormat }, "text", "json"), func(c Config) any { return c.LogFormat }},
@@ -393,12 +398,12 @@ func setAgentMemory(c *Config, value string) error {
 	return nil
 }
 
-func setDev(c *Config, value string) error {
+func boolInto(field *bool, value string) error {
 	on, err := strconv.ParseBool(value)
 	if err != nil {
 		return errors.New("neither of the two")
 	}
-	c.Dev = on
+	*field = on
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	starter "github.com/seed-706843ae/harness/context"
+	"github.com/seed-706843ae/harness/core/accounts"
 	"github.com/seed-706843ae/harness/core/approvals"
 	"github.com/seed-706843ae/harness/core/events"
 	"github.com/seed-706843ae/harness/core/files"
@@ -22,6 +23,7 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
+	"github.com/seed-706843ae/harness/core/plan"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/search"
 	"github.com/seed-706843ae/harness/core/settings"
@@ -44,22 +46,27 @@ type Daemon struct {
 	addr   string
 	began  time.Time
 
-	store     *store.Store
-	settings  *settings.Settings
-	lease     *store.Lease // the right to be this database's daemon
-	owner     string
-	events    *events.Bus
-	agent     agent
-	plugins   *pluginhost.Host
-	pipeline  *pipeline.Pipeline
-	inbox     *inbox.Inbox
-	outbox    *outbox.Outbox
-	tasks     *tasks.Room
-	approvals *approvals.Approvals
-	files     *files.Room
-	tokens    *tokens.Room
-	search    *search.Room
-	parts     []part // in the order in which they are started
+	store    *store.Store
+	settings *settings.Settings
+	accounts *accounts.Room
+	lease    *store.Lease // the right to be this database's daemon
+	owner    string
+	events   *events.Bus
+	agent    agent
+	model    modelCheck
+	// unverified says that the agent's program was not verified with this version of Harness.
+	unverified string
+	plugins    *pluginhost.Host
+	plan       *plan.Room
+	pipeline   *pipeline.Pipeline
+	inbox      *inbox.Inbox
+	outbox     *outbox.Outbox
+	tasks      *tasks.Room
+	approvals  *approvals.Approvals
+	files      *files.Room
+	tokens     *tokens.Room
+	search     *search.Room
+	parts      []part // in the order in which they are started
 }
 
 // part is something long-lived.
@@ -101,6 +108,10 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		return nil, errors.Join(fmt.Errorf("make the workspace: %w", err), d.Close())
 	}
 	d.settings = NewSettings(config, d.store)
+	d.accounts = newAccounts(config, d.store, accounts.Config{
+		Now: config.Now, Plans: func(account string) []pluginsdk.PlanWindow { return d.plan.Windows(account) },
+		Rights: d.rights,
+	})
 	d.events = events.New(events.Config{Trace: config.Trace, Log: d.room("events")})
 	runTokens := hostapi.NewTokens()
 	var api *hostapi.API // made last: it speaks for all the others
@@ -132,6 +143,9 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	asked := hooks.New(asking, d.plugins, runTokens)
 	tools := toolserver.New(toolserver.Config{Own: hostapi.CoreName, Bounds: config.ToolBounds, Log: d.room("tools")},
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
+	d.plan = plan.New(plan.Config{Share: float64(config.PlanShare) / 100, Spread: config.PlanSpread, Now: config.Now, Log: d.room("plan")}, plan.Doors{
+		Store: d.store, Events: d.events, Overage: d.accounts.Overage, Notify: d.tellPrimary,
+	})
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -144,16 +158,20 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		MaxAttempts: config.Deliveries,
 		RetryBase:   config.RetryBase, RetryMax: config.DeliveryMax, Jitter: config.RetryJitter, Log: d.room("outbox"),
 	}, outbox.Doors{Store: d.store, Plugins: d.plugins, Hooks: asked, Events: d.events})
-	d.pipeline = pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Log: d.room("pipeline")}, pipeline.Doors{
+	d.pipeline = pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Now: config.Now, Log: d.room("pipeline")}, pipeline.Doors{
 		Store: d.store, Agent: watchedAgent{d.agent, contexts}, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
-		Tools: tools, Files: d.files, Outbox: d.outbox, Events: d.events, Notifier: notices{&api}, Approvals: approvalDesk{&d.approvals},
+		Tools: tools, Files: d.files, Outbox: d.outbox, Events: d.events, Notifier: notices{&api}, Approvals: approvalDesk{&d.approvals}, Plan: planDesk{d.plan, d.accounts},
 	})
 	threadRoom := threads.New(threads.Config{RetryBase: config.RetryBase, Log: d.room("threads")}, d.store, d.events)
-	d.inbox = inbox.New(inbox.Config{
+	dispatch := inbox.Config{
 		Owner: d.events.Position().Boot, Slots: config.Agents, MaxAttempts: config.MaxAttempts,
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter,
-		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Log: d.room("inbox"),
-	}, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events, Tasks: taskDesk{&d.tasks}, Threads: threadRoom, Approvals: approvalDesk{&d.approvals}})
+		MaxWaiting: config.MaxWaiting, DrainGrace: config.DrainGrace, Now: config.Now, Log: d.room("inbox"),
+	}
+	if config.Dispatch != nil {
+		config.Dispatch(&dispatch)
+	}
+	d.inbox = inbox.New(dispatch, inbox.Doors{Store: d.store, Pipeline: d.pipeline, Registry: plugins{d.plugins}, Outbox: d.outbox, Events: d.events, Tasks: taskDesk{&d.tasks}, Threads: threadRoom, Approvals: approvalDesk{&d.approvals}, Plan: d.plan})
 	d.approvals = approvals.New(approvals.Config{
 		AskTools: config.AskTools, AskUnattended: config.AskUnattended, ParkAfter: config.ApprovalPark, Expiry: config.ApprovalExpiry,
 		Fault: config.Fault, Log: d.room("approvals"),
@@ -173,6 +191,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
 		}),
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
+		Accounts:            d.accounts,
 		Installation:        newInstallationRoom(config, d.store, d.plugins.Live),
 		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
 	})
@@ -183,7 +202,9 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "tools", start: tools.Start, stop: tools.Stop},
 		{name: "workspace", start: contexts.Start, stop: contexts.Stop},
 		{name: "tokens", start: d.tokens.Start, stop: d.tokens.Stop},
+		{name: "plan", start: d.plan.Start, stop: d.plan.Stop},
 		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
+		{name: "agent's model", start: d.model.Start, stop: d.model.Stop},
 		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
 		{name: "threads", start: threadRoom.Start, stop: threadRoom.Stop},
 		{name: "outbox", start: d.outbox.Start, stop: d.outbox.Stop, grace: true},
@@ -368,7 +389,8 @@ func (d *Daemon) room(name string) *slog.Logger { return d.log.With("room", name
 // a loud line; an explicit claude never falls back.
 func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *toolserver.Server) (agent, error) {
 	config := d.config.invoker(workspace, d.owner, d.room("invoker"))
-	config.Tools, config.Private = agentTools{tools}, filepath.Join(d.config.Data, "run")
+	config.Tools, config.Private, config.Account = agentTools{tools}, filepath.Join(d.config.Data, "run"), d.account
+	config.OnPlan = d.plan.Observe
 	config.OnClosed = func(threadID, sessionID string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
 		defer cancel()
@@ -379,23 +401,29 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *tools
 	choice := d.config.Agent
 	if choice == "auto" {
 		choice = "claude"
-		if found := invoker.Detect(ctx, config); !found.CanAuthenticate {
+		if found := invoker.Detect(ctx, config); !found.CanAuthenticate && (!found.Found || !d.accounts.Usable()) {
 			choice = "demo"
 			d.log.Warn("NO REAL AGENT: the demo agent answers, and marks every reply with [demo agent]",
 				"why", found.Reason, "remedy", found.Remedy)
 		}
 	}
 	if choice == "claude" {
-		if found := invoker.Detect(ctx, config); d.config.Agent == "claude" && !found.Usable() {
+		found := invoker.Detect(ctx, config)
+		if d.config.Agent == "claude" && !found.Usable() && (!found.Found || !d.accounts.Usable()) {
 			d.log.Warn("THE AGENT CANNOT ANSWER: every turn fails until this is put right", "why", found.Reason, "remedy", found.Remedy)
 		}
+		if d.unverified = found.Unverified; d.unverified != "" {
+			d.log.Warn("the agent's program was not verified with this version of Harness", "why", d.unverified)
+		}
+		d.model.log = d.room("invoker")
+		d.model.check = func(ctx context.Context) *invoker.UnknownModel { return invoker.CheckModel(ctx, config) }
 		return invoker.New(config)
 	}
 	return d.demo(workspace, tools)
 }
 
 func (d *Daemon) demo(workspace string, tools *toolserver.Server) (agent, error) {
-	config := invoker.DemoConfig{Tools: tools, Workspace: workspace, Log: d.room("invoker")}
+	config := invoker.DemoConfig{Tools: tools, Workspace: workspace, OnPlan: d.plan.Observe, Now: d.config.Now, Log: d.room("invoker")}
 	if d.config.DemoScript != "" {
 		script, err := invoker.LoadScript(d.config.DemoScript)
 		if err != nil {
@@ -412,8 +440,16 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 		Model: c.Model, PermissionMode: c.PermissionMode, AllowedTools: c.AllowedTools,
 		DisallowedTools: c.DisallowedTools, NewTools: filepath.Join(c.Data, "agent-tools.json"),
 		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, MemoryBudget: c.AgentMemory, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
-		TurnTimeout: c.TurnTimeout, Log: log,
+		TurnTimeout: c.TurnTimeout, ToolsAtOnce: orNone(c.ToolsAtOnce), SubAgents: orNone(c.SubAgents), Unsafe: c.AgentUnsafe, Log: log,
 	}
+}
+
+// orNone is a number for the invoker, whose zero is its default.
+func orNone(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
 }
 
 // DetectAgent says whether the real agent can be used, for doctor.

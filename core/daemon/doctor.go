@@ -43,14 +43,22 @@ type Check struct {
 // Doctor looks at what an installation needs, whether its daemon is up or down.
 // It makes nothing and changes nothing, and leaves the daemon alone.
 func Doctor(ctx context.Context, config Config) []Check {
-	found, rows := checkDatabase(ctx, config)
-	return examine(ctx, config, Running(config), found, rows)
+	found, in := checkDatabase(ctx, config)
+	return examine(ctx, config, Running(config), found, in)
 }
 
-// examine looks at all that can be wrong. found is what was seen of the database, and rows
-// are the plugins in it.
-func examine(ctx context.Context, config Config, running bool, found []Check, rows []ledger.Plugin) []Check {
-	checks := append(checkVariables(), checkAgent(ctx, config))
+// seen is what the database has that more is looked at for.
+type seen struct {
+	plugins  []ledger.Plugin
+	accounts []pluginsdk.Account
+}
+
+// examine looks at all that can be wrong. found is what was seen of the database, and in what
+// it has.
+func examine(ctx context.Context, config Config, running bool, found []Check, in seen) []Check {
+	rows := in.plugins
+	checks := append(checkVariables(), checkAgent(ctx, config, in.accounts)...)
+	checks = append(checks, checkAccounts(in.accounts, time.Now())...)
 	checks = append(checks, checkAgentTools(config)...)
 	checks = append(checks, checkData(config.Data), checkDisk(config.Data))
 	checks = append(checks, found...)
@@ -99,23 +107,41 @@ func checkVariables() (checks []Check) {
 	return checks
 }
 
-// checkAgent asks for the real agent, which auto can do without.
-func checkAgent(ctx context.Context, config Config) Check {
+// checkAgent asks for the real agent, which auto can do without, and says what is to be
+// known of it. It can authenticate with any of the accounts.
+func checkAgent(ctx context.Context, config Config, accounts []pluginsdk.Account) []Check {
 	check := Check{Name: "agent", OK: true, Optional: config.Agent == "auto"}
 	if config.Agent == "demo" {
 		check.Detail = "the demo agent answers, as --agent or HARNESS_AGENT asks"
-		return check
+		return []Check{check}
 	}
 	found := DetectAgent(ctx, config)
-	if found.Usable() {
-		check.Detail = strings.TrimSpace("Claude CLI "+found.Version) + " at " + found.Path + "; " + found.Reason
-		return check
+	if i := slices.IndexFunc(accounts, func(a pluginsdk.Account) bool { return a.Usable }); found.Found && i >= 0 && !found.CanAuthenticate {
+		found.CanAuthenticate, found.Reason = true, "credentials: the account "+accounts[i].Name
 	}
-	check.OK, check.Detail, check.Remedy = false, found.Reason, found.Remedy
-	if check.Optional {
-		check.Detail += "; until then the demo agent answers"
+	if !found.Usable() {
+		check.OK, check.Detail, check.Remedy = false, found.Reason, found.Remedy
+		if check.Optional {
+			check.Detail += "; until then the demo agent answers"
+		}
+		return []Check{check}
 	}
-	return check
+	check.Detail = strings.TrimSpace("Claude CLI "+found.Version) + " at " + found.Path + "; " + found.Reason
+	checks := []Check{check}
+	if found.Unverified != "" {
+		detail, remedy, _ := strings.Cut(found.Unverified, "; ")
+		checks = append(checks, Check{Name: "agent's version", Optional: true, Detail: detail, Remedy: remedy})
+	}
+	if unknown := invoker.CheckModel(ctx, config.agentSeen()); unknown != nil {
+		checks = append(checks, Check{Name: "agent's model", Optional: true, Detail: unknown.Reason, Remedy: unknown.Remedy})
+	}
+	if config.AgentUnsafe {
+		checks = append(checks, Check{
+			Name: "agent's trust", Optional: true, Detail: "HARNESS_AGENT_UNSAFE is set: sessions begin also with a Claude CLI into which others may speak, or that does not hold its rules",
+			Remedy: "take it away once `harness agent check` finds nothing broken",
+		})
+	}
+	return checks
 }
 
 // checkAgentTools is silent unless the sessions of the CLI were seen with tools
@@ -271,17 +297,17 @@ func openExisting(ctx context.Context, config Config, schema store.SchemaPolicy)
 }
 
 func (c Config) storeConfig() store.Config {
-	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log, Trace: c.Trace}
+	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log, Trace: c.Trace, Now: c.Now}
 }
 
 const damagedRemedy = "stop the daemon and restore a backup; see \"When the database is damaged\" in docs/operating.md"
 
-// checkDatabase also returns the rows of the plugins.
-func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin) {
+// checkDatabase also returns what the database has.
+func checkDatabase(ctx context.Context, config Config) ([]Check, seen) {
 	check := Check{Name: "database", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
 	if err := checkEmptied(config); err != nil {
 		check.Detail, check.Remedy = err.Error(), "see \"When the database is gone\" in docs/operating.md"
-		return []Check{check}, nil
+		return []Check{check}, seen{}
 	}
 	database, err := OpenExisting(ctx, config)
 	if store.Damaged(err) {
@@ -289,18 +315,18 @@ func checkDatabase(ctx context.Context, config Config) ([]Check, []ledger.Plugin
 	}
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 		check.OK, check.Detail = true, "there is none yet in "+config.Data+"; `harness up` makes it"
-		return []Check{check}, nil
+		return []Check{check}, seen{}
 	}
 	if err != nil {
 		check.Detail = err.Error()
-		return []Check{check}, nil
+		return []Check{check}, seen{}
 	}
 	defer database.Close()
 	return examineDatabase(ctx, config, database)
 }
 
 // examineDatabase is checkDatabase of one that is open.
-func examineDatabase(ctx context.Context, config Config, database *store.Store) ([]Check, []ledger.Plugin) {
+func examineDatabase(ctx context.Context, config Config, database *store.Store) ([]Check, seen) {
 	check := Check{Name: "database", Detail: database.Describe() + "; ", Remedy: "see \"When the database cannot be opened\" in docs/operating.md"}
 	rows, err := database.Plugins(ctx)
 	if err != nil {
@@ -308,7 +334,12 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 		if store.Damaged(err) {
 			check.Remedy = damagedRemedy
 		}
-		return []Check{check}, nil
+		return []Check{check}, seen{}
+	}
+	accounts, err := NewAccounts(config, database).List(ctx)
+	if err != nil {
+		check.Detail += err.Error()
+		return []Check{check}, seen{}
 	}
 	problems, err := database.Integrity(ctx)
 	switch {
@@ -324,7 +355,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), rows
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), seen{rows, accounts}
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.
@@ -367,7 +398,7 @@ func checkIndex(ctx context.Context, database *store.Store) []Check {
 // one of them tells whether it is there.
 func checkSecrets(ctx context.Context, config Config, database *store.Store) []Check {
 	check := Check{Name: "secrets", Remedy: "see \"Settings and secrets\" in docs/operating.md: plugins with secrets do not start without the key"}
-	plugin, name, sealed, err := database.SomePluginSecret(ctx)
+	plugin, name, sealed, err := database.SomeSecret(ctx)
 	if err == nil && sealed == nil {
 		return nil
 	}

@@ -25,6 +25,7 @@ type doom struct {
 	Data, DatabaseURL, Agent, Plugins, DemoScript, ClaudeBinary string
 	AllowedTools                                                []string
 	Port                                                        int
+	MovedClock                                                  bool // see movedClock
 }
 
 func (d doom) path(name string) string { return filepath.Join(d.Data, name) }
@@ -43,6 +44,9 @@ func runDoomed() {
 	config.DemoScript, config.Port, config.ClaudeBinary = d.DemoScript, d.Port, d.ClaudeBinary
 	config.AllowedTools = d.AllowedTools
 	config.PluginBackoff, config.Supervise = 20*time.Millisecond, attentive
+	if d.MovedClock {
+		config.Now, config.Dispatch = movedClock(d.Data), hasty
+	}
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var mu sync.Mutex
 	passed := map[string]int{} // how often each step was come past, by what die-at said then
@@ -122,7 +126,7 @@ func (in *installation) spawn() {
 	d := doom{
 		Data: in.config.Data, DatabaseURL: in.config.DatabaseURL, Agent: in.config.Agent, Plugins: in.config.Plugins,
 		DemoScript: in.config.DemoScript, ClaudeBinary: in.config.ClaudeBinary, AllowedTools: in.config.AllowedTools,
-		Port: in.config.Port,
+		Port: in.config.Port, MovedClock: in.config.Now != nil,
 	}
 	encoded, err := json.Marshal(d)
 	if err != nil {

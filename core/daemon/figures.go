@@ -102,7 +102,7 @@ func (f *figures) read() readback {
 func (d *Daemon) countedFigures() []pluginsdk.Figure {
 	return slices.Concat(
 		d.inbox.Figures(), d.pipeline.Figures(), d.tasks.Figures(), d.outbox.Figures(), d.agent.Figures(), d.events.Figures(),
-		d.approvals.Figures(), d.files.Figures(), d.tokens.Figures(), d.store.Counted(), d.ownFigures(),
+		d.approvals.Figures(), d.files.Figures(), d.tokens.Figures(), d.plan.Figures(), d.store.Counted(), d.ownFigures(),
 	)
 }
 

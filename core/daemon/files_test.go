@@ -21,8 +21,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

@@ -55,11 +55,11 @@ func (r *installationRoom) Doctor(ctx context.Context) ([]pluginsdk.Check, error
 		return slices.Clone(r.found), nil
 	}
 	began := r.now()
-	found, rows := examineDatabase(ctx, r.config, r.store)
-	for n, row := range rows {
-		rows[n] = r.live(row)
+	found, in := examineDatabase(ctx, r.config, r.store)
+	for n, row := range in.plugins {
+		in.plugins[n] = r.live(row)
 	}
-	checks := contractChecks(examine(ctx, r.config, true, found, rows))
+	checks := contractChecks(examine(ctx, r.config, true, found, in))
 	if err := ctx.Err(); err != nil {
 		return nil, err // what was found is that nobody waits any more
 	}

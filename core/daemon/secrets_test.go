@@ -137,6 +137,36 @@ func (h *hunt) setThem() {
 		return err == nil && string(content) == digest(token)+" "+digest(password)
 	})
 	h.harness("", "plugin", "settings", leakyName)
+	h.setAccounts()
+}
+
+// setAccounts adds an account with a key by the command line, or sets another key, and somebody
+// logs in to another account.
+func (h *hunt) setAccounts() {
+	h.t.Helper()
+	key, login := "canary"+rand.Text(), "canary"+rand.Text()
+	h.secrets = append(h.secrets, key, login)
+	room := daemon.NewAccounts(h.config, h.database())
+	if h.round == 0 {
+		h.harness(key+"\n", "account", "add", "spare", "--key")
+		if _, err := room.Add(h.t.Context(), "operator", pluginsdk.AddAccountRequest{Name: "work", Kind: pluginsdk.AccountLogin}); err != nil {
+			h.t.Fatal(err)
+		}
+	} else {
+		h.harness(key+"\n", "account", "set", "spare", "--key", "--limit", "5")
+	}
+	home, err := room.HomeOf(h.t.Context(), "work")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(home, ".credentials.json"), []byte(`{"claudeAiOauth":{"accessToken":"`+login+`"}}`), 0o600)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if resolved, err := room.Resolve("spare"); err != nil || resolved.Env[0] != "ANTHROPIC_API_KEY="+key {
+		h.t.Errorf("the key is not kept: %v", err)
+	}
+	h.harness("", "account", "list", "--json")
+	h.harness("", "audit")
 }
 
 // doItsWorst has the plugin spill its secrets in every way it knows.
@@ -253,11 +283,11 @@ func (h *hunt) runIDs(thread string) (ids []string) {
 	return ids
 }
 
-// files reads every byte of the data directory. The key is where it belongs.
+// files reads every byte of the data directory. The key is where it belongs, and so is a login.
 func (h *hunt) files(when string) {
 	h.t.Helper()
 	err := filepath.WalkDir(h.config.Data, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || filepath.Base(path) == daemon.SecretsKeyFile {
+		if err != nil || !entry.Type().IsRegular() || filepath.Base(path) == daemon.SecretsKeyFile || filepath.Base(path) == ".credentials.json" {
 			return ignoreGone(err)
 		}
 		content, err := os.ReadFile(path)
@@ -306,6 +336,9 @@ func (h *hunt) backup() {
 		}
 		if strings.Contains(header.Name, daemon.SecretsKeyFile) {
 			h.t.Error("the key is in the backup")
+		}
+		if strings.Contains(header.Name, ".credentials.json") {
+			h.t.Errorf("a login is in the backup: %s", header.Name)
 		}
 		if strings.HasPrefix(header.Name, "tables/") {
 			tables++

@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/fakeapi"
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -110,9 +111,10 @@ func (in *installation) clis() []string {
 	return slices.DeleteFunc(marked(in.t, in), func(p string) bool { return !strings.Contains(p, "stream-json") })
 }
 
-// A plugin that is turned off in the middle of a conversation: the turn under
-// way is told when it calls, the next ones do not have its tools, and they are
-// back with the plugin; all in the same warm process.
+// A plugin that is turned off in the middle of a conversation: the turn under way is told
+// when it calls, the next ones do not have its tools, and they are back with the plugin;
+// in the same warm process, but that a CLI which keeps tools that are gone goes on in
+// another one.
 func TestToolsOfAPluginThatIsToggledInMidConversation(t *testing.T) {
 	if !apart(t) {
 		return
@@ -136,6 +138,9 @@ func TestToolsOfAPluginThatIsToggledInMidConversation(t *testing.T) {
 	in.say(watch, thread, "say:Without.")
 	if got := offered(api); got != "core__notify core__search time__current_time" {
 		t.Errorf("with the plugin off the model is offered %s", got)
+	}
+	if features, err := cli.Probe(t.Context(), in.config.ClaudeBinary, os.Environ()); err != nil || features.KeepsTools {
+		process = in.clis()
 	}
 	in.adoptWorkbench()
 	back, _ := in.say(watch, thread, "usetool:mcp__harness__workbench__echo {}\nthen:I see.")

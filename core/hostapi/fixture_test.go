@@ -348,6 +348,11 @@ func (a *asked) Retry(_ context.Context, runID string, by ledger.By) (pluginsdk.
 	return pluginsdk.Accepted{RunID: "again " + runID}, nil
 }
 
+func (a *asked) ResumeRun(_ context.Context, request pluginsdk.ResumeRunRequest, by ledger.By) (pluginsdk.Run, error) {
+	a.by = append(a.by, by)
+	return pluginsdk.Run{ID: request.RunID, Override: &pluginsdk.RunOverride{Model: request.Model}}, nil
+}
+
 func (a *asked) StopThread(_ context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error) {
 	a.by = append(a.by, by)
 	return pluginsdk.Stopped{RunID: threadID + " " + string(queue)}, nil

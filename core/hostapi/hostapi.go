@@ -93,6 +93,8 @@ type Inbox interface {
 	AtOnce(content string) bool
 	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
 	Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error)
+	// ResumeRun has a parked run go on now.
+	ResumeRun(ctx context.Context, request pluginsdk.ResumeRunRequest, by ledger.By) (pluginsdk.Run, error)
 	// StartTurn stores what a plugin asks of the agent; a run, if any, has caused it.
 	StartTurn(ctx context.Context, plugin string, request pluginsdk.StartTurnRequest, causeRunID string) (ledger.AcceptedTurn, error)
 	StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error)
@@ -249,6 +251,8 @@ type Config struct {
 	Quotas    *Quotas // the ones that the pipeline counts effects in
 	// Installation is the daemon as a whole.
 	Installation Installation
+	// Accounts are the logins and keys of the agent's.
+	Accounts Accounts
 	// Daemon returns what the daemon counts and measures of itself, by name. What cannot
 	// be read at the moment is not among it.
 	Daemon func(ctx context.Context) []pluginsdk.Figure
@@ -281,7 +285,7 @@ func (a *API) For(plugin string) pluginsdk.Host {
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
 		Tasks: tasks{c}, Agent: agent{c}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
-		Tools: tools{c}, Plugins: plugins{c}, Approvals: approvals{c}, Commands: commands{c}, Workspace: workspace{c}, Search: search{c}, Files: files{c}, Tokens: callers{c}, Installation: installation{c},
+		Tools: tools{c}, Plugins: plugins{c}, Approvals: approvals{c}, Commands: commands{c}, Workspace: workspace{c}, Search: search{c}, Files: files{c}, Tokens: callers{c}, Installation: installation{c}, Accounts: accounts{c},
 		Log: a.Log.With("plugin", plugin),
 	}
 }

@@ -63,6 +63,16 @@ func (s runs) Stop(ctx context.Context, request *pluginsdk.StopThreadRequest) (*
 	})
 }
 
+func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (*pluginsdk.ResumeRunResponse, error) {
+	return serve(s.caller, "Runs.Resume", func() (*pluginsdk.ResumeRunResponse, error) {
+		if err := checkLengths(length{"model", len(request.Model), maxWord}, length{"author", len(request.Author), maxWord}); err != nil {
+			return nil, err
+		}
+		run, err := s.Inbox.ResumeRun(ctx, *request, ledger.By{Plugin: s.plugin, Author: request.Author})
+		return &pluginsdk.ResumeRunResponse{Run: run}, err
+	})
+}
+
 type deliveries struct{ *caller }
 
 func (s deliveries) List(ctx context.Context, request *pluginsdk.ListDeliveriesRequest) (*pluginsdk.ListDeliveriesResponse, error) {

@@ -36,7 +36,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "source and sourceId: a thread needs both")
 		}
 		permits := permitsOf(pluginsdk.Thread{}, pluginsdk.ThreadPatch{
-			Cwd: set(thread.Cwd), PermissionMode: set(thread.PermissionMode), ReportTo: set(thread.ReportTo),
+			Cwd: set(thread.Cwd), PermissionMode: set(thread.PermissionMode), ReportTo: set(thread.ReportTo), Account: set(thread.Account),
 		})
 		if err := s.mayChange(thread.Source, permits); err != nil {
 			return nil, err
@@ -134,7 +134,7 @@ func (s threads) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequ
 		if err != nil {
 			return nil, err
 		}
-		permits := permitsOf(pluginsdk.Thread{}, pluginsdk.ThreadPatch{Cwd: set(from.Cwd), PermissionMode: set(from.PermissionMode)})
+		permits := permitsOf(pluginsdk.Thread{}, pluginsdk.ThreadPatch{Cwd: set(from.Cwd), PermissionMode: set(from.PermissionMode), Account: set(from.Account)})
 		asked := permits
 		if s.mayChange(from.Source, nil) == nil {
 			asked = nil // its own: it can have the agent do so in that one
@@ -180,6 +180,9 @@ func permitsOf(thread pluginsdk.Thread, patch pluginsdk.ThreadPatch) (permits []
 	}
 	if to := patch.ReportTo; to != nil {
 		permits = append(permits, permit{"reportTo", thread.ReportTo.String(), to.String()})
+	}
+	if to := patch.Account; to != nil {
+		permits = append(permits, permit{"account", thread.Account, *to})
 	}
 	return permits
 }

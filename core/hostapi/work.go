@@ -65,6 +65,9 @@ func (s tasks) permitted(ctx context.Context, task pluginsdk.NewTask) (pluginsdk
 	if task.Cwd != "" && task.Cwd != from.Cwd && !slices.ContainsFunc(limits, func(of limit) bool { return of.cwd == task.Cwd }) {
 		permits = append(permits, permit{"cwd", limits[0].cwd, task.Cwd})
 	}
+	if task.Account != "" && task.Account != from.Account && !slices.ContainsFunc(limits, func(of limit) bool { return of.account == task.Account }) {
+		permits = append(permits, permit{"account", limits[0].account, task.Account})
+	}
 	for _, of := range limits {
 		permits = append(permits, of.exceededBy(task)...)
 	}
@@ -124,12 +127,12 @@ const leastMode = "plan"
 
 // limit is what one parent of a task may do.
 type limit struct {
-	mode, cwd string
-	tools     []string
+	mode, cwd, account string
+	tools              []string
 }
 
-// exceededBy returns what a task asks for beyond the limit, but for its directory: that
-// may be either parent's.
+// exceededBy returns what a task asks for beyond the limit, but for its directory and its
+// account: those may be either parent's.
 func (l limit) exceededBy(task pluginsdk.NewTask) (permits []permit) {
 	if mode := task.PermissionMode; mode != "" && mode != l.mode && mode != leastMode {
 		permits = append(permits, permit{"permissionMode", l.mode, task.PermissionMode})
@@ -173,7 +176,7 @@ func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (limits []l
 		if !own {
 			foreign = append(foreign, permit{"parentThreadId", "", id})
 		}
-		limits = append(limits, limit{parent.PermissionMode, parent.Cwd, tools})
+		limits = append(limits, limit{parent.PermissionMode, parent.Cwd, parent.Account, tools})
 	}
 	if id := named; id != "" {
 		above, err := s.Store.Task(ctx, id)
@@ -188,7 +191,7 @@ func (s tasks) parents(ctx context.Context, task *pluginsdk.NewTask) (limits []l
 			if err != nil {
 				return nil, nil, pluginsdk.Errorf(pluginsdk.CodeOf(err), "parentTaskId: its thread: %w", err)
 			}
-			limits = append(limits, limit{thread.PermissionMode, thread.Cwd, above.AllowedTools})
+			limits = append(limits, limit{thread.PermissionMode, thread.Cwd, thread.Account, above.AllowedTools})
 		}
 	}
 	if len(limits) == 0 {

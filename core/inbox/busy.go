@@ -43,6 +43,9 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 		return
 	}
 	run, err := in.parked(ctx, accepted.ThreadID)
+	if err == nil && run.ID == "" {
+		run, err = in.planned(ctx, accepted.ThreadID)
+	}
 	if err == nil && run.ID != "" && newest(run) < accepted.MessageID {
 		if err = in.cancelQueued(ctx, run.ID, ErrSuperseded); err == nil {
 			err = in.endTurnsOf(ctx, run.ID, ErrSuperseded)

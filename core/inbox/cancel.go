@@ -180,7 +180,7 @@ func (in *Inbox) announceCancelled(threadID, runID string, cause error) {
 }
 
 // StopThread interrupts the thread's turn, or ends the run that waits for its next
-// attempt, unless its answer is stored already. It keeps or drops the runs that wait
+// attempt or for a window of a plan, unless its answer is stored already. It keeps or drops the runs that wait
 // behind. The runs' errors say who stopped them. The agent's session stays warm.
 func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsdk.Queue, by ledger.By) (pluginsdk.Stopped, error) {
 	var stopped pluginsdk.Stopped
@@ -220,6 +220,9 @@ func (in *Inbox) stopHead(ctx context.Context, threadID string, cause error) (ru
 		head, err = in.parked(ctx, threadID)
 	}
 	if err == nil && head.ID == "" {
+		head, err = in.planned(ctx, threadID)
+	}
+	if err == nil && head.ID == "" {
 		head, err = in.retrying(ctx, threadID)
 	}
 	if err != nil || head.ID == "" || head.Step == pluginsdk.StepInvoked {
@@ -249,6 +252,9 @@ func (in *Inbox) underWay(ctx context.Context, threadID string) (bool, error) {
 		return true, err
 	}
 	if parked, err := in.parked(ctx, threadID); err != nil || parked.ID != "" {
+		return true, err
+	}
+	if planned, err := in.planned(ctx, threadID); err != nil || planned.Step == pluginsdk.StepInvoking {
 		return true, err
 	}
 	var ids []string

@@ -26,6 +26,13 @@ var coreCommands = []pluginsdk.CommandSpec{
 		Name: "model", Usage: "/model [NAME]", Description: "show or set the thread's model; `/model default` clears it",
 		Options: []pluginsdk.CommandOption{{Name: "name", Type: pluginsdk.OptionModel}},
 	},
+	{
+		Name: "plan", Usage: "/plan [go [MODEL|fallback]]", Description: "show how much of the agent's plan is used, and what waits for it; " +
+			"`/plan go` has this thread's parked message go on now: as it is, with another model, or with the fallback key",
+		Options: []pluginsdk.CommandOption{
+			{Name: "go", Type: pluginsdk.OptionFlag, Named: true}, {Name: "with", Type: pluginsdk.OptionModel},
+		},
+	},
 	{Name: "new", Description: "forget the agent's session: the next message starts a fresh one"},
 	{Name: "status", Description: "show what this thread is doing"},
 	{Name: "retry", Description: "give the last message that was not answered once more"},
@@ -38,7 +45,7 @@ var coreCommands = []pluginsdk.CommandSpec{
 	},
 	{
 		Name: "thread", Usage: "/thread [WORD] [VALUE]", Description: "show this thread, or change it: new NAME, rename NAME, archive, unarchive, " +
-			"branch [MESSAGE], delete, or model, effort, permission, dir, ask, busy, instructions with a value",
+			"branch [MESSAGE], delete, or model, effort, permission, dir, account, ask, busy, instructions with a value",
 		Options: []pluginsdk.CommandOption{
 			{Name: "word", Type: pluginsdk.OptionChoice}, {Name: "value", Type: pluginsdk.OptionText},
 		},
@@ -97,6 +104,8 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 		text, err = in.status(ctx, thread)
 	case "tasks":
 		text, err = in.tasksCommand(ctx, thread, by, command)
+	case "plan":
+		text, err = in.planCommand(ctx, thread, by, command)
 	case "thread":
 		var deleted bool
 		if text, deleted, err = in.threadCommand(ctx, thread, by, command); deleted {
@@ -230,6 +239,12 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 		thread.ID, thread.Kind, busy, waiting, thread.BusyMode, model, session, others)
 	if parked, err := in.parked(ctx, thread.ID); err != nil || parked.ID != "" {
 		return text + " It waits for an answer to what the agent asks.", err
+	}
+	if parked, err := in.planned(ctx, thread.ID); err != nil || parked.ID != "" {
+		if err != nil {
+			return "", err
+		}
+		return text + " " + in.plan.Told(*parked.Parked), nil
 	}
 	retrying, err := in.retrying(ctx, thread.ID)
 	if err != nil || retrying.ID == "" {

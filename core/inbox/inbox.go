@@ -49,6 +49,13 @@ type Store interface {
 	// Park has a run wait for people. Parked is false when they have answered meanwhile,
 	// and the run is back in its queue.
 	Park(ctx context.Context, fence ledger.Fence, runID string) (parked bool, err error)
+	// ParkRun has a run wait for a window of its account's plan.
+	ParkRun(ctx context.Context, fence ledger.Fence, parked ledger.ParkedRun) ([]ledger.Lane, error)
+	ResumeRun(ctx context.Context, resume ledger.ResumedRun) (pluginsdk.Run, ledger.Queue, error)
+	// ParkedRuns returns the runs that are parked in a thread, or in all (empty), in the order
+	// in which they go on.
+	ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Run, error)
+	Accounts(ctx context.Context) ([]ledger.Account, error)
 	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
@@ -112,6 +119,16 @@ type Tasks interface {
 type Approvals interface {
 	// Over takes back what a run that is over has asked.
 	Over(ctx context.Context, runID string) error
+}
+
+// Plan knows what is left of the plans of the agent's accounts.
+type Plan interface {
+	// ParkOf returns how a run is parked that waits for what parked says.
+	ParkOf(parked pluginsdk.Parked, ask ledger.PlanAsk) pluginsdk.Parked
+	// Told says for people that a run is parked, why, and when it goes on.
+	Told(parked pluginsdk.Parked) string
+	// Show says for people how much of the plans is used.
+	Show() string
 }
 
 // Threads changes threads, for /thread and the commands that change one thing of them.
@@ -187,6 +204,7 @@ type Inbox struct {
 	tasks     Tasks
 	approvals Approvals
 	threads   Threads
+	plan      Plan
 	figures   *figures
 	lanes     *lanes.Set[ledger.Queue, worker] // of the queues with work
 	places    *lanes.Places                    // for runs that execute: Config.Slots, in classes
@@ -233,13 +251,14 @@ type Doors struct {
 	Tasks     Tasks
 	Approvals Approvals
 	Threads   Threads
+	Plan      Plan
 }
 
 // New returns an Inbox. Submit works at once; runs are executed from Start on.
 func New(config Config, doors Doors) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
-		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks, approvals: doors.Approvals, threads: doors.Threads,
+		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks, approvals: doors.Approvals, threads: doors.Threads, plan: doors.Plan,
 		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),

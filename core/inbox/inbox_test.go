@@ -112,6 +112,21 @@ func (d *desk) Over(_ context.Context, runID string) error {
 	return nil
 }
 
+// ParkOf parks a run until what it waits for, or for a minute.
+func (*desk) ParkOf(parked pluginsdk.Parked, ask ledger.PlanAsk) pluginsdk.Parked {
+	if parked.Until.IsZero() {
+		parked.Until = time.Now().Add(time.Minute)
+	}
+	if parked.Since = time.Now(); ask.Last != nil {
+		parked.Since = ask.Last.Since
+	}
+	return parked
+}
+
+func (*desk) Told(parked pluginsdk.Parked) string { return "Parked: " + parked.Reason }
+
+func (*desk) Show() string { return "The plan." }
+
 func (*desk) Decides(args string) bool { return strings.HasPrefix(args, "approve") }
 
 // hall is where /thread is carried out: it tells what it was asked, and says that the thread
@@ -161,7 +176,7 @@ func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 	if config.RetryBase == 0 {
 		config.RetryBase, config.RetryMax = time.Millisecond, 2*time.Millisecond
 	}
-	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events, Tasks: f.desk, Approvals: f.desk, Threads: f.hall})
+	f.Inbox = New(config, Doors{Store: store, Pipeline: f.line, Registry: commands(known), Outbox: f.outbox, Events: f.events, Tasks: f.desk, Approvals: f.desk, Threads: f.hall, Plan: f.desk})
 	return f
 }
 

@@ -29,6 +29,8 @@ type memory struct {
 	keys     map[string]pluginsdk.Accepted
 	answers  []string
 	ends     []ledger.AttemptEnd
+	parks    []ledger.ParkedRun
+	accounts []ledger.Account
 	plugins  map[string]string // that submitted the runs
 	changed  chan struct{}
 	failing  error
@@ -181,7 +183,7 @@ func (m *memory) take(queue ledger.Queue, owner string, may func(*ledger.Run) bo
 		if run.NextAttemptAt.After(time.Now()) {
 			return ledger.Claim{NotBefore: run.NextAttemptAt}, nil
 		}
-		run.State, run.Owner = pluginsdk.RunRunning, owner
+		run.State, run.Owner, run.Parked = pluginsdk.RunRunning, owner, nil
 		run.Attempt++
 		if m.lost {
 			m.lost = false
@@ -348,6 +350,58 @@ func (m *memory) Park(_ context.Context, _ ledger.Fence, id string) (parked bool
 		return false, m.set(id, pluginsdk.RunQueued, time.Time{}, -1)
 	}
 	return true, m.set(id, pluginsdk.RunWaiting, time.Time{}, -1)
+}
+
+// ParkRun has a run wait as the store does.
+func (m *memory) ParkRun(_ context.Context, _ ledger.Fence, parked ledger.ParkedRun) ([]ledger.Lane, error) {
+	if err := m.ask("park"); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	for _, run := range m.runs {
+		if run.ID == parked.RunID {
+			run.Parked, run.LastParked, run.Override = &parked.Parked, &parked.Parked, parked.Override
+		}
+	}
+	m.parks = append(m.parks, parked)
+	m.mu.Unlock()
+	return nil, m.set(parked.RunID, pluginsdk.RunQueued, parked.Parked.Until, -1)
+}
+
+func (m *memory) ResumeRun(_ context.Context, resumed ledger.ResumedRun) (r pluginsdk.Run, queue ledger.Queue, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, override := resumed.RunID, resumed.Override
+	for _, run := range m.runs {
+		if run.ID != id {
+			continue
+		}
+		if run.State != pluginsdk.RunQueued || run.Parked == nil {
+			return r, queue, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not parked", id)
+		}
+		run.Parked, run.LastParked, run.NextAttemptAt = nil, nil, time.Time{}
+		run.Override = &override
+		m.signal()
+		return run.Run, queueOf(run), nil
+	}
+	return r, queue, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no run %s", id)
+}
+
+func (m *memory) ParkedRuns(_ context.Context, threadID string) (parked []pluginsdk.Run, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.State == pluginsdk.RunQueued && run.Parked != nil && (threadID == "" || run.ThreadID == threadID) {
+			parked = append(parked, run.Run)
+		}
+	}
+	return parked, nil
+}
+
+func (m *memory) Accounts(context.Context) ([]ledger.Account, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.accounts, nil
 }
 
 func (m *memory) Run(_ context.Context, id string) (pluginsdk.Run, error) {

@@ -278,6 +278,8 @@ func (in *Inbox) Needs(content string) (pluginsdk.Capability, bool) {
 	switch name {
 	case "stop", "retry":
 		return pluginsdk.CapRunsControl, true
+	case "plan":
+		return pluginsdk.CapRunsControl, args != "" // without arguments it only shows
 	case "new":
 		return pluginsdk.CapThreadsWrite, true
 	case "tasks":

@@ -67,7 +67,7 @@ func TestCommandsAreListed(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"all/*", "/busy", "shop/buy", "/help", "/model", "/new", "/retry", "/status", "/stop", "/tasks", "/thread"}
+	want := []string{"all/*", "/busy", "shop/buy", "/help", "/model", "/new", "/plan", "/retry", "/status", "/stop", "/tasks", "/thread"}
 	if !slices.Equal(names, want) {
 		t.Errorf("listed %q, want %q", names, want)
 	}

@@ -250,6 +250,8 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 			}
 			return err
 		})
+	case errors.As(cause, &failure) && failure.Kind == pluginsdk.FailurePlan && failure.Parked != nil && pluginsdk.CodeOf(stopped) != pluginsdk.CodeCancelled:
+		in.parkForPlan(clean, log, w, attempt, *failure.Parked)
 	case errors.Is(stopped, ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
 		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })

@@ -17,15 +17,19 @@ import "encoding/json"
 //
 // So in such a session every command is asked about that no rule of an operator's allows;
 // the workspace can neither be read nor written, whoever would allow it; and the CLI attaches
-// nothing and keeps no memory. (What is steered in arrives all the same.)
+// nothing. (What is steered in arrives all the same; a memory of its own no session keeps.)
 
-// bashAsked are the settings of a session apart: a rule that asks wins over what the CLI
-// takes for harmless.
-var bashAsked = json.RawMessage(`["Bash"]`)
+// The rules that ask, of every session and of one apart. A rule that asks wins over what the
+// CLI takes for harmless, and over rules that allow. About sub-agents it is the invoker that
+// answers: see subagents.go.
+var (
+	agentsAsked  = json.RawMessage(`["Agent"]`)
+	apartlyAsked = json.RawMessage(`["Agent","Bash"]`)
+)
 
 // apartEnvironment is added to that of a session apart.
 var apartEnvironment = []string{
-	"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
+	"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
 }
 
 // apartRules are what a session apart may not do, whatever else allows it.
@@ -36,13 +40,13 @@ func (c Config) apartRules() []string {
 	return []string{"Read(/" + c.Workspace + "/**)", "Edit(/" + c.Workspace + "/**)"}
 }
 
-// asksForCommands returns the settings with the rule that commands are asked about.
-func asksForCommands(settings json.RawMessage) (json.RawMessage, error) {
+// withAsked returns the settings with rules that ask.
+func withAsked(settings, rules json.RawMessage) (json.RawMessage, error) {
 	var whole settingsObject
 	if err := json.Unmarshal(settings, &whole); err != nil {
 		return nil, err
 	}
-	err := whole.take(whole, "permissions", func(permissions settingsObject) { permissions["ask"] = bashAsked })
+	err := whole.take(whole, "permissions", func(permissions settingsObject) { permissions["ask"] = rules })
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,6 +122,7 @@ func (t *turn) control(line []byte) {
 	if !t.decode(line, &request) {
 		return
 	}
+	request = t.withPlan(request)
 	words, decided := t.session.answer(request, t.asking == nil || t.asking.ask == nil || t.interrupt != "")
 	if decided && words != "" {
 		t.denied(request, words)
@@ -126,10 +130,53 @@ func (t *turn) control(line []byte) {
 	if decided {
 		return
 	}
+	if request.Request.ToolName == planTool && !hasPlan(request.Request.Input) {
+		t.session.process.send(denyLine(request.RequestID, noPlan))
+		t.denied(request, noPlan)
+		return
+	}
 	ask := request.Request
+	reason := ask.DecisionReason
+	switch {
+	case startsSubAgent(ask.ToolName):
+		reason = reasonForAgent(t.session.agentsMost)
+	case request.foreign():
+		reason = fmt.Sprintf("The tool is of the MCP server %q, which %s has configured, and not Harness. %s", ask.Server.Name, ask.Server.Source, reason)
+	}
 	t.asking.begin(request, ledger.ToolAsk{
 		Tool: ask.ToolName, ToolUseID: ask.ToolUseID, Input: ask.Input, Cwd: t.session.cwd, About: ask.Description,
-		Reason: ask.DecisionReason, Guarded: ask.DecisionReasonType == saysSafetyCheck,
+		Reason: reason, Guarded: request.guarded(),
+	})
+}
+
+// configuredHere is the source of the MCP servers that Harness gives a session. Verified with
+// 2.1.330; 2.1.197 does not say which server asks.
+const configuredHere = "dynamic"
+
+// foreign reports whether the call is of a tool of an MCP server that Harness did not give
+// the session, or whose tool has the name of another server's.
+func (r controlRequest) foreign() bool {
+	server := r.Request.Server
+	return server != nil && (server.Source != configuredHere || !strings.HasPrefix(r.Request.ToolName, toolsOf(server.Name)))
+}
+
+// guarded reports whether no rule decides about the call, but a person each time.
+func (r controlRequest) guarded() bool {
+	return r.Request.DecisionReasonType == saysSafetyCheck || r.foreign()
+}
+
+// speakOf returns those of the rules that speak of the call: a rule for tools of an MCP server
+// (mcp__a__*) is none for those of another one (a__b), whose names begin so as well.
+func (r controlRequest) speakOf(rules []string) []string {
+	server := r.Request.Server
+	if server == nil {
+		return rules
+	}
+	tools := toolsOf(server.Name)
+	return slices.DeleteFunc(slices.Clone(rules), func(rule string) bool {
+		name, _ := strings.CutSuffix(rule, "*")
+		names, whole := strings.CutPrefix(name, "mcp__")
+		return whole && strings.Contains(names, "__") && !strings.HasPrefix(name, tools) && name+"__" != tools
 	})
 }
 

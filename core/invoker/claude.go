@@ -20,6 +20,8 @@ type Claude struct {
 	config Config
 	pool   *pool
 	watch  *toolWatch
+	past   past
+	plans  plans
 
 	mu       sync.Mutex
 	running  bool
@@ -95,6 +97,9 @@ func (c *Claude) invoke(ctx context.Context, request ledger.AgentRequest, emit f
 	}
 	defer c.turns.Done()
 	w, failure := c.config.settle(request)
+	if failure == nil {
+		failure = c.prepare(&w)
+	}
 	if failure != nil {
 		return pluginsdk.InvokeResult{Failure: failure}
 	}
@@ -127,7 +132,10 @@ func (c *Claude) enter() bool {
 // turnAt runs a turn in a place: in the session that is there if it fits, else in a new
 // process, after the old one has ended.
 func (c *Claude) turnAt(ctx context.Context, at *place, w want, t turn) pluginsdk.InvokeResult {
-	if s := at.session; s.fits(w) {
+	if failure := c.prepare(&w); failure != nil { // it may have waited for the place
+		return pluginsdk.InvokeResult{Failure: failure}
+	}
+	if s := at.session; s.fits(w) && (!s.keepsTools || s.tools.Keeps(w.runID)) {
 		return c.turn(ctx, at, s, s.open(), w, t)
 	}
 	resume := w.resume
@@ -169,6 +177,7 @@ func (c *Claude) firstTurn(ctx context.Context, at *place, w want, resume bool, 
 // requires.
 func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines, w want, t turn) (result pluginsdk.InvokeResult) {
 	s.threadID, s.key = w.threadID, w.key
+	s.agents.Store(0)
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
 	waited := false
@@ -206,6 +215,7 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 			s.process.cut(c.config.CloseGrace)
 			c.pool.clear(at)
 		case keep:
+			s.askUsage(time.Now())
 		}
 	}()
 	result, after = t.run(ctx, in)

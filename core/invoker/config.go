@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/invoker/cli"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Config is what a Claude is made from. Zero fields take the defaults named
@@ -19,6 +23,8 @@ type Config struct {
 	// Workspace is the working directory of sessions whose request names none. Required:
 	// a session never runs in the daemon's own directory.
 	Workspace string
+	// Environ is the environment that the CLI's is built from. Default: the daemon's own.
+	Environ []string
 	// Env is added to the environment built for the CLI, as KEY=VALUE. It
 	// overrides what the daemon's own environment contributes. HARNESS_OWNER
 	// belongs here.
@@ -37,12 +43,30 @@ type Config struct {
 	DisallowedTools []string
 	// NewTools is the path of the file that ReadNewTools reads. Default: none is written.
 	NewTools string
+	// Account returns the account of a name; of the empty name, the default. Default: all
+	// turns use what the environment authenticates with. The error is shown to people.
+	Account func(name string) (Account, error)
+	// OnPlan is called with what a session was told of the windows of an account's plan. It
+	// must not block. Default: nothing is told.
+	OnPlan func(account string, windows []pluginsdk.PlanWindow)
 	// MCPConfig is a JSON object with mcpServers, to which every session connects.
 	// Default: no servers. With Tools, no server may have the name harness.
 	MCPConfig json.RawMessage
 	// Tools are the plugins' tools, which every session gets and may use.
 	// Default: none.
 	Tools Tools
+	// ToolsAtOnce is up to how many tools of plugins are offered with every request to the
+	// model; with more, sessions find them by a search. Default 40; below 0: always by a search.
+	ToolsAtOnce int
+	// SubAgents is how many sub-agents a turn starts without a question, those of sub-agents
+	// included; about more people are asked, unless a rule allows Agent. Default 10; below 0:
+	// none.
+	SubAgents int
+	// Catalog is what is known of binaries of the CLI, which several Claudes may share.
+	// Default: its own.
+	Catalog *cli.Catalog
+	// Unsafe begins sessions also with a CLI that breaks a promise of trust: see standing.go.
+	Unsafe bool
 	// Private is a directory, made at Start, for files with secrets; each process has its
 	// own files. No other Claude may use it. Default: the system's directory for
 	// temporary files.
@@ -77,6 +101,12 @@ type Config struct {
 	toolsPatience time.Duration
 }
 
+// The defaults of Config.ToolsAtOnce and Config.SubAgents.
+const (
+	DefaultToolsAtOnce = 40
+	DefaultSubAgents   = 10
+)
+
 // withDefaults returns the configuration with its defaults filled in, or an
 // error that names the field that is wrong.
 func (c Config) withDefaults() (Config, error) {
@@ -85,6 +115,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Catalog == nil {
+		c.Catalog = &cli.Catalog{}
 	}
 	if c.OnClosed == nil {
 		c.OnClosed = func(string, string) {}
@@ -95,6 +128,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.maxLine == 0 {
 		c.maxLine = maxLine
 	}
+	c.ToolsAtOnce = cmp.Or(c.ToolsAtOnce, DefaultToolsAtOnce)
+	c.SubAgents = cmp.Or(c.SubAgents, DefaultSubAgents)
 	if c.measure == nil {
 		c.measure = footprints
 	}
@@ -178,10 +213,22 @@ func (c Config) checkMCPConfig() error {
 	if shape.Servers == nil {
 		return fmt.Errorf(`agent configuration: MCPConfig has no mcpServers; want {"mcpServers":{"NAME":{...}}}`)
 	}
-	if _, taken := shape.Servers[toolServer]; taken && c.Tools != nil {
-		return fmt.Errorf("agent configuration: MCPConfig has a server %q, which is the name of the plugins' tools; give it another", toolServer)
+	for name := range shape.Servers {
+		if c.Tools != nil && strings.HasPrefix(toolsOf(name), toolPrefix) {
+			return fmt.Errorf("agent configuration: MCPConfig has a server %q, whose tools would have the names of the plugins' tools (%s...); give it another name", name, toolPrefix)
+		}
 	}
 	return nil
+}
+
+// toolsOf returns what the CLI puts before the names of the tools of an MCP server.
+func toolsOf(server string) string {
+	return "mcp__" + strings.Map(func(char rune) rune {
+		if char == '-' || char == '_' || '0' <= char && char <= '9' || 'a' <= char && char <= 'z' || 'A' <= char && char <= 'Z' {
+			return char
+		}
+		return '_'
+	}, server) + "__"
 }
 
 // lookPath returns the absolute path of the CLI, or the error of exec.LookPath.

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -89,9 +90,10 @@ func TestRealFilesGiveASessionNoRights(t *testing.T) {
 						t.Errorf("%s: %+v", name, results)
 					}
 				}
-				command := a.ask("thread", session, "/grab")
-				if command.Failure == nil && !strings.Contains(command.Text, "Unknown command") {
-					t.Errorf("the command: %+v", command)
+				// What a person writes is words to the model, whatever it begins with.
+				wantText(t, a.ask("thread", session, "/grab"), fakeapi.DefaultText)
+				if said := a.api.Requests(fakeapi.Main); !slices.Contains(said[len(said)-1].UserTexts(), "\n/grab") {
+					t.Errorf("the model is told %q", said[len(said)-1].UserTexts())
 				}
 				a.reapOnce(farFuture())
 			}

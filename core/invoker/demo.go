@@ -36,6 +36,10 @@ type DemoConfig struct {
 	// Workspace is where the agent works when the request names no directory: questions
 	// that people are asked say it, and what they may allow lastingly is for it.
 	Workspace string
+	// OnPlan, when not nil, is called with what a rule says of the windows of a plan.
+	OnPlan func(account string, windows []pluginsdk.PlanWindow)
+	// Now is the clock by which windows open. Default: time.Now.
+	Now func() time.Time
 	// Log gets one line at Start. Default: discarded.
 	Log *slog.Logger
 }
@@ -48,6 +52,7 @@ type Demo struct {
 
 	mu       sync.Mutex
 	sessions map[string]string    // thread -> the session it has now
+	closed   []closedWindow       // windows of plans that were used up
 	running  map[string]*demoTurn // run -> the turn that Steer reaches
 }
 
@@ -55,6 +60,12 @@ type Demo struct {
 func NewDemo(config DemoConfig) *Demo {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
+	}
+	if config.OnPlan == nil {
+		config.OnPlan = func(string, []pluginsdk.PlanWindow) {}
+	}
+	if config.Now == nil {
+		config.Now = time.Now
 	}
 	return &Demo{config: config, sessions: map[string]string{}, running: map[string]*demoTurn{}}
 }
@@ -86,7 +97,7 @@ func (d *Demo) Holds(threadID, sessionID string) bool {
 // as interrupted.
 func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
 	started := time.Now()
-	turn := &demoTurn{request: request, cwd: cmp.Or(request.Cwd, d.config.Workspace), tools: d.config.Tools, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
+	turn := &demoTurn{request: request, cwd: cmp.Or(request.Cwd, d.config.Workspace), tools: d.config.Tools, limited: d.limited, emit: emit, offsets: map[pluginsdk.StreamEventType]int{}}
 	d.enter(turn)
 	defer d.leave(turn)
 	if d.config.OnInvoke != nil {
@@ -100,7 +111,7 @@ func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit fun
 		defer cancel()
 		result = d.converse(ctx, turn)
 	}
-	result.Model, result.Demo = demoModel, true
+	result.Model, result.Demo, result.Account = demoModel, true, demoAccount(request)
 	result.SessionID = request.SessionID
 	if result.SessionID == "" {
 		result.SessionID = uuid.NewString()
@@ -124,6 +135,7 @@ type demoTurn struct {
 	cwd     string
 	tools   DemoTools
 	rule    Rule
+	limited func(*demoTurn) *pluginsdk.Failure // by the plan
 	emit    func(pluginsdk.StreamEvent)
 	offsets map[pluginsdk.StreamEventType]int // bytes of deltas so far
 	steered []string                          // messages not answered yet; guarded by Demo's lock
@@ -141,6 +153,9 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 	}
 	if ctx.Err() != nil {
 		return pluginsdk.InvokeResult{Failure: stopped(ctx)}
+	}
+	if failure := t.limited(t); failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure, CostUSD: t.rule.CostUSD, Notional: true}
 	}
 	if t.rule.Failure != nil {
 		failure := *t.rule.Failure
@@ -164,6 +179,7 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 		Text:             text,
 		Turns:            1,
 		CostUSD:          t.rule.CostUSD,
+		Notional:         t.rule.Plan != nil,
 		StructuredOutput: output,
 		Usage: pluginsdk.Usage{
 			InputTokens:  countTokens(prompt),
@@ -385,6 +401,7 @@ func (d *Demo) converse(ctx context.Context, turn *demoTurn) pluginsdk.InvokeRes
 		part := turn.run(ctx, prompt)
 		addUsage(&whole.Usage, part.Usage)
 		whole.CostUSD += part.CostUSD
+		whole.Notional = whole.Notional || part.Notional
 		turn.costUSD = whole.CostUSD
 		whole.Turns += part.Turns
 		if part.Failure != nil {

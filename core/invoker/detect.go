@@ -3,18 +3,13 @@ package invoker
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"time"
-)
 
-// detectLimit bounds the one command that Detect runs.
-const detectLimit = 10 * time.Second
+	"github.com/seed-706843ae/harness/core/invoker/cli"
+)
 
 // Detection is what can be known of the CLI without a network call.
 type Detection struct {
@@ -24,6 +19,9 @@ type Detection struct {
 	CanAuthenticate bool   // there are credentials, valid or not
 	Reason          string // why, in words
 	Remedy          string // what to do when it is not usable; else empty
+	// Unverified says, in a sentence with what to do, that this version of Harness was not
+	// verified with that of the CLI; empty: it was. It works all the same, as far as is known.
+	Unverified string
 }
 
 // Usable reports whether turns can be expected to work.
@@ -44,11 +42,11 @@ func Detect(ctx context.Context, config Config) Detection {
 			Remedy: failure.Message,
 		}
 	}
-	environment, _, err := config.environment(false)
+	environment, _, err := config.environment(false, Account{})
 	if err != nil {
 		return Detection{Found: true, Path: path, Reason: err.Error(), Remedy: "correct that file, or take it away"}
 	}
-	version, err := versionOf(ctx, path, environment)
+	version, err := cli.Version(ctx, path, environment)
 	if err != nil {
 		return Detection{
 			Path:   path,
@@ -56,7 +54,7 @@ func Detect(ctx context.Context, config Config) Detection {
 			Remedy: "Run `" + path + " --version` as the daemon's user to see why, or install the CLI anew: npm install -g @anthropic-ai/claude-code",
 		}
 	}
-	d := Detection{Found: true, Path: path, Version: version}
+	d := Detection{Found: true, Path: path, Version: version, Unverified: unverified(version)}
 	if source := credentials(environment); source != "" {
 		d.CanAuthenticate, d.Reason = true, "credentials: "+source
 		return d
@@ -66,24 +64,16 @@ func Detect(ctx context.Context, config Config) Detection {
 	return d
 }
 
-func versionOf(ctx context.Context, path string, environment []string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, detectLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.Env = environment
-	cmd.Dir = os.TempDir()
-	cmd.WaitDelay = time.Second
-	output, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-			return "", fmt.Errorf("%w: %s", err, shorten(string(exit.Stderr), 200))
-		}
-		return "", err
+// unverified returns what is said of a version that Harness was not verified with.
+func unverified(version string) string {
+	oldest, newest := Verified()
+	switch {
+	case cli.Newer(version, newest):
+		return fmt.Sprintf("Claude CLI %s is newer than %s, the newest that this version of Harness was verified with; run `harness agent check`", version, newest)
+	case cli.Newer(oldest, version):
+		return fmt.Sprintf("Claude CLI %s is older than %s, the oldest that this version of Harness was verified with; run npm install -g @anthropic-ai/claude-code@%s", version, oldest, newest)
 	}
-	// "2.1.197 (Claude Code)"
-	version, _, _ := strings.Cut(strings.TrimSpace(string(output)), " ")
-	return version, nil
+	return ""
 }
 
 // credentials returns the name or the path of what the CLI would authenticate with;
@@ -119,6 +109,17 @@ func credentials(environment []string) string {
 		}
 	}
 	return ""
+}
+
+// Credentials returns the name or the path of what a session of this account would
+// authenticate with, valid or not; empty: there is nothing. It makes no network call, and
+// never returns the credentials themselves.
+func Credentials(config Config, account Account) string {
+	environment, _, err := config.environment(false, account)
+	if err != nil {
+		return ""
+	}
+	return credentials(environment)
 }
 
 // hasField reports whether the file holds a JSON object in which one of the fields is not

@@ -43,6 +43,23 @@ func TestDetectFindsTheCLIAndItsVersion(t *testing.T) {
 	}
 }
 
+// People get a new CLI every day or two. One that nobody has tried with Harness works, and
+// they are told how to look.
+func TestDetectSaysWhatWasNotVerified(t *testing.T) {
+	withoutAccount(t)
+	oldest, newest := Verified()
+	for version, want := range map[string]string{
+		oldest: "", newest: "", "2.1.250": "", "what is this": "",
+		"99.0.0": "is newer than " + newest + ", the newest that this version of Harness was verified with; run `harness agent check`",
+		"1.0.3":  "is older than " + oldest,
+	} {
+		d := Detect(t.Context(), Config{Binary: fakeBinary(t, "echo '"+version+" (Claude Code)'"), Env: []string{"ANTHROPIC_API_KEY=sk-secret"}})
+		if !d.Usable() || (d.Unverified == "") != (want == "") || !strings.Contains(d.Unverified, want) {
+			t.Errorf("%s: %+v", version, d)
+		}
+	}
+}
+
 func TestDetectWithoutTheCLI(t *testing.T) {
 	d := Detect(t.Context(), Config{Binary: "no-such-binary-anywhere"})
 	if d.Found || d.Usable() || !strings.Contains(d.Remedy, "npm install") || d.Reason == "" {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 )
 
 // The environment of the CLI is built on purpose: it inherits these variables
@@ -61,7 +63,8 @@ var cloudPrefixes = map[string][]string{
 	"CLAUDE_CODE_USE_FOUNDRY": {"AZURE_"},
 }
 
-// preset is the environment that the CLI gets unless the operator overrides it.
+// preset is the environment that the CLI gets unless the operator overrides it. What
+// cli.Environment has the operator does not override.
 var preset = map[string]string{
 	// Write the transcript before the result is reported, not a moment later: then a CLI
 	// that is killed right after a turn remembers the turn (verified with 2.1.197).
@@ -83,6 +86,7 @@ var preset = map[string]string{
 // the CLI inherits, then those of added. A later entry of a name replaces an earlier one.
 func buildEnvironment(environ, added []string) []string {
 	values := maps.Clone(preset)
+	maps.Copy(values, cli.Environment)
 	prefixes := slices.Clone(inheritedPrefixes)
 	for name, more := range cloudPrefixes {
 		if truthy(lookup(environ, name)) || truthy(lookup(added, name)) {
@@ -91,7 +95,8 @@ func buildEnvironment(environ, added []string) []string {
 	}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if ok && (slices.Contains(inherited, name) || hasAnyPrefix(name, prefixes)) {
+		_, kept := cli.Environment[name]
+		if ok && !kept && (slices.Contains(inherited, name) || hasAnyPrefix(name, prefixes)) {
 			values[name] = value
 		}
 	}
@@ -110,20 +115,27 @@ func buildEnvironment(environ, added []string) []string {
 
 // environment returns the whole environment of a process of the CLI, and the settings for
 // its --settings. Variables in the operator's settings win over the daemon's.
-func (c Config) environment(apart bool) (env []string, settings json.RawMessage, err error) {
-	own, err := readOperator(configDir(buildEnvironment(os.Environ(), c.Env)))
+func (c Config) environment(apart bool, account Account) (env []string, settings json.RawMessage, err error) {
+	environ := c.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	own, err := readOperator(configDir(buildEnvironment(environ, c.Env)))
 	if err != nil {
 		return nil, nil, err
 	}
-	env = buildEnvironment(append(os.Environ(), own.environ...), c.Env)
+	env = buildEnvironment(slices.Concat(environ, own.environ), c.Env)
 	if c.Tools != nil {
 		env = pastProxy(env)
 	}
-	if settings = own.settings; apart {
-		env = append(env, apartEnvironment...)
-		settings, err = asksForCommands(settings)
+	asked := agentsAsked
+	if apart {
+		env, asked = append(env, apartEnvironment...), apartlyAsked
 	}
-	return env, settings, err
+	if settings, err = withAsked(own.settings, asked); err != nil {
+		return nil, nil, err
+	}
+	return account.over(env, settings)
 }
 
 // pastProxy excepts the loopback address from the network's proxy: through it the CLI

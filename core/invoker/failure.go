@@ -23,6 +23,10 @@ const (
 	saysSessionInUse   = "is already in use"
 )
 
+// saysSchemaRefused is what 2.1.330 writes before it ends because it does not take the JSON
+// schema that it was given. (2.1.197 leaves such a schema out: see errSchemaLeftOut.)
+const saysSchemaRefused = "Error: --json-schema"
+
 // stopped is the failure of a turn whose context has ended. The context's cause is the
 // message.
 func stopped(ctx context.Context) *pluginsdk.Failure {
@@ -68,6 +72,10 @@ func (t *turn) failureOf(ctx context.Context, line resultLine) *pluginsdk.Failur
 		return t.budgetFailure()
 	case line.Subtype == "error_max_budget_usd", line.Subtype == "error_max_turns":
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: cmp.Or(words, "the turn's limit was reached")}
+	case line.APIStatus == 429 && t.usedUp != nil:
+		return t.planFailure(words)
+	case t.refused != nil:
+		return t.refusalFailure(words)
 	case line.APIStatus != 0 || t.apiError != "":
 		return apiFailure(line.APIStatus, t.apiError, words)
 	}
@@ -108,6 +116,8 @@ func failureOfExit(p *process) *pluginsdk.Failure {
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: p.readErr.Error()}
 	case strings.Contains(said, saysUnknownSession):
 		return &pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: said}
+	case strings.Contains(said, saysSchemaRefused):
+		return otherFailure(fmt.Errorf("%w. It said: %s", errSchemaLeftOut, said))
 	}
 	message := "the agent's process ended in the middle of the turn (" + exitOf(p) + ")"
 	if said != "" {

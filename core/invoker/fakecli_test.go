@@ -10,9 +10,12 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 )
 
 // fakeCLI stands in for the CLI: it speaks its protocol and does in a turn what
@@ -25,9 +28,26 @@ type fakeCLI struct {
 	file    string // of the session
 	cost    float64
 	replay  []fixtureLine // what is left of the recording that is replayed
+	begun   bool          // it has had a prompt
+}
+
+// answerProbe answers a command that is no session, if it is one.
+func answerProbe() (answered bool) {
+	switch os.Args[len(os.Args)-1] {
+	case "--version":
+		fmt.Println(os.Getenv("INVOKER_TEST_VERSION") + " (Claude Code)")
+	case "--help":
+		fmt.Println("Usage: claude " + os.Getenv("INVOKER_TEST_HELP"))
+	default:
+		return false
+	}
+	return true
 }
 
 func runFakeCLI(mode string) {
+	if answerProbe() {
+		return
+	}
 	if strings.Contains(mode, "deaf") {
 		signal.Ignore(syscall.SIGTERM)
 	}
@@ -146,6 +166,7 @@ func (f *fakeCLI) writeRaw(data []byte) {
 }
 
 func (f *fakeCLI) turn(message map[string]any) {
+	f.begun = true
 	prompt, _ := message["message"].(map[string]any)["content"].(string)
 	_ = os.WriteFile(f.file, []byte(prompt), 0o600)
 	if len(f.replay) > 0 {
@@ -154,8 +175,11 @@ func (f *fakeCLI) turn(message map[string]any) {
 	}
 	lines := strings.Split(prompt, "\n")
 	verb, rest, _ := strings.Cut(lines[len(lines)-1], " ")
-	f.write(map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model",
+	begins := map[string]any{}
+	_ = json.Unmarshal([]byte(os.Getenv("INVOKER_TEST_INIT")), &begins)
+	maps.Copy(begins, map[string]any{"type": "system", "subtype": "init", "session_id": f.session, "model": "fake-model",
 		"claude_code_version": os.Getenv("INVOKER_TEST_VERSION"), "tools": strings.Fields(os.Getenv("INVOKER_TEST_TOOLS"))})
+	f.write(begins)
 	if message["uuid"] != nil { // steered, and too late for the turn that ran
 		f.echo(message)
 	}
@@ -309,13 +333,28 @@ func (f *fakeCLI) drop(message map[string]any) bool {
 	return true
 }
 
-// status answers the question for the MCP servers with the first line of a file,
-// which it takes off unless it is the last; without the file it does not.
+// status answers the question for the MCP servers with the first line of a file, which it
+// takes off unless it is the last; without the file it does so before the first prompt alone,
+// and has none. What it says of itself is in files too; without them it knows no such
+// question.
 func (f *fakeCLI) status(message map[string]any) {
 	request, _ := message["request"].(map[string]any)
+	subtype, _ := request["subtype"].(string)
+	answer := map[string]any{"subtype": "error", "request_id": message["request_id"], "error": "Unsupported control request subtype: " + subtype}
+	if slices.Contains(cli.Questions, subtype) {
+		if said, err := os.ReadFile(filepath.Join(os.Getenv("INVOKER_TEST_SESSIONS"), "says-"+subtype)); err == nil {
+			answer["subtype"], answer["response"] = "success", json.RawMessage(said)
+		}
+		f.write(map[string]any{"type": "control_response", "response": answer})
+		return
+	}
 	path := filepath.Join(os.Getenv("INVOKER_TEST_SESSIONS"), "tools")
 	content, err := os.ReadFile(path)
-	if request["subtype"] != "mcp_status" || err != nil {
+	if subtype == "mcp_status" && err != nil && !f.begun {
+		answer["subtype"], answer["response"] = "success", map[string]any{"mcpServers": []any{}}
+		f.write(map[string]any{"type": "control_response", "response": answer})
+	}
+	if subtype != "mcp_status" || err != nil {
 		return
 	}
 	line, rest, more := strings.Cut(string(content), "\n")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
@@ -200,18 +201,20 @@ func TestTheCommandLine(t *testing.T) {
 		model: "sonnet", effort: "high", permissionMode: "default", allowed: "Read\nBash(git status:*)",
 		disallowed: "WebFetch", schema: `{"type":"object"}`, fresh: true,
 	}
-	line := strings.Join(o.arguments("id", false, privateFiles{privateMCP: "/mcp.json", privateSettings: "/s.json", privatePrompt: "/p.md"}), "\n") + "\n"
+	line := strings.Join(o.arguments("id", false, privateFiles{privateMCP: "/mcp.json", privateSettings: "/s.json", privatePrompt: "/p.md"}, cli.Features{PromptSnapshot: true}), "\n") + "\n"
 	for _, want := range []string{
 		"-p\n", "--strict-mcp-config\n", "--permission-prompt-tool=stdio\n", "--session-id=id\n", "--model=sonnet\n",
 		"--effort=high\n", "--permission-mode=default\n", "--allowedTools=Read\n", "--allowedTools=Bash(git status:*)\n",
 		"--disallowedTools=WebFetch\n", "--append-system-prompt-file=/p.md\n", "--settings=/s.json\n", "--setting-sources=\n", "--json-schema={\"type\":\"object\"}\n",
-		"--no-session-persistence\n", "--mcp-config=/mcp.json\n",
+		"--no-session-persistence\n", "--mcp-config=/mcp.json\n", "--system-prompt-snapshot=off\n",
 	} {
 		if !strings.Contains(line, want) {
 			t.Errorf("no %q in\n%s", want, line)
 		}
 	}
-	if resumed := strings.Join(o.arguments("id", true, nil), " "); !strings.Contains(resumed, "--resume=id") || strings.Contains(resumed, "--session-id") {
+	if resumed := strings.Join(o.arguments("id", true, nil, cli.Features{}), " "); !strings.Contains(resumed, "--resume=id") || strings.Contains(resumed, "--session-id") ||
+		strings.Contains(resumed, "snapshot") { // which an older CLI refuses
+
 		t.Errorf("resumed: %s", resumed)
 	}
 }

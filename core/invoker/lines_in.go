@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // maxLine bounds a line that the CLI writes, in bytes. Tool results of some megabytes are
@@ -176,7 +180,16 @@ type controlRequest struct {
 		// sentence; both may be empty.
 		DecisionReasonType string `json:"decision_reason_type"`
 		DecisionReason     string `json:"decision_reason"`
+		// Server is the MCP server whose tool it is; nil: it is no such tool, or the CLI
+		// (2.1.197) does not say.
+		Server *askingServer `json:"mcp_server"`
 	} `json:"request"`
+}
+
+// askingServer is the MCP server of a permission request.
+type askingServer struct {
+	Name   string `json:"name"`
+	Source string `json:"source"` // who has configured it; configuredHere: Harness
 }
 
 type controlResponse struct {
@@ -204,21 +217,41 @@ type modelUsage struct {
 	Output     int64 `json:"outputTokens"`
 	CacheRead  int64 `json:"cacheReadInputTokens"`
 	CacheWrite int64 `json:"cacheCreationInputTokens"`
+
+	CostUSD float64 `json:"costUSD"`
+}
+
+// modelUsages is by model.
+type modelUsages map[string]modelUsage
+
+// bill returns the usage as a bill, sorted by model.
+func (u modelUsages) bill() bill {
+	var b bill
+	for _, model := range slices.Sorted(maps.Keys(u)) {
+		one := u[model]
+		b.add(pluginsdk.ModelUsage{Model: model, CostUSD: one.CostUSD, Usage: pluginsdk.Usage{
+			InputTokens: one.Input, OutputTokens: one.Output, CacheReadTokens: one.CacheRead, CacheWriteTokens: one.CacheWrite,
+		}})
+	}
+	return b
 }
 
 // resultLine ends a turn. IsError decides whether the turn failed, never Subtype.
 type resultLine struct {
-	Subtype          string                `json:"subtype"`
-	IsError          bool                  `json:"is_error"`
-	APIStatus        int                   `json:"api_error_status"`
-	Result           string                `json:"result"`
-	SessionID        string                `json:"session_id"`
-	Turns            int                   `json:"num_turns"`
-	Usage            usage                 `json:"usage"`
-	ModelUsage       map[string]modelUsage `json:"modelUsage"`
-	TotalCostUSD     float64               `json:"total_cost_usd"`
-	StructuredOutput json.RawMessage       `json:"structured_output"`
-	Errors           []string              `json:"errors"`
+	Subtype      string      `json:"subtype"`
+	IsError      bool        `json:"is_error"`
+	APIStatus    int         `json:"api_error_status"`
+	Result       string      `json:"result"`
+	SessionID    string      `json:"session_id"`
+	Turns        int         `json:"num_turns"`
+	Usage        usage       `json:"usage"`
+	ModelUsage   modelUsages `json:"modelUsage"`     // since the beginning of the process or the session
+	TotalCostUSD float64     `json:"total_cost_usd"` // likewise
+	// SinceLast is what has come since the result line before, in the same process; nil: the
+	// CLI does not tell.
+	SinceLast        modelUsages     `json:"model_usage_since_last_result"`
+	StructuredOutput json.RawMessage `json:"structured_output"`
+	Errors           []string        `json:"errors"`
 }
 
 // unknownSession reports whether the session to resume does not exist. SessionID on such

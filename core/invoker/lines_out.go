@@ -34,8 +34,19 @@ type blockSource struct {
 	Data      []byte `json:"data"` // JSON has bytes in base64
 }
 
+// words returns a text so that it is no command to the CLI, which takes a line that begins
+// with a slash for one of its own ("/clear"), but not one that begins with a line break.
+// Verified with 2.1.197 and 2.1.330, also behind images.
+func words(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "/") {
+		return "\n" + text
+	}
+	return text
+}
+
 // promptLine is the prompt, after the files that are shown with it.
 func promptLine(prompt string, files []contentBlock) []byte {
+	prompt = words(prompt)
 	var content any = prompt
 	if len(files) > 0 {
 		content = append(files, contentBlock{Type: "text", Text: prompt})
@@ -43,14 +54,9 @@ func promptLine(prompt string, files []contentBlock) []byte {
 	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: content}})
 }
 
-// steerLine is a further message for the running turn. The CLI takes a line that begins
-// with a slash for a command of its own ("/clear"), but not one that begins with a line
-// break.
+// steerLine is a further message for the running turn.
 func steerLine(id, text string) []byte {
-	if strings.HasPrefix(strings.TrimSpace(text), "/") {
-		text = "\n" + text
-	}
-	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: text}, UUID: id})
+	return encode(userLine{Type: "user", Message: userMessage{Role: "user", Content: words(text)}, UUID: id})
 }
 
 type outRequest struct {

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 )
 
 // By default the CLI reads settings from its working directory and from the home
@@ -47,14 +48,10 @@ var handedOn = []string{
 	"cleanupPeriodDays",
 }
 
-// In plan mode that is entered during a session, which the model can do unasked, the CLI
-// (2.1.197) lets a model of its own decide about commands instead of asking: `touch x` ran
-// without a question. These settings have it ask as in any other mode. They hold whatever
-// the operator's settings say.
-var (
-	autoModeOff      = settingsObject{"useAutoModeDuringPlan": json.RawMessage("false")}
-	autoModeDisabled = json.RawMessage(`"disable"`) // of permissions.disableAutoMode
-)
+// autoModeDisabled is what permissions.disableAutoMode is set to, beside what cli.Settings
+// has: otherwise a model of the CLI's own would decide about commands instead of people, in
+// plan mode that is entered during a session (2.1.197: `touch x` ran without a question).
+var autoModeDisabled = json.RawMessage(`"disable"`)
 
 // operator is what sessions get of the operator's own settings of the CLI, and what they
 // get in any case.
@@ -99,7 +96,7 @@ func parseOperator(content []byte) (operator, error) {
 			return operator{}, err
 		}
 	}
-	given := maps.Clone(autoModeOff)
+	given := settingsObject(cli.Settings())
 	for _, name := range handedOn {
 		if value, ok := own[name]; ok {
 			given[name] = value
@@ -182,8 +179,13 @@ func environOf(value json.RawMessage) ([]string, error) {
 }
 
 // manualName is the file in a working directory with instructions for the agent. It goes
-// into a session's system prompt, as it is when the process starts.
-const manualName = "CLAUDE.md"
+// into a session's system prompt, as it is when a turn begins. Where there is none,
+// otherManual is read, the name that many agents share. (The CLI reads neither, since
+// it has no setting sources.)
+const (
+	manualName  = "CLAUDE.md"
+	otherManual = "AGENTS.md"
+)
 
 // The manual may import files (@notes/style.md) as with the CLI: relative to the
 // importing file, not from code blocks, and maxImports deep. A file outside of the
@@ -210,7 +212,11 @@ func readManual(dir string, imports int) (string, error) {
 	}
 	defer root.Close()
 	m := &manual{root: root, seen: map[string]bool{}}
-	err = m.add(manualName, maxImports-imports)
+	name := manualName
+	if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+		name = otherManual
+	}
+	err = m.add(name, maxImports-imports)
 	return m.text.String(), err
 }
 

@@ -1,23 +1,40 @@
 package invoker
 
 import (
+	"encoding/json"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-const (
-	// asksAnyway is what every session is given: nothing but rules and people allow.
-	asksAnyway   = `"permissions":{"disableAutoMode":"disable"},"useAutoModeDuringPlan":false`
-	asksAlways   = `{` + asksAnyway + `}`
-	asksWithKey  = `{"apiKeyHelper":"/bin/key",` + asksAnyway + `}`
-	asksWithDeny = `{"permissions":{"deny":["Read(~/.ssh/**)"],"disableAutoMode":"disable"},` +
-		`"sandbox":{"autoAllowBashIfSandboxed":false,"enabled":true},"useAutoModeDuringPlan":false}`
+// everySession is what every session is given, nothing but rules and people allow, with
+// more of the operator's.
+func everySession(more string) string {
+	given := settingsObject(cli.Settings())
+	given["permissions"] = json.RawMessage(`{"ask":["Agent"],"disableAutoMode":"disable"}`)
+	var own settingsObject
+	if err := json.Unmarshal([]byte(more), &own); err != nil {
+		panic(err)
+	}
+	maps.Copy(given, own)
+	content, err := json.Marshal(given)
+	if err != nil {
+		panic(err)
+	}
+	return string(content)
+}
+
+var (
+	asksAlways   = everySession(`{}`)
+	asksWithKey  = everySession(`{"apiKeyHelper":"/bin/key"}`)
+	asksWithDeny = everySession(`{"permissions":{"ask":["Agent"],"deny":["Read(~/.ssh/**)"],"disableAutoMode":"disable"},"sandbox":{"autoAllowBashIfSandboxed":false,"enabled":true}}`)
 )
 
 // Of the operator's own settings sessions get what they log in with and what
@@ -30,12 +47,12 @@ func TestWhatSessionsGetOfTheOperatorsSettings(t *testing.T) {
 		"auto mode":      {`{"permissions":{"disableAutoMode":"enable"},"useAutoModeDuringPlan":true}`, asksAlways, ``},
 		"the account": {
 			`{"apiKeyHelper":"/bin/key","awsAuthRefresh":"aws sso login","env":{"ANTHROPIC_BASE_URL":"https://example.org","CLAUDE_CODE_USE_BEDROCK":1,"NODE_OPTIONS":"--inspect"}}`,
-			`{"apiKeyHelper":"/bin/key","awsAuthRefresh":"aws sso login",` + asksAnyway + `}`,
+			everySession(`{"apiKeyHelper":"/bin/key","awsAuthRefresh":"aws sso login"}`),
 			"ANTHROPIC_BASE_URL=https://example.org CLAUDE_CODE_USE_BEDROCK=1",
 		},
 		"what allows": {
 			`{"permissions":{"allow":["Bash"],"defaultMode":"bypassPermissions","additionalDirectories":["/"]},"hooks":{"Stop":[]},` +
-				`"enabledPlugins":{"a@b":true},"enableAllProjectMcpServers":true,"statusLine":{"type":"command","command":"x"},"model":"opus"}`, asksAlways, ``,
+				`"enabledPlugins":{"a@b":true},"enableAllProjectMcpServers":true,"statusLine":{"type":"command","command":"x"},"model":"opus","crossSessionInbound":"accept","autoMemoryEnabled":true,"disableRemoteControl":false}`, asksAlways, ``,
 		},
 		"what forbids": {
 			"\uFEFF" + `{"permissions":{"allow":["Bash"],"deny":["Read(~/.ssh/**)"]},"sandbox":{"enabled":true,"autoAllowBashIfSandboxed":true}}`,
@@ -45,7 +62,7 @@ func TestWhatSessionsGetOfTheOperatorsSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := withoutAccount(t)
 			lay(t, home, map[string]string{".claude/settings.json": row.own})
-			environ, settings, err := Config{Env: []string{"HARNESS_OWNER=me"}}.environment(false)
+			environ, settings, err := Config{Env: []string{"HARNESS_OWNER=me"}}.environment(false, Account{})
 			if err != nil || string(settings) != row.given {
 				t.Errorf("given %s, %v; want %s", settings, err, row.given)
 			}
@@ -65,7 +82,7 @@ func TestTheOperatorsSettingsAreReadWhereTheCLIKeepsThem(t *testing.T) {
 	withoutAccount(t)
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"settings.json": `{"apiKeyHelper":"/bin/key"}`})
-	_, settings, err := Config{Env: []string{"CLAUDE_CONFIG_DIR=" + dir}}.environment(false)
+	_, settings, err := Config{Env: []string{"CLAUDE_CONFIG_DIR=" + dir}}.environment(false, Account{})
 	if err != nil || string(settings) != asksWithKey {
 		t.Errorf("given %s, %v", settings, err)
 	}
@@ -107,7 +124,7 @@ func TestSettingsAndManualGoThroughPrivateFiles(t *testing.T) {
 	if line := strings.Join(args, " "); strings.Contains(line, "s3cret") || strings.Contains(line, "brief") || !slices.Contains(args, "--setting-sources=") {
 		t.Errorf("command line %s", line)
 	}
-	for flag, want := range map[string]string{"--settings=": `{"apiKeyHelper":"echo s3cret",` + asksAnyway + `}`, "--append-system-prompt-file=": "Be brief."} {
+	for flag, want := range map[string]string{"--settings=": everySession(`{"apiKeyHelper":"echo s3cret"}`), "--append-system-prompt-file=": "Be brief."} {
 		at := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, flag+private) })
 		if at < 0 {
 			t.Fatalf("no %s in %q", flag, args)

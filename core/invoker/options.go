@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -25,6 +26,9 @@ type options struct {
 	permissionMode string
 	cwd            string
 	apart          bool   // see apart.go
+	accountStamp   string // of want.account
+	stamp          string // of want.brief
+	binary         cli.Binary
 	allowed        string // rules, one a line
 	disallowed     string // rules, one a line
 	appendPrompt   string
@@ -43,6 +47,8 @@ const slack = 2
 // want is a request with the configuration's defaults filled in.
 type want struct {
 	options
+	account  Account
+	brief    brief
 	key      string // finds the warm process for the request; empty: none
 	runID    string
 	threadID string
@@ -57,10 +63,15 @@ func (c Config) settle(request ledger.AgentRequest) (want, *pluginsdk.Failure) {
 	if failure := checkSession(request); failure != nil {
 		return want{}, failure
 	}
+	account, failure := c.accountOf(request.Account)
+	if failure != nil {
+		return want{}, failure
+	}
 	w, err := c.fill(request)
 	if err != nil {
 		return want{}, otherFailure(err)
 	}
+	w.account, w.accountStamp = account, account.stamp()
 	return w, nil
 }
 
@@ -169,7 +180,7 @@ func lines(text string) []string {
 
 // arguments returns the arguments of a warm session's process. Every value is joined to
 // its flag, so that no value can be read as a flag.
-func (o options) arguments(session string, resume bool, files privateFiles) []string {
+func (o options) arguments(session string, resume bool, files privateFiles, features cli.Features) []string {
 	args := []string{
 		"-p",
 		"--input-format=stream-json",
@@ -197,6 +208,9 @@ func (o options) arguments(session string, resume bool, files privateFiles) []st
 	optional("--json-schema", o.schema)
 	for kind, flag := range privateFlags {
 		optional(flag, files[kind])
+	}
+	if features.PromptSnapshot {
+		args = append(args, cli.FreshPrompt)
 	}
 	if o.fresh {
 		args = append(args, "--no-session-persistence")

@@ -274,6 +274,20 @@ func (p *pool) takeIdle(before time.Time) []*place {
 	return idle
 }
 
+// takeWarm takes the place of a session that is idle and could run the turn; nil: there is
+// none.
+func (p *pool) takeWarm(w want) *place {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.places {
+		if !one.taken && one.session.fits(w) {
+			one.taken = true
+			return one
+		}
+	}
+	return nil
+}
+
 // takeOldest takes the place that has been free longest, for the caller to end its
 // session; nil: none is free.
 func (p *pool) takeOldest() *place {

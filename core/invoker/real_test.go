@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

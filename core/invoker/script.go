@@ -34,6 +34,10 @@ type Rule struct {
 	// Ask has people asked about the call first, as the CLI asks about what nothing allows.
 	// Denied, the result is their words, and the tool is not called.
 	Ask bool `json:"ask,omitempty"`
+	// Plan is what the turn is told of a window of the account's plan, as with the answer of
+	// the API; PlanUsedUp is a window that is used up, and ends the turn instead of Text.
+	Plan       *DemoPlan `json:"plan,omitempty"`
+	PlanUsedUp *DemoPlan `json:"planUsedUp,omitempty"`
 	// Failure, when set, ends the turn instead of Text.
 	Failure *pluginsdk.Failure `json:"failure,omitempty"`
 	// Text is the reply, behind DemoMark. It may contain commands.
@@ -87,6 +91,11 @@ func (r Rule) validate() error {
 	}
 	if r.Delay < 0 || r.Pace < 0 {
 		return fmt.Errorf("delay is %d, pace is %d; want milliseconds, 0 or more", r.Delay, r.Pace)
+	}
+	for _, of := range []*DemoPlan{r.Plan, r.PlanUsedUp} {
+		if err := of.validate(); err != nil {
+			return err
+		}
 	}
 	if r.Failure != nil && r.Failure.Kind == "" {
 		return fmt.Errorf("failure has no kind; want one of api, unknown_session, interrupted, crashed, silent, timeout, missing, budget, other")

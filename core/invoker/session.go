@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -31,14 +31,30 @@ type session struct {
 	id       string // the session's id, as in the last result
 	turns    int    // turns that ended with a result
 	mode     string // the permission mode that the process is in; empty: that of the options
-	spentUSD float64
-	tokens   pluginsdk.Usage // of all models, over the process's life
+	account  Account
+	plan     *plans // of all sessions
+	onPlan   func(account string, windows []pluginsdk.PlanWindow)
+	version  string // of the CLI
+	// keepsTools: see cli.Features.
+	keepsTools bool
+	meant      []pluginsdk.AgentRule // that the process was given
+	servers    bool                  // it has MCP servers beside that of the plugins' tools
+	// agents is how many sub-agents the turn has started unasked, agentsMost how many it may.
+	agents     atomic.Int32
+	agentsMost int
+	resumed    bool  // the process continues a session
+	totals     bill  // as in the last result line
+	past       *past // the totals of sessions in earlier processes
 
 	interjected interjections
 	grown       atomic.Bool // a turn has ended in the session; see Claude.used
 
 	mu    sync.Mutex
 	lines *turnLines // of the running turn; nil between turns
+	// unbilled is what turns have cost that the CLI began by itself, between ours; the next
+	// turn pays for them. Only where the CLI tells what has come since its last result line.
+	unbilled bill
+	usageID  string // of the last request for the windows of the plan
 	// quiet is closed at the end of a turn that the CLI began by itself, between ours,
 	// because something that it ran in the background has ended. nil: there is no such
 	// turn.
@@ -100,13 +116,39 @@ func (s *session) between(line []byte) {
 	case "assistant", "stream_event":
 		s.stir()
 	case "result":
+		var result resultLine
+		if json.Unmarshal(line, &result) == nil {
+			s.leaveUnbilled(result.SinceLast.bill())
+		}
 		s.settleDown()
+	case "control_response":
+		s.tookUsage(line)
+	case "rate_limit_event":
+		var told rateLimitLine
+		if json.Unmarshal(line, &told) == nil && len(told.windows()) > 0 {
+			s.tellPlan(told.windows())
+		}
 	case "control_request":
 		var request controlRequest
 		if json.Unmarshal(line, &request) == nil {
 			s.answer(request, true)
 		}
 	}
+}
+
+// leaveUnbilled leaves what a turn of the CLI's own has cost to the next turn.
+func (s *session) leaveUnbilled(cost bill) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unbilled.addAll(cost)
+}
+
+func (s *session) takeUnbilled() bill {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cost := s.unbilled
+	s.unbilled = nil
+	return cost
 }
 
 func (s *session) stir() {
@@ -145,14 +187,16 @@ func (s *session) answer(request controlRequest, alone bool) (denied string, dec
 		return "", true
 	}
 	words := denial(ask.ToolName)
-	switch guarded := ask.DecisionReasonType == saysSafetyCheck; {
+	switch guarded := request.guarded(); {
 	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that denies wins
-	case !guarded && allowedBy(s.rules(), ask.ToolName, ask.Input):
+	case !guarded && allowedBy(request.speakOf(s.rules()), ask.ToolName, ask.Input), startsSubAgent(ask.ToolName) && (s.agentsAllowed() || s.mayStartAgent()):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", true
 	case !alone:
 		return "", false
-	case guarded:
+	case startsSubAgent(ask.ToolName):
+		words = denialOfAgent(s.agentsMost)
+	case ask.DecisionReasonType == saysSafetyCheck:
 		words = denialOfSafetyCheck(ask.DecisionReason)
 	}
 	s.process.send(denyLine(request.RequestID, words))
@@ -164,7 +208,14 @@ func (s *session) alive() bool { return s != nil && !s.process.gone() }
 
 // fits reports whether the process can run a turn with these options in its session.
 func (s *session) fits(w want) bool {
-	return s.alive() && !w.fresh && w.session != "" && s.id == w.session && s.options == w.options
+	if !s.alive() {
+		return false
+	}
+	has := s.options
+	if w.binary == (cli.Binary{}) {
+		has.binary = w.binary
+	}
+	return !w.fresh && w.session != "" && s.id == w.session && has == w.options
 }
 
 // How sessions begin and end.
@@ -184,35 +235,46 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 	if id == "" {
 		id = uuid.NewString()
 	}
-	environment, settings, err := c.config.environment(w.apart)
-	if err != nil {
-		failure := otherFailure(err)
-		failure.Retryable = true // perhaps the file is just being written
+	if failure := c.prepare(&w); failure != nil {
 		return nil, nil, failure
 	}
+	if w.brief.cut != nil {
+		c.config.Log.Warn("the agent does not get all that the working directory has to tell it", "err", w.brief.cut)
+	}
+	features := c.features(w.binary, path, w.brief.environ)
 	tools, servers, err := c.openTools()
 	if err != nil {
 		return nil, nil, otherFailure(err)
 	}
 	files, err := c.writePrivate(map[privateFile][]byte{
-		privateMCP: servers, privateSettings: settings, privatePrompt: c.prompt(w),
+		privateMCP: servers, privateSettings: w.brief.settings, privatePrompt: w.brief.prompt,
 	})
 	if err != nil {
 		tools.Close()
 		return nil, nil, otherFailure(err)
 	}
 	s := &session{
-		options: w.options,
-		id:      id,
-		tools:   tools,
-		watch:   c.watch,
-		log:     c.config.Log.With("thread", w.threadID, "session", id),
+		options:    w.options,
+		id:         id,
+		version:    features.Version,
+		keepsTools: features.KeepsTools,
+		meant:      c.config.meant(w.options, w.brief.settings),
+		servers:    len(c.config.MCPConfig) > 0,
+		agentsMost: max(0, c.config.SubAgents),
+		resumed:    resume,
+		account:    w.account,
+		plan:       &c.plans,
+		onPlan:     c.config.OnPlan,
+		past:       &c.past,
+		tools:      tools,
+		watch:      c.watch,
+		log:        c.config.Log.With("thread", w.threadID, "session", id),
 	}
 	in := s.open()
 	s.process, err = startProcess(command{
 		path: path,
-		args: w.arguments(id, resume, files),
-		env:  environment,
+		args: w.arguments(id, resume, files, features),
+		env:  w.brief.environ,
 		dir:  w.cwd,
 		line: s.deliver,
 		max:  c.config.maxLine,
@@ -232,22 +294,6 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 		c.pool.drop(s)
 	})
 	return s, in, nil
-}
-
-// prompt returns what is appended to the CLI's system prompt: the manual of the working
-// directory, then, since it is more specific, where files for people go and what the
-// request adds.
-func (c *Claude) prompt(w want) []byte {
-	manual, err := readManual(w.cwd, maxImports)
-	if ledger.Apart(w.cwd) {
-		var apart string
-		apart, err = c.config.manualApart(w.cwd)
-		manual = apart + manual
-	}
-	if err != nil {
-		c.config.Log.Warn("the agent does not get all that the working directory has to tell it", "err", err)
-	}
-	return []byte(manual + outboxManual(w.outbox) + w.appendPrompt)
 }
 
 // cannotStart is the failure of a turn whose process could not be started. It is

@@ -1,17 +1,18 @@
 package invoker
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // The prices of API calls, with which a cap can be enforced before the CLI reports a
-// cost. A cost that the CLI reports wins. The table is the CLI's own (2.1.197, read on
-// 2026-11-22), which follows https://docs.claude.com/en/docs/about-claude/pricing; a
+// cost. A cost that the CLI reports wins. The table is the CLI's own (2.1.330, measured on
+// 2026-11-23), which follows https://docs.claude.com/en/docs/about-claude/pricing; a
 // test compares it with the CLI's cost of the same calls.
 
 // price is in US dollars for a million tokens.
@@ -19,13 +20,28 @@ type price struct {
 	input, output            float64
 	cacheWrite, cacheWrite1h float64 // of what is cached for five minutes, and for an hour
 	cacheRead                float64
+	// long is the price of calls whose prompt has more than longAbove tokens; nil: the same.
+	long      *price
+	longAbove int64
 }
 
 // priced returns a price from those of input and output. The others are fixed parts of
 // the input's: 1.25 for caching for five minutes, 2 for an hour, 0.1 for reading the
 // cache.
 func priced(input, output float64) price {
-	return price{input, output, 1.25 * input, 2 * input, 0.1 * input}
+	return price{input: input, output: output, cacheWrite: 1.25 * input, cacheWrite1h: 2 * input, cacheRead: 0.1 * input}
+}
+
+// reading returns the price with another one for reading the cache.
+func (p price) reading(cache float64) price {
+	p.cacheRead = cache
+	return p
+}
+
+// beyond returns the price with another one for calls of long prompts.
+func (p price) beyond(tokens int64, long price) price {
+	p.longAbove, p.long = tokens, &long
+	return p
 }
 
 // prices are looked up by a part of the model's name; the first that the name contains
@@ -40,6 +56,12 @@ var prices = []struct {
 	{"opus-4-2025", priced(15, 75)},
 	{"opus-4@2025", priced(15, 75)},
 	{"3-5-haiku", priced(0.8, 4)},
+	{"haiku-5-5", priced(0.1, 0.5).beyond(100_000, priced(0.5, 2.5))},
+	{"sonnet-5-5", priced(2, 10).reading(0.1)},
+	{"sonnet-5", priced(2, 10)},
+	{"opus-5-5", priced(4, 20).reading(0.2)},
+	{"mythos-5-1", priced(10, 50).reading(0.25)},
+	{"fable-5-1", priced(10, 50).reading(0.25)},
 	{"mythos", priced(10, 50)},
 	{"fable", priced(10, 50)},
 	{"opus", priced(5, 25)},
@@ -60,20 +82,96 @@ func priceOf(model string) price {
 
 // usd returns what the tokens cost.
 func (p price) usd(u usage) float64 {
+	if p.long != nil && u.Input+u.CacheRead+u.CacheWrite > p.longAbove {
+		return p.long.usd(u)
+	}
 	hour := min(u.CacheCreation.OneHour, u.CacheWrite)
 	return (float64(u.Input)*p.input + float64(u.Output)*p.output + float64(u.CacheRead)*p.cacheRead +
 		float64(hour)*p.cacheWrite1h + float64(u.CacheWrite-hour)*p.cacheWrite) / 1e6
 }
 
-// bill is the sum of API calls.
-type bill struct {
-	tokens pluginsdk.Usage
-	usd    float64
+// bill is what API calls have used and cost, by model. The first entry is that of the model
+// whose call came first.
+type bill []pluginsdk.ModelUsage
+
+// add adds one model's part.
+func (b *bill) add(part pluginsdk.ModelUsage) {
+	if part.Usage == (pluginsdk.Usage{}) && part.CostUSD == 0 {
+		return
+	}
+	for i := range *b {
+		if one := &(*b)[i]; one.Model == part.Model {
+			addUsage(&one.Usage, part.Usage)
+			one.CostUSD += part.CostUSD
+			return
+		}
+	}
+	*b = append(*b, part)
 }
 
-func (b *bill) add(other bill) {
-	addUsage(&b.tokens, other.tokens)
-	b.usd += other.usd
+func (b *bill) addAll(other bill) {
+	for _, part := range other {
+		b.add(part)
+	}
+}
+
+func (b bill) usd() (sum float64) {
+	for _, part := range b {
+		sum += part.CostUSD
+	}
+	return sum
+}
+
+func (b bill) tokens() (sum pluginsdk.Usage) {
+	for _, part := range b {
+		addUsage(&sum, part.Usage)
+	}
+	return sum
+}
+
+// missing returns how many of the prompts' tokens are in one bill and not in the other, of
+// the models that told names. The stream tells them exactly for the turn's own calls, and not
+// always for those of sub-agents.
+func (b bill) missing(told bill) (tokens int64) {
+	for _, part := range told {
+		of := prompt(part)
+		for _, other := range b {
+			if other.Model == part.Model {
+				of -= prompt(other)
+			}
+		}
+		tokens += max(of, -of)
+	}
+	return tokens
+}
+
+// prompt returns how many tokens were sent to a model.
+func prompt(of pluginsdk.ModelUsage) int64 {
+	return of.Usage.InputTokens + of.Usage.CacheReadTokens + of.Usage.CacheWriteTokens
+}
+
+// goesOn reports whether the bill may be a later total of the one that had come to earlier.
+func (b bill) goesOn(earlier bill) bool {
+	return !slices.ContainsFunc(earlier, func(before pluginsdk.ModelUsage) bool {
+		return !slices.ContainsFunc(b, func(now pluginsdk.ModelUsage) bool {
+			return now.Model == before.Model && now.CostUSD >= before.CostUSD-rounding && lessUsage(before.Usage, now.Usage) == (pluginsdk.Usage{})
+		})
+	})
+}
+
+// less returns the bill without what an earlier one has of the same models.
+func (b bill) less(earlier bill) bill {
+	var rest bill
+	for _, part := range b {
+		for _, before := range earlier {
+			if before.Model == part.Model {
+				part.CostUSD = max(0, part.CostUSD-before.CostUSD)
+				part.Usage = lessUsage(part.Usage, before.Usage)
+			}
+		}
+		rest.add(part)
+	}
+	return rest
 }
 
 // calls are the API calls of a turn that no result line has reported yet. Verified with
@@ -90,7 +188,10 @@ type calls struct {
 	}
 	// last says that the call streamed last is, as far as can be known, the turn's last.
 	last bool
-	seen map[string]bool // ids of the sub-agents' messages that are counted
+	// short says that a call was cut off in the middle of its output, whose rest was paid for
+	// and is not told.
+	short bool
+	seen  map[string]bool // ids of the sub-agents' messages that are counted
 }
 
 // streamed takes an event of the stream about a call: its input at the start, and later
@@ -106,6 +207,8 @@ func (c *calls) streamed(stream streamLine) {
 		c.open.usage.grow(event.Usage)
 		c.open.ended = true
 		switch event.Delta.StopReason {
+		case "": // 2.1.330 tells so of a call that was cut off, and counts it as far as it came
+			c.short = true
 		case "end_turn", "stop_sequence", "refusal":
 			c.last = true
 		}
@@ -123,29 +226,32 @@ func (c *calls) subAgent(message messageLine) {
 		c.seen = map[string]bool{}
 	}
 	c.seen[id] = true
-	c.told.add(billOf(message.Message.Model, message.Message.Usage))
+	c.told.add(partOf(message.Message.Model, message.Message.Usage))
 }
 
 // close ends the open call: the stream reports nothing more of it.
 func (c *calls) close() {
-	b := billOf(c.open.model, c.open.usage)
+	part := partOf(c.open.model, c.open.usage)
 	if c.open.ended {
-		c.told.add(b)
+		c.told.add(part)
 	} else {
-		c.cut.add(b)
+		c.cut.add(part)
 	}
 	c.open.model, c.open.usage, c.open.ended = "", usage{}, false
 }
 
 // total returns the sum of all calls, the open one included.
 func (c *calls) total() bill {
-	total := billOf(c.open.model, c.open.usage)
-	total.add(c.told)
-	total.add(c.cut)
+	var total bill
+	total.add(partOf(c.open.model, c.open.usage))
+	total.addAll(c.told)
+	total.addAll(c.cut)
 	return total
 }
 
-func billOf(model string, u usage) bill { return bill{tokens: u.tokens(), usd: priceOf(model).usd(u)} }
+func partOf(model string, u usage) pluginsdk.ModelUsage {
+	return pluginsdk.ModelUsage{Model: model, Usage: u.tokens(), CostUSD: priceOf(model).usd(u)}
+}
 
 // grow takes a later report on the same call. A field that the report leaves out stays.
 func (u *usage) grow(later usage) {
@@ -170,19 +276,33 @@ func addUsage(a *pluginsdk.Usage, b pluginsdk.Usage) {
 	a.CacheWriteTokens += b.CacheWriteTokens
 }
 
+// lessUsage returns a without b, no count below 0.
+func lessUsage(a, b pluginsdk.Usage) pluginsdk.Usage {
+	return pluginsdk.Usage{
+		InputTokens: max(0, a.InputTokens-b.InputTokens), OutputTokens: max(0, a.OutputTokens-b.OutputTokens),
+		CacheReadTokens: max(0, a.CacheReadTokens-b.CacheReadTokens), CacheWriteTokens: max(0, a.CacheWriteTokens-b.CacheWriteTokens),
+	}
+}
+
 // The cost of a turn. Every result line counts, also that of an error. API calls that no
 // result line reports are counted from the stream, at the prices above.
+//
+// A result line has the totals of the CLI, which 2.1.197 counts from the start of the process,
+// and 2.1.330 from the beginning of the session, also in the process that resumes it (without
+// the calls in whose middle an earlier process was killed). 2.1.330 tells beside them what has
+// come since its last result line.
 
 // count adds a result line to the turn's cost, texts and output.
 func (t *turn) count(line resultLine) {
 	s := t.session
 	t.calls.close()
-	t.spent.Turns += line.Turns
-	t.spent.CostUSD += cmp.Or(max(0, line.TotalCostUSD-s.spentUSD), t.calls.told.usd) + t.calls.cut.usd
-	addUsage(&t.spent.Usage, t.usage(line))
-	addUsage(&t.spent.Usage, t.calls.cut.tokens)
-	t.calls.told, t.calls.cut = bill{}, bill{}
-	s.spentUSD = line.TotalCostUSD
+	t.cost.Turns += line.Turns
+	since, sure := t.since(line)
+	t.cost.unsure = t.cost.unsure || !sure || t.calls.short || len(t.calls.cut) > 0
+	t.cost.bill.addAll(since)
+	t.cost.bill.addAll(t.calls.cut)
+	t.cost.bill.addAll(s.takeUnbilled())
+	t.calls.told, t.calls.cut = nil, nil
 	s.turns++
 	if line.SessionID != "" && !line.unknownSession() {
 		s.id = line.SessionID
@@ -198,30 +318,117 @@ func (t *turn) count(line resultLine) {
 	}
 }
 
-// usage returns the tokens of a result. The result's own count leaves out sub-agents, and
-// after some errors tokens that were spent. The totals by model have them; they grow over
-// the process's life.
-func (t *turn) usage(line resultLine) pluginsdk.Usage {
-	var total pluginsdk.Usage
-	for _, m := range line.ModelUsage {
-		addUsage(&total, pluginsdk.Usage{
-			InputTokens: m.Input, OutputTokens: m.Output, CacheReadTokens: m.CacheRead, CacheWriteTokens: m.CacheWrite,
-		})
+// since returns what has been used and paid since the result line before. It is not sure
+// where the CLI does not tell, and the totals of a resumed session may have older turns.
+func (t *turn) since(line resultLine) (since bill, sure bool) {
+	s, told := t.session, t.calls.told
+	totals := line.totals()
+	before := s.totals
+	s.totals = totals
+	switch {
+	case line.SinceLast != nil:
+		since, sure = line.SinceLast.bill(), true
+	case s.turns > 0 || !s.resumed:
+		since, sure = totals.less(before), true
+	default: // the totals begin with the process, or go on from those of the session
+		since, sure = s.past.resumed(s.id, totals, told)
 	}
-	before := t.session.tokens
-	t.session.tokens = total
-	own := line.Usage.tokens()
-	grown := pluginsdk.Usage{
-		InputTokens:      max(own.InputTokens, total.InputTokens-before.InputTokens),
-		OutputTokens:     max(own.OutputTokens, total.OutputTokens-before.OutputTokens),
-		CacheReadTokens:  max(own.CacheReadTokens, total.CacheReadTokens-before.CacheReadTokens),
-		CacheWriteTokens: max(own.CacheWriteTokens, total.CacheWriteTokens-before.CacheWriteTokens),
+	s.past.set(s.id, totals)
+	if len(line.ModelUsage) == 0 && len(line.SinceLast) == 0 { // nothing by model: the line's own count
+		since = bill{{Model: t.model, Usage: line.Usage.tokens(), CostUSD: since.usd()}}
 	}
-	return cmp.Or(grown, t.calls.told.tokens)
+	if since.usd() == 0 && since.tokens() == (pluginsdk.Usage{}) {
+		return told, sure // after some errors the CLI leaves out what was spent
+	}
+	return since, sure
+}
+
+// totals returns what the CLI has counted so far.
+func (r resultLine) totals() bill {
+	totals := r.ModelUsage.bill()
+	if rest := r.TotalCostUSD - totals.usd(); rest > rounding {
+		totals.add(pluginsdk.ModelUsage{CostUSD: rest}) // of no model that it names
+	}
+	return totals
+}
+
+// rounding is what sums of the CLI and ours may differ by, in US dollars.
+const rounding = 1e-7
+
+// pastMax is how many sessions' totals are remembered.
+const pastMax = 1000
+
+// past has the totals of sessions as their last result lines had them, in whichever process
+// of this daemon. It is safe for concurrent use.
+type past struct {
+	mu     sync.Mutex
+	totals map[string]bill
+}
+
+func (p *past) of(session string) (totals bill, ok bool) {
+	if p == nil {
+		return nil, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	totals, ok = p.totals[session]
+	return totals, ok
+}
+
+// resumed returns what of the first totals of a process that has resumed the session is new,
+// by what the stream has told: all of it, if the CLI counts from the start of the process, else
+// what they have more than the session's earlier ones. It is not sure if the stream fits neither.
+func (p *past) resumed(session string, totals, told bill) (since bill, sure bool) {
+	since = totals
+	if earlier, ok := p.of(session); ok && totals.goesOn(earlier) {
+		more := totals.less(earlier)
+		if more.missing(told) < since.missing(told) {
+			since = more
+		}
+		return since, since.missing(told) == 0
+	}
+	// Sub-agents, of whose calls the stream tells little, may double a turn.
+	if sure = since.usd() <= 2*told.usd(); !sure {
+		since = told
+	}
+	return since, sure
+}
+
+func (p *past) set(session string, totals bill) {
+	if p == nil || session == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.totals == nil || len(p.totals) >= pastMax {
+		p.totals = make(map[string]bill)
+	}
+	p.totals[session] = totals
+}
+
+// paid is what a turn has come to.
+type paid struct {
+	bill   bill
+	Turns  int
+	unsure bool // the bill may be wrong
+}
+
+// result returns the result of a turn with this cost, and that of the calls that no result
+// line has reported.
+func (p paid) result(open bill) pluginsdk.InvokeResult {
+	all := slices.Clone(p.bill)
+	all.addAll(open)
+	result := pluginsdk.InvokeResult{
+		Usage: all.tokens(), CostUSD: all.usd(), Turns: p.Turns, CostUnsure: p.unsure || len(open) > 0,
+	}
+	if len(all) > 1 {
+		result.Models = all
+	}
+	return result
 }
 
 // costUSD returns what the turn has cost so far.
-func (t *turn) costUSD() float64 { return t.spent.CostUSD + t.calls.total().usd }
+func (t *turn) costUSD() float64 { return t.cost.bill.usd() + t.calls.total().usd() }
 
 // overspent reports whether the turn has to be interrupted at its cap. It does not when
 // the turn is about to end: that would save nothing.

@@ -104,3 +104,32 @@ func TestWhenATurnIsInterruptedAtItsCap(t *testing.T) {
 		}
 	}
 }
+
+// The first totals of a resumed session are of the turn alone or of the session, as the CLI
+// counts. What the stream tells of the turn's own calls decides, and where it does not, the
+// cost is unsure.
+func TestTheFirstTotalsOfAResumedSession(t *testing.T) {
+	part := func(model string, prompt int64, usd float64) pluginsdk.ModelUsage {
+		return pluginsdk.ModelUsage{Model: model, Usage: pluginsdk.Usage{InputTokens: prompt}, CostUSD: usd}
+	}
+	earlier := bill{part("sonnet", 100, 0.1)}
+	for _, c := range []struct {
+		name         string
+		totals, told bill
+		usd          float64
+		sure         bool
+	}{
+		{"of the turn alone", bill{part("sonnet", 150, 0.15)}, bill{part("sonnet", 150, 0.15)}, 0.15, true},
+		{"of the session", bill{part("sonnet", 150, 0.15)}, bill{part("sonnet", 50, 0.05)}, 0.05, true},
+		{"fewer than before", bill{part("sonnet", 70, 0.07)}, bill{part("sonnet", 70, 0.07)}, 0.07, true},
+		{"of the turn alone, with a sub-agent that was not shown", bill{part("sonnet", 150, 0.15), part("haiku", 110, 0.11)}, bill{part("sonnet", 150, 0.15)}, 0.26, true},
+		{"neither", bill{part("sonnet", 150, 0.15)}, bill{part("sonnet", 60, 0.06)}, 0.05, false},
+	} {
+		var known past
+		known.set("S", earlier)
+		since, sure := known.resumed("S", c.totals, c.told)
+		if math.Abs(since.usd()-c.usd) > 1e-9 || sure != c.sure {
+			t.Errorf("%s: %.2f, sure %t", c.name, since.usd(), sure)
+		}
+	}
+}

@@ -25,6 +25,8 @@ const (
 type Tools interface {
 	// Open makes an MCP server for a process that is about to be started.
 	Open() ToolSession
+	// Count returns how many tools a turn that begins now is offered.
+	Count() int
 }
 
 // ToolSession is the MCP server of one process.
@@ -35,6 +37,9 @@ type ToolSession interface {
 	// sorted names of the tools that there are now. news says that the CLI knew other
 	// tools before, and has been told to read the list again.
 	Begin(runID string) (names []string, news bool)
+	// Keeps reports whether all tools that the process was told of are there for a turn of the
+	// run, and are as it was told.
+	Keeps(runID string) bool
 	// End is called when the turn is over.
 	End()
 	// Close ends the server, after its process has ended or was not started. When the
@@ -48,6 +53,8 @@ type noTools struct{}
 func (noTools) Config() json.RawMessage { return nil }
 
 func (noTools) Begin(string) ([]string, bool) { return nil, false }
+
+func (noTools) Keeps(string) bool { return true }
 
 func (noTools) End() {}
 
@@ -207,6 +214,9 @@ var replaced = []string{
 	// The working directory. The request decides it: a session that has moved elsewhere
 	// cannot be resumed once that directory is gone.
 	"EnterWorktree", "ExitWorktree",
+	// Waiting for MCP servers that still connect: a process's first prompt waits for them, so
+	// that what is offered does not depend on time.
+	"WaitForMcpServers",
 }
 
 // familiar are the CLI's other known tools (those of 2.1.197, and those in its
@@ -215,7 +225,7 @@ var familiar = []string{
 	"Agent", "Artifact", "AskUserQuestion", "Bash", "BashOutput", "Edit", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep",
 	"KillShell", "ListMcpResourcesTool", "LSP", "NotebookEdit", "PowerShell", "Read", "ReadMcpResourceDirTool",
 	"ReadMcpResourceTool", "ReportFindings", "ShareOnboardingGuide", "Skill", "StructuredOutput", "Task", "TaskOutput",
-	"TaskStop", "TodoWrite", "ToolSearch", "WaitForMcpServers", "WebFetch", "WebSearch", "Write",
+	"TaskStop", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch", "Write",
 }
 
 // replacedBut returns the replaced tools but for those that a rule allows.

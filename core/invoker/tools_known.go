@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // The CLI learns from its MCP server that the tools have changed. It then reads the new
 // list, and some milliseconds later its turns have the new tools. Verified with 2.1.197:
-// it does so between turns as well, so that a warm process need not be started anew; and
+// it does so between turns as well, so that a warm process need not be started anew (that of
+// 2.1.330 has to be when a tool is gone or has changed: see cli.Features); and
 // a prompt that comes in those milliseconds is still answered with the old tools. So the
 // prompt waits until the CLI says that it knows the new ones. A process's first prompt
 // waits too: the CLI connects while it starts, and on a busy machine its first turn
@@ -29,30 +28,21 @@ const toolsPatience = 5 * time.Second
 // waits: the CLI has to start.
 const startPatience = 15
 
-// statusLine asks the CLI for its MCP servers and their tools.
-func statusLine(requestID string) []byte {
-	return encode(outRequest{Type: "control_request", RequestID: requestID, Request: outSubtype{Subtype: "mcp_status"}})
-}
-
-type statusResponse struct {
-	Response struct {
-		Subtype   string `json:"subtype"`
-		RequestID string `json:"request_id"`
-		Response  struct {
-			Servers []struct {
-				Name  string `json:"name"`
-				Tools []struct {
-					Name string `json:"name"`
-				} `json:"tools"`
-			} `json:"mcpServers"`
-		} `json:"response"`
-	} `json:"response"`
+// statusSaid is the answer to mcp_status.
+type statusSaid struct {
+	Servers []struct {
+		Name   string `json:"name"`
+		Status string `json:"status"` // pending while it connects
+		Tools  []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	} `json:"mcpServers"`
 }
 
 // names returns the plugins' tools, sorted.
-func (r statusResponse) names() []string {
+func (s statusSaid) names() []string {
 	var names []string
-	for _, server := range r.Response.Response.Servers {
+	for _, server := range s.Servers {
 		if server.Name != toolServer {
 			continue
 		}
@@ -64,13 +54,24 @@ func (r statusResponse) names() []string {
 	return names
 }
 
+// settled reports whether no server is still connecting.
+func (s statusSaid) settled() bool {
+	for _, server := range s.Servers {
+		if server.Status == "pending" {
+			return false
+		}
+	}
+	return true
+}
+
 // awaitTools waits until the CLI knows the tools of t.offered, if t.news says that it may
-// not.
+// not. In a process that begins it waits also until the other MCP servers have connected, or
+// have failed to, for which the CLI has a limit of its own.
 func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
-	if !t.news {
+	first, limit := t.session.turns == 0, t.config.toolsPatience
+	if !t.news && (!first || !t.session.servers) {
 		return
 	}
-	first, limit := t.session.turns == 0, t.config.toolsPatience
 	if first {
 		limit *= startPatience
 	}
@@ -79,9 +80,11 @@ func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	poll := time.NewTicker(toolsPoll)
 	defer poll.Stop()
 	for {
-		known, ok := t.knownTools(ctx, in, patience.C)
+		status, ok := t.serverStatus(ctx, in, patience.C)
+		known := status.names()
 		// Before the first turn there is no older list: any list is the new one.
-		if !ok || slices.Equal(known, t.offered) || first && len(known) > 0 {
+		has := slices.Equal(known, t.offered) || first && len(known) > 0
+		if !ok || (has || !t.news) && (!first || status.settled()) {
 			return
 		}
 		select {
@@ -92,29 +95,13 @@ func (t *turn) awaitTools(ctx context.Context, in *turnLines) {
 	}
 }
 
-// knownTools asks the CLI which of the plugins' tools it knows. ok is false without an
-// answer before enough, the end of the process or that of ctx.
-func (t *turn) knownTools(ctx context.Context, in *turnLines, enough <-chan time.Time) (names []string, ok bool) {
-	id := uuid.NewString()
-	if !t.session.process.send(statusLine(id)) {
-		return nil, false
+// serverStatus asks the CLI for its MCP servers. ok is false without an answer before
+// enough, the end of the process or that of ctx.
+func (t *turn) serverStatus(ctx context.Context, in *turnLines, enough <-chan time.Time) (status statusSaid, ok bool) {
+	answers, ok := t.session.inquire(ctx, in, enough, "mcp_status")
+	if !ok && ctx.Err() == nil && t.session.alive() {
+		t.session.log.Warn("the agent may not know yet which tools there are now; a call of one that is gone is refused")
 	}
-	for {
-		select {
-		case line := <-in.lines:
-			var status statusResponse
-			if json.Unmarshal(line, &status) != nil || status.Response.RequestID != id {
-				t.session.between(line)
-				continue
-			}
-			return status.names(), status.Response.Subtype == "success"
-		case <-t.session.process.exited:
-			return nil, false
-		case <-ctx.Done():
-			return nil, false
-		case <-enough:
-			t.session.log.Warn("the agent may not know yet which tools there are now; a call of one that is gone is refused")
-			return nil, false
-		}
-	}
+	answer := answers["mcp_status"].Response
+	return status, ok && answer != nil && json.Unmarshal(answer, &status) == nil
 }

@@ -34,6 +34,12 @@ func (f *fakeTools) Open() ToolSession {
 	return f
 }
 
+func (f *fakeTools) Count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.names)
+}
+
 func (f *fakeTools) Config() json.RawMessage {
 	return json.RawMessage(`{"type":"http","headers":{"Authorization":"Bearer s3cret"}}`)
 }
@@ -43,6 +49,12 @@ func (f *fakeTools) Begin(runID string) ([]string, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.names, f.news
+}
+
+func (f *fakeTools) Keeps(string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.news
 }
 
 func (f *fakeTools) End()   { f.add("end") }

@@ -35,27 +35,33 @@ type turn struct {
 	model         string
 	textBytes     int
 	thinkingBytes int
-	tools         map[string]string // id -> name of the tools that have no result yet
-	apiError      string            // the CLI's name for an API error
-	retryDelay    time.Duration     // until the CLI repeats a failed API call
-	result        *resultLine       // the line that ended the turn; nil: none yet
+	tools         map[string]string          // id -> name of the tools that have no result yet
+	plans         map[string]json.RawMessage // tool use id -> input of the calls of planTool
+	apiError      string                     // the CLI's name for an API error
+	retryDelay    time.Duration              // until the CLI repeats a failed API call
+	result        *resultLine                // the line that ended the turn; nil: none yet
 
 	// Of the result lines so far. There is one, and one more each time the CLI goes on
 	// with messages of Steer.
 	texts  []string
 	output json.RawMessage // structured
-	spent  pluginsdk.InvokeResult
+	cost   paid
 	idle   bool // the CLI has begun nothing since the last result
 
 	calls  calls
 	asking *asking
 
-	interrupt   string            // request id of our interrupt; empty: none was sent
-	capped      bool              // the turn is being interrupted at its cap
-	leftOut     bool              // the CLI left the schema out, so the turn is of no use
-	answered    bool              // the CLI has answered the interrupt
-	withdrawing map[string]string // request id -> message that is being taken back
-	withdrawn   bool              // a message was taken back
+	interrupt   string                // request id of our interrupt; empty: none was sent
+	capped      bool                  // the turn is being interrupted at its cap
+	usedUp      *pluginsdk.PlanWindow // does not let the turn through; nil: none was told
+	unpaid      bool                  // the turn is being interrupted: nobody has allowed what it costs beyond the plan
+	notional    bool                  // the account has a plan
+	leftOut     bool                  // the CLI left the schema out, so the turn is of no use
+	broken      *pluginsdk.Failure    // the turn is being interrupted: its session is not safe
+	refused     *refusal              // by the model's safeguards
+	answered    bool                  // the CLI has answered the interrupt
+	withdrawing map[string]string     // request id -> message that is being taken back
+	withdrawn   bool                  // a message was taken back
 }
 
 // verdict says what happens to the process after a turn.
@@ -78,6 +84,9 @@ func (t *turn) run(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, 
 		return t.failed(failure), discard
 	}
 	t.awaitTools(ctx, in)
+	if failure := t.examine(ctx, in); failure != nil {
+		return t.failed(failure), discard
+	}
 	if mode := t.session.permissionMode; t.session.mode != "" && t.session.mode != mode {
 		// The turn before has left it, as an approved plan does.
 		t.session.process.send(modeLine(uuid.NewString(), mode))
@@ -130,7 +139,7 @@ func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult,
 			if t.over() {
 				return t.finish(ctx)
 			}
-			if t.capped = t.capped || t.overspent(); grace == nil && (t.capped || t.leftOut) {
+			if t.capped = t.capped || t.overspent(); grace == nil && (t.capped || t.leftOut || t.unpaid || t.broken != nil) {
 				grace = t.stop()
 			}
 		case answer := <-t.asking.answers:
@@ -229,7 +238,7 @@ func (t *turn) over() bool {
 // finish makes the result from the result line. There is none when the turn was stopped
 // between two results, before the CLI went on with a message.
 func (t *turn) finish(ctx context.Context) (pluginsdk.InvokeResult, verdict) {
-	if t.result == nil || t.leftOut {
+	if t.result == nil || t.leftOut || t.broken != nil {
 		return t.failed(t.stopped(ctx)), t.afterStop()
 	}
 	if failure := t.failureOf(ctx, *t.result); failure != nil {
@@ -261,7 +270,7 @@ func (t *turn) afterFailure(failure *pluginsdk.Failure) verdict {
 // afterStop returns what happens to the process after a turn without an answer. A process
 // that may be about to go on with a message of Steer has to be ended.
 func (t *turn) afterStop() verdict {
-	if len(t.session.interjected.shut()) > 0 {
+	if t.broken != nil || len(t.session.interjected.shut()) > 0 {
 		return discard
 	}
 	return keep
@@ -269,10 +278,8 @@ func (t *turn) afterStop() verdict {
 
 // failed returns the result of a failed turn, with its cost as far as it is known.
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
-	result := t.spent
-	more := t.calls.total()
-	addUsage(&result.Usage, more.tokens)
-	result.CostUSD += more.usd
+	result := t.cost.result(t.calls.total())
+	result.Account, result.Notional = t.session.account.Name, t.notional || t.session.plan.has(t.session.account.Name)
 	result.SessionID, result.Model, result.Failure = t.session.id, t.model, failure
 	return result
 }
@@ -280,10 +287,14 @@ func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 // stopped returns the failure of a turn that was interrupted.
 func (t *turn) stopped(ctx context.Context) *pluginsdk.Failure {
 	switch {
+	case t.broken != nil:
+		return t.broken
 	case t.leftOut:
 		return otherFailure(errSchemaLeftOut)
 	case t.capped:
 		return t.budgetFailure()
+	case t.unpaid:
+		return t.planFailure("")
 	}
 	return stopped(ctx)
 }

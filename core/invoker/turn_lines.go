@@ -50,9 +50,11 @@ func (t *turn) line(line []byte) {
 		t.control(line)
 	case "control_cancel_request":
 		t.cancelled(line)
+	case "rate_limit_event":
+		t.limits(line)
 	case "control_response":
 		var response controlResponse
-		if t.decode(line, &response) {
+		if !t.session.tookUsage(line) && t.decode(line, &response) {
 			t.answeredControl(response)
 		}
 	case "result":
@@ -74,6 +76,7 @@ func (t *turn) system(subtype string, line []byte) {
 		t.model = start.Model
 		t.leftOut = len(t.schema) > 0 && !slices.Contains(start.Tools, outputTool)
 		t.began()
+		t.begunWith(line)
 		if t.session.turns == 0 {
 			t.session.watch.look(start.Version, start.Tools)
 		}
@@ -82,6 +85,8 @@ func (t *turn) system(subtype string, line []byte) {
 				t.session.log.Warn("an MCP server is not connected", "server", server.Name, "status", server.Status)
 			}
 		}
+	case "model_refusal_no_fallback":
+		t.refusal(line)
 	case "api_retry":
 		var retry retryLine
 		if t.decode(line, &retry) {
@@ -154,6 +159,12 @@ func (t *turn) assistant(line []byte, sub bool) {
 func (t *turn) call(b block) {
 	if b.Type == "tool_use" {
 		t.tools[b.ID] = b.Name
+	}
+	if b.Name == planTool {
+		if t.plans == nil {
+			t.plans = map[string]json.RawMessage{}
+		}
+		t.plans[b.ID] = b.Input
 	}
 	t.event(pluginsdk.StreamEvent{
 		Type: pluginsdk.StreamToolCall, ToolName: b.Name, ToolUseID: b.ID, Input: b.Input,

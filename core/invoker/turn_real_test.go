@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -74,7 +74,7 @@ func TestRealRefusal(t *testing.T) {
 	})
 	refused := a.Invoke(t.Context(), r, nil)
 	failure := wantFailure(t, refused, pluginsdk.FailureAPI, false)
-	if !strings.Contains(failure.Message, "unable to respond") || failure.APIStatus != 0 {
+	if !strings.Contains(failure.Message, "safeguards of the model stopped its answer") || !strings.Contains(failure.Message, "/new") || failure.APIStatus != 0 {
 		t.Errorf("failure %+v", failure)
 	}
 	if refused.CostUSD < 0.3 {

@@ -46,6 +46,8 @@ type AgentRequest struct {
 	CostCapUSD float64 `json:"costCapUsd,omitempty"`
 	// Ask is asked about what no rule allows; nil: that is denied.
 	Ask Ask `json:"-"`
+	// Account is the account of the agent's that the turn is of; empty: the default one.
+	Account string `json:"account,omitempty"`
 	// Files came with the messages of the prompt, which names them. Images and documents
 	// among them are shown to the model, as far as it takes them.
 	Files []AgentFile `json:"files,omitempty"`
@@ -59,19 +61,25 @@ type AgentRequest struct {
 
 // AgentRun is the record of one invocation of the agent, written by the core.
 type AgentRun struct {
-	ID        int64           `json:"id"`
-	RunID     string          `json:"runId,omitempty"`
-	TaskID    string          `json:"taskId,omitempty"`
-	ThreadID  string          `json:"threadId,omitempty"`
-	Plugin    string          `json:"plugin,omitempty"` // that asked for the turn; empty: a person, or a task
-	Purpose   string          `json:"purpose"`
-	Model     string          `json:"model"`
-	Usage     pluginsdk.Usage `json:"usage"`
-	CostUSD   float64         `json:"costUsd"`
-	Duration  time.Duration   `json:"duration"` // nanoseconds
-	Success   bool            `json:"success"`
-	Error     string          `json:"error,omitempty"`
-	StartedAt time.Time       `json:"startedAt"`
+	ID       int64           `json:"id"`
+	RunID    string          `json:"runId,omitempty"`
+	TaskID   string          `json:"taskId,omitempty"`
+	ThreadID string          `json:"threadId,omitempty"`
+	Plugin   string          `json:"plugin,omitempty"` // that asked for the turn; empty: a person, or a task
+	Purpose  string          `json:"purpose"`
+	Model    string          `json:"model"`
+	Usage    pluginsdk.Usage `json:"usage"`
+	CostUSD  float64         `json:"costUsd"`
+	Account  string          `json:"account,omitempty"`
+	// Notional says that the account has a plan: nobody is billed CostUSD. CostUnsure says
+	// that it may be wrong.
+	Notional   bool                   `json:"notional,omitempty"`
+	CostUnsure bool                   `json:"costUnsure,omitempty"`
+	Models     []pluginsdk.ModelUsage `json:"models,omitempty"` // only of a turn that more than one model has answered
+	Duration   time.Duration          `json:"duration"`         // nanoseconds
+	Success    bool                   `json:"success"`
+	Error      string                 `json:"error,omitempty"`
+	StartedAt  time.Time              `json:"startedAt"`
 }
 
 // NewTurn is a turn of the agent on its way into the ledger.

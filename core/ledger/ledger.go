@@ -97,6 +97,7 @@ type Claim struct {
 type Intent struct {
 	RunID      string
 	SessionID  string
+	Account    string // that the turn is of; empty: nobody has said
 	PromptHash string // SHA-256, hex
 	Steps      []pluginsdk.PipelineStep
 	Hooks      []pluginsdk.HookCall // as in Finish
@@ -110,6 +111,9 @@ type Intent struct {
 type Reservation struct {
 	Plugin string
 	pluginsdk.Reservation
+	// FromNow leaves out what the run has cost before it was first reserved for: another
+	// account has paid that.
+	FromNow bool
 }
 
 // OverLimit is a reservation for which there is not enough left.
@@ -142,9 +146,10 @@ type ResultCommit struct {
 	Commands []Command
 	Effects  []Effect
 
-	SessionID     string // the thread's from now on
-	RunSessionID  string // the one that the turn was in; a further attempt resumes it
-	SeenMessageID int64
+	SessionID      string // the thread's from now on
+	SessionAccount string // that this session is of
+	RunSessionID   string // the one that the turn was in; a further attempt resumes it
+	SeenMessageID  int64
 
 	Rows []Row
 
@@ -183,6 +188,27 @@ type Finish struct {
 type Finished struct {
 	MessageIDs []int64 // of Finish.Rows, in their order
 	Lanes      []Lane  // that have something new to carry
+}
+
+// ParkedRun has a run wait for a window of its account's plan: it is in the queue, is not
+// claimed before Parked.Until, and no attempt is counted.
+type ParkedRun struct {
+	RunID  string
+	Parked pluginsdk.Parked
+	// Override is what of a person's word on the run still holds; nil: nothing.
+	Override *pluginsdk.RunOverride
+	Hooks    []pluginsdk.HookCall // as in Finish
+	Effects  []Effect
+	// Row tells the thread's people; it is stored, and carried to them, once for its key.
+	// nil: nobody is told. A turn beside its thread has none.
+	Row *Row
+}
+
+// ResumedRun has a parked run go on before its time.
+type ResumedRun struct {
+	RunID    string
+	Override pluginsdk.RunOverride // how
+	Who      string                // as the audit log says it
 }
 
 // AttemptEnd puts a run back into its queue after an attempt that failed.

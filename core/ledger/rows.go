@@ -24,7 +24,10 @@ type Thread struct {
 
 	SessionOpen   bool  // an agent process holds the session, or held it when it died
 	SeenMessageID int64 // newest message that the session knows
-	Epoch         int64 // counts the runs that have taken the thread
+	// SessionAccount is the account that the session is of; empty: it is not known, or there
+	// is no session.
+	SessionAccount string
+	Epoch          int64 // counts the runs that have taken the thread
 }
 
 // Run is a run with what the inbox and the pipeline keep in it.
@@ -34,6 +37,9 @@ type Run struct {
 	Owner      string
 	LeaseUntil time.Time
 	PromptHash string // SHA-256 of the prompt, hex
+	// LastParked is how the run was parked last, also once it is claimed again; nil: it never
+	// was, or was tried again for another reason since.
+	LastParked *pluginsdk.Parked
 	// Commands are those that the agent wrote in the result, as they were when the
 	// result was stored: empty when it wrote none, nil when that is not known.
 	Commands []Command

@@ -49,6 +49,7 @@ type Task struct {
 	AskedCwd            string
 	AskedLabels         map[string]string
 	AskedAllowedTools   []string
+	AskedAccount        string
 	// FirstCwd is the directory that its thread had when it was made, before OnTaskCreate.
 	FirstCwd string
 }

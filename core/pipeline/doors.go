@@ -21,6 +21,7 @@ type Doors struct {
 	Events    Events
 	Notifier  Notifier
 	Approvals Approvals
+	Plan      Plan
 }
 
 // Approvals asks people what the agent may not do by itself.
@@ -32,6 +33,20 @@ type Approvals interface {
 	Answered(ctx context.Context, runID string) (string, error)
 	// Over takes back what a run that is over has asked.
 	Over(ctx context.Context, runID string) error
+}
+
+// Plan knows the accounts of the agent's, and what is left of their plans. None of it waits
+// for anything.
+type Plan interface {
+	// Account returns the name of the account that a turn is of which is to use the named one;
+	// of the empty name, the default.
+	Account(named string) string
+	// DailyLimit returns what the account may cost in a day, in USD, in the place of another;
+	// 0: it is nobody's fallback.
+	DailyLimit(account string) float64
+	// Admit returns nil when the plan of the account lets the turn through, else what the run
+	// waits for.
+	Admit(ask ledger.PlanAsk) *pluginsdk.Parked
 }
 
 // Store is what the pipeline needs of the database. Every write carries the fence of its
@@ -53,6 +68,9 @@ type Store interface {
 	// TaskCap returns how much a task may still cost, and which cap says so; the zero
 	// TaskCap: any amount.
 	TaskCap(ctx context.Context, taskID string) (ledger.TaskCap, error)
+	// Reserved returns what was spent from an account of a plugin's, or the core's, and is set
+	// aside in it.
+	Reserved(ctx context.Context, plugin, account string) (usd float64, err error)
 	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (ledger.Finished, error)
 }
 

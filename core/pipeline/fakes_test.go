@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,6 +39,7 @@ type fakeStore struct {
 	fail     map[string]error
 	waiting  []pluginsdk.Message // what Absorb returns, once
 	caps     map[string]ledger.TaskCap
+	reserved map[string]float64
 }
 
 func (s *fakeStore) TaskCap(_ context.Context, id string) (ledger.TaskCap, error) {
@@ -95,6 +97,10 @@ func (s *fakeStore) SaveOutcome(_ context.Context, _ ledger.Fence, commit ledger
 	s.outcomes = append(s.outcomes, commit.Outcome)
 	s.commits = append(s.commits, commit)
 	return s.fail["SaveOutcome"]
+}
+
+func (s *fakeStore) Reserved(_ context.Context, plugin, account string) (float64, error) {
+	return s.reserved[plugin+"/"+account], s.fail["Reserved"]
 }
 
 func (s *fakeStore) Finish(_ context.Context, _ ledger.Fence, finish ledger.Finish) (ledger.Finished, error) {
@@ -341,6 +347,7 @@ type bench struct {
 	tools   *fakeTools
 	desk    *fakeDesk
 	events  *fakeEvents
+	plan    fakePlan
 	line    *Pipeline
 	claim   ledger.Claim
 	woken   []string // plugins whose lanes the outbox was told of
@@ -377,8 +384,31 @@ func newBench(plugins ...string) *bench {
 func (b *bench) doors() Doors {
 	return Doors{
 		Store: b.store, Agent: b.agent, Plugins: b.plugins, Hooks: hooks.New(hooks.Config{}, b.plugins, b.tokens),
-		Effects: b, Tools: b.tools, Files: b.desk, Outbox: b, Events: b.events, Notifier: b, Approvals: b,
+		Effects: b, Tools: b.tools, Files: b.desk, Outbox: b, Events: b.events, Notifier: b, Approvals: b, Plan: &b.plan,
 	}
+}
+
+// fakePlan lets everything through but what it is told.
+type fakePlan struct {
+	byDefault string             // the default account
+	limits    map[string]float64 // of fallbacks
+	shut      map[string]*pluginsdk.Parked
+	asked     []ledger.PlanAsk
+}
+
+func (p *fakePlan) Account(named string) string {
+	return cmp.Or(named, p.byDefault, pluginsdk.EnvironmentAccount)
+}
+
+func (p *fakePlan) DailyLimit(account string) float64 { return p.limits[account] }
+
+func (p *fakePlan) Admit(ask ledger.PlanAsk) *pluginsdk.Parked {
+	p.asked = append(p.asked, ask)
+	if parked := p.shut[ask.Account]; parked != nil {
+		shut := *parked
+		return &shut
+	}
+	return nil
 }
 
 // fakeDesk lays every file ready but those that it is told are missing, and has left in

@@ -76,10 +76,13 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	hash := sha256.Sum256([]byte(t.prompt))
 	effects := t.pending.waiting()
 	err := p.store.SaveIntent(ctx, t.fence, ledger.Intent{
-		RunID: t.run.ID, SessionID: t.sessionID, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Hooks: t.calls.all(), Effects: effects,
+		RunID: t.run.ID, SessionID: t.sessionID, Account: t.account, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Hooks: t.calls.all(), Effects: effects,
 		Reservations: t.reserved,
 	})
 	var over *ledger.OverLimit
+	if errors.As(err, &over) && over.Reservation.Plugin == ledger.CoreAccounts {
+		return p.fallbackSpent(t)
+	}
 	if errors.As(err, &over) {
 		return &hooks.Denied{Plugin: over.Reservation.Plugin, Reason: over.Error()}
 	}
@@ -124,7 +127,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request := ledger.AgentRequest{
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
-		Purpose: t.purpose(), Model: cmp.Or(t.thread.Model, p.config.Model), Effort: t.thread.Effort,
+		Purpose: t.purpose(), Account: t.account, Model: p.modelOf(t), Effort: t.thread.Effort,
 		PermissionMode: cmp.Or(t.permissionMode, t.thread.PermissionMode), Cwd: t.cwd, Apart: t.apart, AllowedTools: t.tools, CostCapUSD: t.capLeft,
 		Files: t.filesOf(), In: t.desk.In, Out: t.desk.Out,
 	}
@@ -133,7 +136,6 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 		return request
 	}
 	request.Fresh = t.fence.Beside()
-	request.Model = cmp.Or(asked.Model, request.Model)
 	request.Effort = cmp.Or(asked.Effort, request.Effort)
 	request.PermissionMode = cmp.Or(asked.PermissionMode, request.PermissionMode)
 	request.Cwd = cmp.Or(asked.Cwd, request.Cwd)
@@ -141,6 +143,19 @@ func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request.AllowedTools, request.DisallowedTools = slices.Concat(t.tools, asked.AllowedTools), asked.DisallowedTools
 	request.Timeout = asked.Timeout
 	return request
+}
+
+// modelOf returns the model that the turn asks for: what a person has said of the parked run
+// goes first, then what was asked for, then the thread's.
+func (p *Pipeline) modelOf(t *trip) string {
+	var said, asked string
+	if t.run.Override != nil {
+		said = t.run.Override.Model
+	}
+	if t.run.Turn != nil {
+		asked = t.run.Turn.Model
+	}
+	return cmp.Or(said, asked, t.thread.Model, p.config.Model)
 }
 
 // purposeOfMessages is the purpose of turns that answer messages.
@@ -166,6 +181,9 @@ func (p *Pipeline) commitResult(t *trip) error {
 	if t.fence.Beside() { // a released attempt and the next one have the same number
 		claim = t.run.ID + ":" + t.sessionID
 	}
+	if t.result.Account == "" {
+		t.result.Account = t.account
+	}
 	effects := t.pending.waiting()
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps, Hooks: t.calls.all(),
@@ -173,9 +191,10 @@ func (p *Pipeline) commitResult(t *trip) error {
 			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Plugin: t.run.Plugin,
 			Purpose: t.purpose(), Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
+			Account: t.result.Account, Notional: t.result.Notional, CostUnsure: t.result.CostUnsure, Models: t.result.Models,
 			Success: failure == nil || failure.Kind == pluginsdk.FailureParked, StartedAt: t.invokedAt,
 		},
-		SessionID: t.keptSession(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
+		SessionID: t.keptSession(), SessionAccount: t.keptAccount(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
 		Absorbed: t.covered(),
 		Rows:     deniedRows(t), Effects: effects,
 	}
@@ -203,6 +222,9 @@ func (p *Pipeline) commitResult(t *trip) error {
 	}
 	t.pending.stored(len(effects))
 	p.figures.turned(t)
+	if failure != nil && failure.Kind == pluginsdk.FailureBudget && t.fallbackCap > 0 && t.capLeft == t.fallbackCap {
+		return p.fallbackSpent(t)
+	}
 	if failure != nil {
 		return failure
 	}
@@ -220,11 +242,14 @@ func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 	if slices.ContainsFunc(t.events, func(e pluginsdk.StreamEvent) bool { return e.Type == pluginsdk.StreamToolCall }) {
 		return pluginsdk.StepInvoking
 	}
+	if t.interrupted && failure.Kind != pluginsdk.FailureUnknownSession {
+		return pluginsdk.StepInvoking // an earlier attempt may have acted
+	}
 	switch failure.Kind {
 	case pluginsdk.FailureCrashed, pluginsdk.FailureSilent, pluginsdk.FailureTimeout, pluginsdk.FailureInterrupted, pluginsdk.FailureParked:
 		return pluginsdk.StepInvoking
 	case pluginsdk.FailureAPI, pluginsdk.FailureMissing, pluginsdk.FailureBudget,
-		pluginsdk.FailureUnknownSession, pluginsdk.FailureOther:
+		pluginsdk.FailureUnknownSession, pluginsdk.FailurePlan, pluginsdk.FailureOther:
 	}
 	return pluginsdk.StepAccepted
 }
@@ -240,6 +265,17 @@ func (t *trip) keptSession() string {
 		return t.sessionID
 	}
 	return t.thread.SessionID
+}
+
+// keptAccount returns the account that the session is of which the thread has after the turn.
+func (t *trip) keptAccount() string {
+	switch kept := t.keptSession(); {
+	case kept == "":
+		return ""
+	case t.result.Failure != nil && kept == t.thread.SessionID && t.thread.SessionAccount != "":
+		return t.thread.SessionAccount
+	}
+	return t.account
 }
 
 // deniedRows returns one status row with the tools that the agent was denied.

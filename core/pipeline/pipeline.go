@@ -63,6 +63,7 @@ type Pipeline struct {
 	events    Events
 	notifier  Notifier
 	approvals Approvals
+	plan      Plan
 	figures   *figures
 
 	mu    sync.Mutex
@@ -73,7 +74,7 @@ type Pipeline struct {
 func New(config Config, doors Doors) *Pipeline {
 	return &Pipeline{
 		config: config.withDefaults(), store: doors.Store, agent: doors.Agent, plugins: doors.Plugins, hooks: doors.Hooks,
-		effects: doors.Effects, tools: doors.Tools, files: doors.Files, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier, approvals: doors.Approvals,
+		effects: doors.Effects, tools: doors.Tools, files: doors.Files, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier, approvals: doors.Approvals, plan: doors.Plan,
 		figures: newFigures(), trips: make(map[string]*trip),
 	}
 }
@@ -96,7 +97,7 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 // stops, work only when the daemon stops. The steps after the agent's answer, which was
 // paid for, use only work, so a person's stop cannot end them.
 //
-//	 0  the claim holds the thread, its message and the run
+//	 0  the claim holds the thread, its message and the run; a plan that is used up parks it
 //	 1  OnBeforeRun         gate    may this run at all
 //	    OnPipelineStart     notify  beside 2 to 4 where no plugin gets two calls at once
 //	 2  OnMessage           notify
@@ -144,6 +145,11 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 
 // walk takes the trip from the step that its run has reached to the end.
 func (p *Pipeline) walk(ctx context.Context, t *trip) error {
+	if t.run.Kind != pluginsdk.RunCommand && t.run.Step != pluginsdk.StepInvoked {
+		if err := p.admit(ctx, t); err != nil { // 0
+			return err
+		}
+	}
 	switch {
 	case t.run.Kind == pluginsdk.RunCommand:
 		return p.answerTypedCommand(ctx, t)
@@ -259,6 +265,7 @@ func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
 	if err := p.capTurn(ctx, t); err != nil {
 		return err
 	}
+	t.capLeft = lower(t.capLeft, t.fallbackCap)
 	if err := p.commitIntent(ctx, t); err != nil { // 5a
 		return err
 	}

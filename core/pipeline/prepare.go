@@ -305,6 +305,9 @@ func (p *Pipeline) unseen(ctx context.Context, t *trip) ([]pluginsdk.Message, er
 	others := rows[:0]
 	for _, row := range rows {
 		t.seen = max(t.seen, row.ID)
+		if ledger.ForPeopleAlone(row) {
+			continue
+		}
 		if row.Role == pluginsdk.RoleSystem || row.RunID == "" {
 			others = append(others, row)
 		}

@@ -230,6 +230,9 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.Reason), denied.Reason)
 	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailureParked:
 		return failure // the attempt has not failed: the run waits
+	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailurePlan:
+		p.complete(t, pluginsdk.OutcomeParked, failure.Message)
+		return failure // the inbox parks the run
 	case errors.As(err, &failure):
 		p.complete(t, pluginsdk.OutcomeFailed, failure.Message)
 		if failure.Retryable {

@@ -59,7 +59,10 @@ type trip struct {
 	invokedAt  time.Time
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 	reserved   []ledger.Reservation
-	capLeft    float64 // cap of this attempt, in USD; 0: none
+	account    string // that the turn is of
+	// fallbackCap is what the turn may cost as one of a fallback, in USD; 0: it is none.
+	fallbackCap float64
+	capLeft     float64 // cap of this attempt, in USD; 0: none
 
 	commands []ledger.Command
 	outcomes []pluginsdk.Outcome
@@ -94,7 +97,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
 		// The attempt that died had begun the session.
 		t.sessionID, t.resume = claim.Run.SessionID, true
-		t.thread.SessionID, t.thread.SessionOpen = claim.Run.SessionID, true
+		t.thread.SessionID, t.thread.SessionOpen, t.thread.SessionAccount = claim.Run.SessionID, true, claim.Run.Account
 	}
 	return t
 }
@@ -115,7 +118,7 @@ func (t *trip) takeUpResult() {
 // dropSession makes the next exchange begin a new session.
 func (t *trip) dropSession() {
 	t.sessionDropped, t.resume, t.sessionID = true, false, ""
-	t.thread.SessionID, t.thread.SessionOpen, t.thread.SeenMessageID = "", false, 0
+	t.thread.SessionID, t.thread.SessionAccount, t.thread.SessionOpen, t.thread.SeenMessageID = "", "", false, 0
 	t.events, t.eventBytes = nil, 0
 	t.beginAnother()
 }

@@ -43,7 +43,7 @@ func TestATurnTakesItsOwnSteps(t *testing.T) {
 	want := ledger.AgentRequest{
 		RunID: "R", ThreadID: "T", Fresh: true, SessionID: got.SessionID, Prompt: "review", Purpose: "validation", Model: "opus", Effort: "high",
 		PermissionMode: "plan", Cwd: "/x", AppendSystemPrompt: "be harsh", AllowedTools: []string{"Read"}, DisallowedTools: []string{"Bash"},
-		JSONSchema: json.RawMessage(`{}`), CostCapUSD: 2, Timeout: time.Minute,
+		JSONSchema: json.RawMessage(`{}`), CostCapUSD: 2, Account: "environment", Timeout: time.Minute,
 	}
 	if a, b := asJSON(t, got), asJSON(t, want); a != b {
 		t.Errorf("asked %s\nwant  %s", a, b)

@@ -102,7 +102,7 @@ func (c *change) seal(ctx context.Context) error {
 		return nil
 	}
 	vault := c.settings.vault
-	plugin, name, other, err := c.settings.store.SomePluginSecret(ctx)
+	plugin, name, other, err := c.settings.store.SomeSecret(ctx)
 	if err != nil {
 		return err
 	}

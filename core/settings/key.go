@@ -18,9 +18,9 @@ import (
 var errNoKey = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "no key")
 
 // keyHead is what a new key's file begins with.
-const keyHead = `# Opens the secrets of the plugins in the database of this directory (an age
-# identity). Keep a copy of it apart from the backups: they do not have it, and
-# without it the secrets have to be set again.
+const keyHead = `# Opens the secrets in the database of this directory: those of the plugins and
+# the keys of the agent's accounts (an age identity). Keep a copy of it apart from
+# the backups: they do not have it, and without it the secrets have to be set again.
 `
 
 // keySource is where the key comes from: a text that an operator gives, or else

@@ -24,9 +24,9 @@ type Store interface {
 	Plugin(ctx context.Context, name string) (ledger.Plugin, error)
 	// PluginSecrets returns the sealed secrets of a plugin by name.
 	PluginSecrets(ctx context.Context, plugin string) (map[string][]byte, error)
-	// SomePluginSecret returns one secret of any plugin; sealed is nil when
-	// there is none.
-	SomePluginSecret(ctx context.Context) (plugin, name string, sealed []byte, err error)
+	// SomeSecret returns one sealed secret of the database's, of a plugin or else the key of
+	// an account; sealed is nil when there is none.
+	SomeSecret(ctx context.Context) (owner, name string, sealed []byte, err error)
 	// EditPluginSettings replaces settings and secrets of a plugin by what edit
 	// makes of them, and notes who did it with the detail that edit returns: all
 	// or, when edit fails, nothing. Edits of a plugin follow each other; edit may

@@ -36,7 +36,7 @@ func (m *oneRow) PluginSecrets(context.Context, string) (map[string][]byte, erro
 	return m.sealed, nil
 }
 
-func (m *oneRow) SomePluginSecret(context.Context) (plugin, name string, sealed []byte, err error) {
+func (m *oneRow) SomeSecret(context.Context) (plugin, name string, sealed []byte, err error) {
 	for name, sealed := range m.sealed {
 		return m.info.Name, name, sealed, nil
 	}

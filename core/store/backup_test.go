@@ -150,7 +150,7 @@ func TestRestoredRowsReadAlike(t *testing.T) {
 	pairs(t, func(t *testing.T, from, to store.Config) {
 		ctx := context.Background()
 		s := storetest.OpenConfig(t, from)
-		thread, run, task := filled[ledger.Thread](t), filled[ledger.Run](t), filled[ledger.Task](t)
+		thread, run, task := filled[ledger.Thread](t), parkedRun(t), filled[ledger.Task](t)
 		message, delivery := filled[pluginsdk.Message](t), filled[pluginsdk.Delivery](t)
 		check(t, s.KeepThread(ctx, thread))
 		check(t, s.KeepRun(ctx, run))

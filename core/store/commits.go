@@ -51,8 +51,8 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 		if err := tx.setFenced(ctx, fence, "session_open = true"); err != nil {
 			return err
 		}
-		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4, hooks = COALESCE($5, hooks)"+atWorkSQL(6),
-			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, hooks, in.RunID, fence.ThreadID)
+		n, err := tx.run(ctx, "UPDATE runs SET step = $1, session_id = $2, prompt_hash = $3, steps = $4, hooks = COALESCE($5, hooks), account = $6"+atWorkSQL(7),
+			string(pluginsdk.StepInvoking), clean(in.SessionID), in.PromptHash, steps, hooks, clean(in.Account), in.RunID, fence.ThreadID)
 		if err = atWork(in.RunID, int(n), err); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 	}
 	err = s.writeWith(ctx, how, &more, func(ctx context.Context, tx *tx) error {
 		// First, because it is what tells a repetition.
-		if err := insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(c.Key)).Exec(ctx); err != nil {
+		if err := tx.recordTurn(ctx, record, c.Key); err != nil {
 			return err
 		}
 		if err := tx.saveSession(ctx, fence, c); err != nil {
@@ -125,18 +125,29 @@ func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key s
 	if key != "" {
 		key += ":refused"
 	}
-	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		return insertAgentRun(tx.AgentRun, record).SetNillableKey(keyOrNil(key)).Exec(ctx)
-	})
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error { return tx.recordTurn(ctx, record, key) })
 	if duplicate(err) && key != "" {
 		return nil
 	}
 	return err
 }
 
+// recordTurn stores an AgentRun, under a key that nothing else is stored under.
+func (t *tx) recordTurn(ctx context.Context, record ledger.AgentRun, key string) error {
+	insert := insertAgentRun(t.AgentRun, record).SetNillableKey(keyOrNil(key))
+	if len(record.Models) == 0 {
+		return insert.Exec(ctx)
+	}
+	row, err := insert.Save(ctx)
+	if err != nil {
+		return err
+	}
+	return insertAgentRunModels(t.AgentRunModel, row.ID, record.Models).Exec(ctx)
+}
+
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
-	return t.setFenced(ctx, fence, "session_id = $1, seen_message_id = $2, session_open = session_open AND $3",
-		clean(c.SessionID), c.SeenMessageID, c.SessionID != "")
+	return t.setFenced(ctx, fence, "session_id = $1, seen_message_id = $2, session_open = session_open AND $3, session_account = $4",
+		clean(c.SessionID), c.SeenMessageID, c.SessionID != "", clean(c.SessionAccount))
 }
 
 // saveResult stores what the run has come to, and returns the messages that were merged
@@ -165,9 +176,9 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 	err = t.row(ctx, `UPDATE runs SET step = $1, session_id = $2, result = $3, events = $4, steps = $5, commands = $6,
 		input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
 		cache_read_tokens = cache_read_tokens + $9, cache_write_tokens = cache_write_tokens + $10,
-		cost_usd = cost_usd + $11, hooks = COALESCE($12, hooks)`+atWorkSQL(13)+" RETURNING absorbed", []any{
+		cost_usd = cost_usd + $11, hooks = COALESCE($12, hooks), account = CASE WHEN $13 = '' THEN account ELSE $13 END`+atWorkSQL(14)+" RETURNING absorbed", []any{
 		string(c.Step), clean(c.RunSessionID), columns[0], columns[1], columns[2], known,
-		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD, hooks,
+		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD, hooks, clean(c.Result.Account),
 		c.RunID, fence.ThreadID,
 	}, &merged)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -183,7 +194,7 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 // the run may have been at work in it is not forgotten.
 func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		if err := tx.setFenced(ctx, fence, "session_id = '', session_open = false, seen_message_id = 0"); err != nil {
+		if err := tx.setFenced(ctx, fence, "session_id = '', session_account = '', session_open = false, seen_message_id = 0"); err != nil {
 			return err
 		}
 		n, err := tx.working(fence, runID).SetSessionID("").Save(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/agentrun"
+	"github.com/seed-706843ae/harness/ent/agentrunmodel"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -129,11 +130,10 @@ func (s *Store) KeptRun(ctx context.Context, id string) (ledger.Run, error) {
 // KeepAgentRun stores an agent run and returns its id.
 func (s *Store) KeepAgentRun(ctx context.Context, r ledger.AgentRun) (id int64, err error) {
 	err = s.keep(ctx, func(ctx context.Context, tx *tx) error {
-		row, err := insertAgentRun(tx.AgentRun, r).Save(ctx)
-		if err == nil {
-			id = row.ID
+		if err := tx.recordTurn(ctx, r, ""); err != nil {
+			return err
 		}
-		return err
+		return tx.row(ctx, "SELECT MAX(id) FROM agent_runs", nil, &id)
 	})
 	return id, err
 }
@@ -141,7 +141,30 @@ func (s *Store) KeepAgentRun(ctx context.Context, r ledger.AgentRun) (id int64, 
 // AgentRuns returns the agent runs of a thread, oldest first.
 func (s *Store) AgentRuns(ctx context.Context, threadID string) ([]ledger.AgentRun, error) {
 	rows, err := s.read.AgentRun.Query().Where(agentrun.ThreadID(threadID)).Order(agentrun.ByID()).All(ctx)
-	return all(rows, agentRunOf), err
+	if err != nil {
+		return nil, err
+	}
+	runs := all(rows, agentRunOf)
+	for i := range runs {
+		parts, err := s.read.AgentRunModel.Query().Where(agentrunmodel.AgentRunID(runs[i].ID)).Order(agentrunmodel.ByID()).All(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			runs[i].Models = append(runs[i].Models, pluginsdk.ModelUsage{
+				Model: part.Model, CostUSD: part.CostUsd, Usage: pluginsdk.Usage{
+					InputTokens: part.InputTokens, OutputTokens: part.OutputTokens,
+					CacheReadTokens: part.CacheReadTokens, CacheWriteTokens: part.CacheWriteTokens,
+				},
+			})
+		}
+	}
+	return runs, nil
+}
+
+// KeepAccount stores an account as it is.
+func (s *Store) KeepAccount(ctx context.Context, a ledger.Account) error {
+	return s.keep(ctx, func(ctx context.Context, tx *tx) error { return insertAccount(tx.Account, a).Exec(ctx) })
 }
 
 func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
@@ -152,7 +175,7 @@ func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
 			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
 			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
 		},
-		CostUSD: row.CostUsd, Duration: time.Duration(row.DurationNs), Success: row.Success,
+		CostUSD: row.CostUsd, Account: row.Account, Notional: row.Notional, CostUnsure: row.CostUnsure, Duration: time.Duration(row.DurationNs), Success: row.Success,
 		Error: row.Error, StartedAt: row.StartedAt.UTC(),
 	}
 }

@@ -25,11 +25,11 @@ func threadOf(row *ent.Thread) ledger.Thread {
 		Thread: pluginsdk.Thread{
 			ID: row.ID, Source: row.Source, SourceID: row.SourceID, ReportTo: targetOf(row.ReportTo), Name: row.Name,
 			Kind: row.Kind, ParentThreadID: row.ParentThreadID, Status: row.Status, SessionID: row.SessionID,
-			Model: row.Model, Effort: row.Effort, PermissionMode: mode, Cwd: row.Cwd,
+			Account: row.Account, Model: row.Model, Effort: row.Effort, PermissionMode: mode, Cwd: row.Cwd,
 			Instructions: row.Instructions, BusyMode: row.BusyMode, AskTools: row.AskTools,
 			LastActivity: row.LastActivity.UTC(), LastReadMessageID: row.LastReadMessageID, CreatedAt: row.CreatedAt.UTC(),
 		},
-		SessionOpen: row.SessionOpen, SeenMessageID: row.SeenMessageID, Epoch: row.Epoch,
+		SessionOpen: row.SessionOpen, SeenMessageID: row.SeenMessageID, SessionAccount: row.SessionAccount, Epoch: row.Epoch,
 	}
 }
 
@@ -50,6 +50,7 @@ func insertThread(into *ent.ThreadClient, t ledger.Thread) *ent.ThreadCreate {
 		SetID(t.ID).SetSource(clean(t.Source)).SetSourceID(clean(t.SourceID)).SetReportTo(clean(t.ReportTo.String())).
 		SetName(clean(t.Name)).SetKind(t.Kind).SetParentThreadID(t.ParentThreadID).SetStatus(t.Status).
 		SetSessionID(clean(t.SessionID)).SetSessionOpen(t.SessionOpen).SetSeenMessageID(t.SeenMessageID).
+		SetSessionAccount(clean(t.SessionAccount)).SetAccount(clean(t.Account)).
 		SetModel(clean(t.Model)).SetEffort(clean(t.Effort)).SetPermissionMode(clean(t.PermissionMode)).
 		SetCwd(clean(t.Cwd)).SetInstructions(clean(t.Instructions)).SetBusyMode(t.BusyMode).
 		SetAskTools(clean(t.AskTools)).SetLastActivity(instant(t.LastActivity)).SetLastReadMessageID(t.LastReadMessageID).
@@ -102,7 +103,17 @@ func runOf(row *ent.Run) pluginsdk.Run {
 		CostUSD: row.CostUsd, QueuedAt: row.QueuedAt.UTC(),
 		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
 		Plugin: row.Plugin, Purpose: row.Purpose, TaskID: row.TaskID,
+		Parked: parkedOf(row), Override: row.Override, Account: row.Account,
 	}
+}
+
+// parkedOf is how a run is parked. The column keeps it while the run is tried again, so that
+// another park knows of this one: see ledger.Run.LastParked.
+func parkedOf(row *ent.Run) *pluginsdk.Parked {
+	if row.State != pluginsdk.RunQueued || row.NextAttemptAt == nil {
+		return nil
+	}
+	return row.Parked
 }
 
 // claimedRunOf is a run with what the core keeps in it, but for its commands and what
@@ -110,7 +121,7 @@ func runOf(row *ent.Run) pluginsdk.Run {
 func claimedRunOf(row *ent.Run) ledger.Run {
 	return ledger.Run{
 		Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash, Beside: row.Beside,
-		Unattended: row.Unattended,
+		Unattended: row.Unattended, LastParked: row.Parked,
 	}
 }
 
@@ -138,13 +149,19 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
 		SetCostUsd(r.CostUSD).SetQueuedAt(instant(r.QueuedAt)).
 		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt)).
-		SetBeside(r.Beside).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
+		SetAccount(clean(r.Account)).SetBeside(r.Beside).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
 	if r.Turn != nil {
 		request, err := json.Marshal(r.Turn)
 		if err != nil {
 			return nil, err
 		}
 		create.SetRequest(request)
+	}
+	if r.LastParked != nil {
+		create.SetParked(r.LastParked)
+	}
+	if r.Override != nil {
+		create.SetOverride(r.Override)
 	}
 	if r.Result != nil {
 		create.SetResult(r.Result)
@@ -225,8 +242,54 @@ func insertAgentRun(into *ent.AgentRunClient, r ledger.AgentRun) *ent.AgentRunCr
 		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).
 		SetModel(clean(r.Model)).SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
+		SetAccount(clean(r.Account)).SetNotional(r.Notional).SetCostUnsure(r.CostUnsure).
 		SetCostUsd(r.CostUSD).SetDurationNs(int64(r.Duration)).SetSuccess(r.Success).
 		SetError(clean(r.Error)).SetStartedAt(instant(r.StartedAt))
+}
+
+// insertAgentRunModels leaves the ids to the database.
+func insertAgentRunModels(into *ent.AgentRunModelClient, agentRunID int64, models []pluginsdk.ModelUsage) *ent.AgentRunModelCreateBulk {
+	return into.MapCreateBulk(models, func(create *ent.AgentRunModelCreate, i int) {
+		m := models[i]
+		create.SetAgentRunID(agentRunID).SetModel(clean(m.Model)).SetInputTokens(m.Usage.InputTokens).SetOutputTokens(m.Usage.OutputTokens).
+			SetCacheReadTokens(m.Usage.CacheReadTokens).SetCacheWriteTokens(m.Usage.CacheWriteTokens).SetCostUsd(m.CostUSD)
+	})
+}
+
+func accountOf(row *ent.Account) ledger.Account {
+	a := ledger.Account{
+		Name: row.ID, Kind: row.Kind, Default: row.IsDefault, Overage: row.Overage, Fallback: row.Fallback,
+		DailyLimitUSD: row.DailyLimitUsd, Home: row.Home, CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
+	}
+	if row.Key != nil {
+		a.Key = *row.Key
+	}
+	return a
+}
+
+func insertAccount(into *ent.AccountClient, a ledger.Account) *ent.AccountCreate {
+	create := into.Create().SetID(a.Name).SetKind(a.Kind).SetIsDefault(a.Default).SetOverage(a.Overage).SetFallback(clean(a.Fallback)).
+		SetDailyLimitUsd(a.DailyLimitUSD).SetHome(clean(a.Home)).SetCreatedAt(instant(a.CreatedAt)).SetUpdatedAt(instant(a.UpdatedAt))
+	if len(a.Key) > 0 {
+		create.SetKey(a.Key)
+	}
+	return create
+}
+
+func planStateOf(row *ent.PlanWindow) ledger.PlanState {
+	return ledger.PlanState{
+		PlanWindow: pluginsdk.PlanWindow{
+			Account: row.Account, Name: row.Name, Model: row.Model, Used: row.Used, Status: row.Status,
+			ResetsAt: orZero(row.ResetsAt), Overage: row.Overage, SeenAt: row.SeenAt.UTC(),
+		},
+		Warned: row.Warned, FirstUsed: row.FirstUsed, FirstSeen: row.FirstSeen.UTC(),
+	}
+}
+
+func insertPlanState(into *ent.PlanWindowClient, w ledger.PlanState) *ent.PlanWindowCreate {
+	return into.Create().SetAccount(clean(w.Account)).SetName(clean(w.Name)).SetModel(clean(w.Model)).SetUsed(w.Used).SetStatus(w.Status).
+		SetNillableResetsAt(nullable(w.ResetsAt)).SetOverage(w.Overage).SetSeenAt(instant(w.SeenAt)).SetWarned(w.Warned).
+		SetFirstUsed(w.FirstUsed).SetFirstSeen(instant(w.FirstSeen))
 }
 
 func deliveryOf(row *ent.Delivery) pluginsdk.Delivery {
@@ -250,7 +313,7 @@ func taskOf(row *ent.Task) ledger.Task {
 		Task: pluginsdk.Task{
 			ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
 			Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
-			Prompt: row.Prompt, Model: row.Model, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
+			Prompt: row.Prompt, Model: row.Model, Account: row.Account, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
 			Cwd: row.Cwd, OwnDirectory: row.OwnDirectory, FromTaskID: row.FromTaskID, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
 			CurrentIteration: row.CurrentIteration,
 			MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
@@ -260,7 +323,7 @@ func taskOf(row *ent.Task) ledger.Task {
 		},
 		Phase: ledger.TaskPhase(row.Phase), Epoch: row.Epoch, Round: row.Round, Settled: row.Settled,
 		Failures: row.Failures, NotBefore: orZero(row.NotBefore), Agains: row.Agains, CauseRunID: row.CauseRunID,
-		AskedPermissionMode: row.AskedPermissionMode, AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
+		AskedAccount: row.AskedAccount, AskedPermissionMode: row.AskedPermissionMode, AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
 		AskedAllowedTools: row.AskedAllowedTools, FirstCwd: row.FirstCwd,
 	}
 }
@@ -279,7 +342,7 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 		SetPhase(string(t.Phase)).SetEpoch(t.Epoch).SetRound(t.Round).SetSettled(t.Settled).SetFailures(t.Failures).
 		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd)).
 		SetAskedPermissionMode(clean(t.AskedPermissionMode)).SetFirstCwd(clean(t.FirstCwd)).
-		SetOwnDirectory(t.OwnDirectory).SetFromTaskID(t.FromTaskID)
+		SetOwnDirectory(t.OwnDirectory).SetFromTaskID(t.FromTaskID).SetAccount(clean(t.Account)).SetAskedAccount(clean(t.AskedAccount))
 	if len(t.AllowedTools) > 0 {
 		create.SetAllowedTools(t.AllowedTools)
 	}

@@ -29,6 +29,9 @@ func (f *filler) fill(t *testing.T, v reflect.Value, path string) {
 	case json.RawMessage:
 		v.Set(reflect.ValueOf(json.RawMessage(fmt.Sprintf(`{"n":%d}`, f.n))))
 		return
+	case []byte:
+		v.SetBytes([]byte(path))
+		return
 	case pluginsdk.OnFailure:
 		v.SetString(string(pluginsdk.FailClosed))
 		return
@@ -79,6 +82,14 @@ func filled[T any](t *testing.T) T {
 	return value
 }
 
+// parkedRun is a filled run. A queued one shows how it is parked, another remembers it.
+func parkedRun(t *testing.T) ledger.Run {
+	t.Helper()
+	run := filled[ledger.Run](t)
+	run.State, run.LastParked = pluginsdk.RunQueued, run.Parked
+	return run
+}
+
 // same names each field that the round trip lost.
 func same[T any](t *testing.T, want, got T) {
 	t.Helper()
@@ -116,7 +127,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		message.ID = must[int64](t)(s.KeepMessage(ctx, message))
 		same(t, message, must[pluginsdk.Message](t)(s.Message(ctx, message.ID)))
 
-		run := filled[ledger.Run](t)
+		run := parkedRun(t)
 		check(t, s.KeepRun(ctx, run))
 		same(t, run, must[ledger.Run](t)(s.KeptRun(ctx, run.ID)))
 		same(t, run.Run, must[pluginsdk.Run](t)(s.Run(ctx, run.ID)))
@@ -156,6 +167,20 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		delivery := filled[pluginsdk.Delivery](t)
 		check(t, s.KeepDelivery(ctx, delivery))
 		same(t, delivery, only[pluginsdk.Delivery](t)(s.Deliveries(ctx, pluginsdk.DeliveryQuery{})))
+
+		account := filled[ledger.Account](t)
+		check(t, s.KeepAccount(ctx, account))
+		same(t, account, only[ledger.Account](t)(s.Accounts(ctx)))
+
+		window := filled[ledger.PlanState](t)
+		window.FullAt = time.Time{} // is computed, not stored
+		check(t, s.SavePlanWindow(ctx, window))
+		same(t, window, only[ledger.PlanState](t)(s.PlanWindows(ctx)))
+		again := filled[ledger.PlanState](t)
+		again.Account, again.Name, again.Warned, again.Overage = window.Account, window.Name, 90, false
+		again.Used, again.ResetsAt, again.FullAt = 1, time.Time{}, time.Time{}
+		check(t, s.SavePlanWindow(ctx, again)) // what is seen anew replaces all of it
+		same(t, again, only[ledger.PlanState](t)(s.PlanWindows(ctx)))
 
 		agentRun := filled[ledger.AgentRun](t)
 		agentRun.ID = must[int64](t)(s.KeepAgentRun(ctx, agentRun))
@@ -210,6 +235,7 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 		wanted := filled[pluginsdk.NewThread](t)
 		wanted.Kind, wanted.BusyMode, wanted.ParentThreadID = pluginsdk.ThreadCron, pluginsdk.BusySteer, parent.ID
 		wanted.Cwd, wanted.OwnDirectory = "/srv/garden", false // it is in place of Cwd
+		wanted.Account = addAccount(t, s, "work")
 		thread, _, err := s.CreateThread(ctx, wanted)
 		check(t, err)
 		sameNames(t, wanted, thread, "OwnDirectory")
@@ -228,6 +254,7 @@ func TestNewThingsKeepWhatWasAsked(t *testing.T) {
 		newTask.ParentThreadID, newTask.ParentTaskID, newTask.Cwd = parent.ID, first.ID, "/srv/garden"
 		newTask.FromTaskID = ""      // it decides whose thread it has
 		newTask.OwnDirectory = false // it is in place of Cwd
+		newTask.Account = "work"
 		task, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", Key: "key", NewTask: newTask})
 		check(t, err)
 		sameNames(t, newTask, task)
@@ -242,7 +269,8 @@ func TestPatchesApplyEveryField(t *testing.T) {
 		thread := newThread(t, s, "patched")
 		threadPatch := filled[pluginsdk.ThreadPatch](t)
 		status, mode := pluginsdk.ThreadArchived, pluginsdk.BusyCollect
-		cwd := "/srv/garden"
+		cwd, account := "/srv/garden", addAccount(t, s, "work")
+		threadPatch.Account = &account
 		threadPatch.Status, threadPatch.BusyMode, threadPatch.Cwd = &status, &mode, &cwd
 		updated := must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, threadPatch))
 		sameNames(t, threadPatch, updated)

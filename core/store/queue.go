@@ -114,7 +114,7 @@ func (s *Store) EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.A
 	return wrap("retry run", s.requeue(ctx, fence, end.RunID, more, func(r *ent.Run, update *ent.RunUpdate) {
 		failures := append(slices.Clone(r.Failures), pluginsdk.Failed{Attempt: r.Attempt, Error: clean(end.Reason), At: now})
 		update.SetNextAttemptAt(instant(end.At)).SetError(clean(end.Reason)).
-			SetFailures(failures[max(0, len(failures)-failuresMax):])
+			SetFailures(failures[max(0, len(failures)-failuresMax):]).ClearParked()
 		if end.Hooks != nil {
 			update.SetHooks(end.Hooks)
 		}

@@ -31,7 +31,7 @@ func (t *tx) reserve(ctx context.Context, runID string, all []ledger.Reservation
 			return err
 		}
 		var reserved float64
-		err = t.row(ctx, `SELECT COALESCE(SUM(CASE WHEN r.cost_usd > v.usd THEN r.cost_usd ELSE v.usd END), 0)
+		err = t.row(ctx, `SELECT COALESCE(SUM(CASE WHEN r.cost_usd - v.base_usd > v.usd THEN r.cost_usd - v.base_usd ELSE v.usd END), 0)
 			FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2 AND v.run_id <> $3`,
 			[]any{one.Plugin, one.Account, runID}, &reserved)
 		if err != nil {
@@ -40,7 +40,11 @@ func (t *tx) reserve(ctx context.Context, runID string, all []ledger.Reservation
 		if one.LimitUSD > 0 && spent+reserved+one.AmountUSD > one.LimitUSD+centsOver {
 			return &ledger.OverLimit{Reservation: one, SpentUSD: spent, ReservedUSD: reserved}
 		}
-		_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd) VALUES ($1, $2, $3, $4)
+		base := "0"
+		if one.FromNow {
+			base = "COALESCE((SELECT cost_usd FROM runs WHERE id = CAST($3 AS character varying)), 0)"
+		}
+		_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, base_usd) VALUES ($1, $2, $3, $4, `+base+`)
 			ON CONFLICT (plugin, account, run_id) DO UPDATE SET usd = excluded.usd`, one.Plugin, one.Account, runID, one.AmountUSD)
 		if err != nil {
 			return err
@@ -76,7 +80,7 @@ func (t *tx) settleAccount(ctx context.Context, plugin, account string) (spent f
 // overIn returns the reservations in an account whose runs are over, and what those
 // have cost together.
 func (t *tx) overIn(ctx context.Context, plugin, account string) (ids []int64, costs float64, err error) {
-	rows, err := t.exec.QueryContext(ctx, `SELECT v.id, COALESCE(r.cost_usd, 0) FROM reservations v JOIN runs r ON r.id = v.run_id
+	rows, err := t.exec.QueryContext(ctx, `SELECT v.id, COALESCE(r.cost_usd, 0) - v.base_usd FROM reservations v JOIN runs r ON r.id = v.run_id
 		WHERE v.plugin = $1 AND v.account = $2 AND r.finished_at IS NOT NULL`, plugin, account)
 	if err != nil {
 		return nil, 0, err
@@ -91,4 +95,13 @@ func (t *tx) overIn(ctx context.Context, plugin, account string) (ids []int64, c
 		ids, costs = append(ids, id), costs+cost
 	}
 	return ids, costs, rows.Err()
+}
+
+// Reserved returns what was spent from an account so far, by runs that are over and by those
+// that are not, with what is set aside in it for the latter.
+func (s *Store) Reserved(ctx context.Context, plugin, account string) (usd float64, err error) {
+	err = row(ctx, s.query, `SELECT COALESCE(SUM(CASE WHEN r.id IS NULL THEN v.usd
+			WHEN r.finished_at IS NOT NULL OR r.cost_usd - v.base_usd > v.usd THEN r.cost_usd - v.base_usd ELSE v.usd END), 0)
+		FROM reservations v LEFT JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`, []any{plugin, account}, &usd)
+	return usd, wrap("read what is reserved", err)
 }

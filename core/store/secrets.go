@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/account"
 	"github.com/seed-706843ae/harness/ent/plugin"
 	"github.com/seed-706843ae/harness/ent/pluginsecret"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -32,17 +34,25 @@ func secretsOf(ctx context.Context, from *ent.PluginSecretClient, plugin string)
 	return sealed, nil
 }
 
-// SomePluginSecret returns one sealed secret of any plugin, the first that was
-// stored; sealed is nil when there is none.
-func (s *Store) SomePluginSecret(ctx context.Context) (plugin, name string, sealed []byte, err error) {
+// SomeSecret returns one sealed secret, the first of any plugin or else of an account, and
+// what it is sealed as. sealed is nil when there is none.
+func (s *Store) SomeSecret(ctx context.Context) (owner, name string, sealed []byte, err error) {
 	row, err := s.read.PluginSecret.Query().Order(pluginsecret.ByID()).First(ctx)
+	if err == nil {
+		return row.Plugin, row.Name, row.Value, nil
+	}
+	if !ent.IsNotFound(err) {
+		return "", "", nil, wrap("read secrets", err)
+	}
+	of, err := s.read.Account.Query().Where(account.KeyNotNil()).Order(account.ByID()).First(ctx)
 	if ent.IsNotFound(err) {
 		return "", "", nil, nil
 	}
 	if err != nil {
 		return "", "", nil, wrap("read secrets", err)
 	}
-	return row.Plugin, row.Name, row.Value, nil
+	owner, name = ledger.AccountSecret(of.ID)
+	return owner, name, *of.Key, nil
 }
 
 // EditPluginSettings replaces a plugin's settings, a JSON object, and its sealed

@@ -41,8 +41,12 @@ func TestSettingsAndSecretsAreChangedTogether(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		register(t, s, "mail", 1)
 		register(t, s, "chat", 2)
-		if _, _, sealed, err := s.SomePluginSecret(t.Context()); err != nil || sealed != nil {
+		if _, _, sealed, err := s.SomeSecret(t.Context()); err != nil || sealed != nil {
 			t.Errorf("some secret of none: %q, %v", sealed, err)
+		}
+		addAccount(t, s, "work") // a second vault's key, made for a plugin, would not open this one
+		if owner, name, sealed, err := s.SomeSecret(t.Context()); err != nil || owner != "account:work" || name != "key" || string(sealed) != "sealed work" {
+			t.Errorf("some secret: %s %s %q, %v", owner, name, sealed, err)
 		}
 		first := map[string][]byte{"token": {0, 0xff, 'x'}, "other": []byte("y")}
 		check(t, edit(t, s, "mail", func(plain string, sealed map[string][]byte) (string, map[string][]byte) {
@@ -65,7 +69,7 @@ func TestSettingsAndSecretsAreChangedTogether(t *testing.T) {
 		if row.Settings != nil || row.SettingsRevision != 2 {
 			t.Errorf("row %s, revision %d", row.Settings, row.SettingsRevision)
 		}
-		plugin, name, sealed, err := s.SomePluginSecret(t.Context())
+		plugin, name, sealed, err := s.SomeSecret(t.Context())
 		if err != nil || plugin != "mail" || name != "token" || string(sealed) != "new" {
 			t.Errorf("some secret: %s %s %q, %v", plugin, name, sealed, err)
 		}

@@ -298,7 +298,7 @@ func (s *Store) SessionClosed(ctx context.Context, threadID, sessionID string) e
 func (s *Store) ResetSession(ctx context.Context, threadID string) error {
 	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
 		n, err := tx.Thread.Update().Where(thread.ID(threadID)).
-			SetSessionID("").SetSessionOpen(false).SetSeenMessageID(0).Save(ctx)
+			SetSessionID("").SetSessionAccount("").SetSessionOpen(false).SetSeenMessageID(0).Save(ctx)
 		if err == nil && n == 0 {
 			return notFound("thread", threadID)
 		}

@@ -194,6 +194,9 @@ func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.T
 		if err := tx.below(ctx, &made.Task, n); err != nil {
 			return err
 		}
+		if err := tx.accountOfTask(ctx, &made, &th); err != nil {
+			return err
+		}
 		if n.FromTaskID != "" {
 			if err := tx.goOn(ctx, n.FromTaskID, &made.Task, th); err != nil {
 				return err
@@ -232,7 +235,7 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 	}
 	th, err = s.newThread(pluginsdk.NewThread{
 		Source: "task", SourceID: id, Kind: pluginsdk.ThreadTask, Name: taskName(n.NewTask),
-		ParentThreadID: n.ParentThreadID, Model: n.Model, PermissionMode: n.PermissionMode, Cwd: n.Cwd,
+		ParentThreadID: n.ParentThreadID, Model: n.Model, Account: n.Account, PermissionMode: n.PermissionMode, Cwd: n.Cwd,
 	})
 	if err != nil {
 		return t, th, err
@@ -241,12 +244,12 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 		Task: pluginsdk.Task{
 			ID: id, ThreadID: th.ID, ParentThreadID: n.ParentThreadID, ParentTaskID: n.ParentTaskID, Plugin: n.Plugin, Key: n.Key,
 			Status: pluginsdk.TaskPending, OriginalMessage: clean(n.OriginalMessage), Prompt: clean(n.Prompt),
-			Model: th.Model, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools,
+			Model: th.Model, Account: th.Account, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools,
 			Cwd: th.Cwd, OwnDirectory: own, FromTaskID: n.FromTaskID, Labels: n.Labels,
 			RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
 			CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
 		},
-		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedPermissionMode: n.AskedPermissionMode, AskedCwd: askedCwd, AskedLabels: n.Labels,
+		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedPermissionMode: n.AskedPermissionMode, AskedAccount: th.Account, AskedCwd: askedCwd, AskedLabels: n.Labels,
 		AskedAllowedTools: n.AllowedTools, FirstCwd: th.Cwd,
 	}
 	if t.MaxIterations <= 0 {
@@ -286,8 +289,9 @@ func (t *tx) goOn(ctx context.Context, fromID string, next *pluginsdk.Task, aske
 		return err
 	}
 	next.ThreadID = from.ThreadID
-	if err := t.row(ctx, `UPDATE threads SET status = 'active', permission_mode = $1, model = CASE WHEN $2 = '' THEN model ELSE $2 END
-		WHERE id = $3 RETURNING cwd`, []any{asked.PermissionMode, asked.Model, from.ThreadID}, &next.Cwd); err != nil {
+	if err := t.row(ctx, `UPDATE threads SET status = 'active', permission_mode = $1, model = CASE WHEN $2 = '' THEN model ELSE $2 END,
+			account = CASE WHEN $3 = '' THEN account ELSE $3 END
+		WHERE id = $4 RETURNING cwd, account`, []any{asked.PermissionMode, asked.Model, asked.Account, from.ThreadID}, &next.Cwd, &next.Account); err != nil {
 		return err
 	}
 	if asked.Cwd == "" || asked.Cwd == next.Cwd {
@@ -297,6 +301,24 @@ func (t *tx) goOn(ctx context.Context, fromID string, next *pluginsdk.Task, aske
 	}
 	next.Cwd = asked.Cwd
 	return t.changeCwd(ctx, from.ThreadID, asked.Cwd)
+}
+
+// accountOfTask gives a task that asks for no account, and goes on in nobody's thread, its
+// parent's.
+func (t *tx) accountOfTask(ctx context.Context, made *ledger.Task, th *pluginsdk.Thread) error {
+	if made.Account != "" {
+		return t.knownAccount(ctx, made.Account)
+	}
+	if made.FromTaskID != "" {
+		return nil
+	}
+	err := t.row(ctx, `SELECT account FROM threads WHERE id = $1 OR $1 = '' AND id = (SELECT thread_id FROM tasks WHERE id = $2)`,
+		[]any{made.ParentThreadID, made.ParentTaskID}, &th.Account)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	made.Account = th.Account
+	return err
 }
 
 func taskName(n pluginsdk.NewTask) string {
@@ -391,7 +413,7 @@ func (s *Store) taskByKey(ctx context.Context, t ledger.Task, fromID string) (pl
 	for _, row := range rows {
 		old := taskOf(row)
 		old.AskedPermissionMode, old.AskedAllowedTools, old.AskedCwd, old.AskedLabels = t.AskedPermissionMode, t.AskedAllowedTools, t.AskedCwd, t.AskedLabels
-		old.RequestedBy, old.Wake = t.RequestedBy, t.Wake
+		old.RequestedBy, old.Wake, old.AskedAccount = t.RequestedBy, t.Wake, t.AskedAccount
 		old.ParentTaskID = cmp.Or(old.ParentTaskID, t.ParentTaskID)
 		if otherTask(old, t) == "" {
 			return s.adopt(ctx, old.ID, t.Plugin)
@@ -438,6 +460,8 @@ func otherTask(a, b ledger.Task) (field string) {
 		return "prompt"
 	case a.Model != b.Model:
 		return "model"
+	case a.AskedAccount != b.AskedAccount:
+		return "account"
 	case a.AskedPermissionMode != b.AskedPermissionMode:
 		return "permissionMode"
 	case !slices.Equal(a.AskedAllowedTools, b.AskedAllowedTools):

@@ -208,7 +208,7 @@ func (t *tx) moveTask(ctx context.Context, m ledger.TaskMove) error {
 // changeCwd has a thread's agent begin anew in another directory: a session belongs to
 // the one that it was begun in.
 func (t *tx) changeCwd(ctx context.Context, threadID, cwd string) error {
-	_, err := t.run(ctx, `UPDATE threads SET cwd = $1, session_id = '', session_open = false, seen_message_id = 0 WHERE id = $2`, cwd, threadID)
+	_, err := t.run(ctx, `UPDATE threads SET cwd = $1, session_id = '', session_account = '', session_open = false, seen_message_id = 0 WHERE id = $2`, cwd, threadID)
 	return err
 }
 

@@ -35,6 +35,7 @@ func (s *Store) CreateThread(ctx context.Context, n pluginsdk.NewThread) (t plug
 func otherRights(found pluginsdk.Thread, asked pluginsdk.NewThread) error {
 	for _, of := range []struct{ field, is, want string }{
 		{"permissionMode", found.PermissionMode, asked.PermissionMode}, {"cwd", found.Cwd, clean(asked.Cwd)},
+		{"account", found.Account, clean(asked.Account)},
 	} {
 		if of.want != "" && of.is != of.want {
 			return pluginsdk.Errorf(pluginsdk.CodeConflict, "%s: the thread %s:%s exists and has %.100q, not %.100q; "+
@@ -56,6 +57,9 @@ func (s *Store) insertThreadOnce(ctx context.Context, t pluginsdk.Thread) (plugi
 			}
 		}
 		if err := tx.checkTarget(ctx, "", t.ReportTo); err != nil {
+			return err
+		}
+		if err := tx.knownAccount(ctx, t.Account); err != nil {
 			return err
 		}
 		return insertThread(tx.Thread, ledger.Thread{Thread: t}).Exec(ctx)
@@ -112,7 +116,7 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 		ID: id, Source: clean(n.Source), SourceID: clean(n.SourceID), ReportTo: n.ReportTo, Name: clean(n.Name),
 		Kind: n.Kind, ParentThreadID: n.ParentThreadID, Status: pluginsdk.ThreadActive,
 		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: n.PermissionMode, Cwd: clean(n.Cwd),
-		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, AskTools: ledger.AskTools(n.AskTools), LastActivity: now, CreatedAt: now,
+		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, AskTools: ledger.AskTools(n.AskTools), Account: clean(n.Account), LastActivity: now, CreatedAt: now,
 	}, nil
 }
 
@@ -130,7 +134,7 @@ func branched(from pluginsdk.Thread, to pluginsdk.NewThread) pluginsdk.NewThread
 	}
 	to.Kind, to.ReportTo, to.ParentThreadID = pluginsdk.ThreadGeneral, pluginsdk.Target{}, ""
 	to.Model, to.Effort, to.PermissionMode, to.Cwd = from.Model, from.Effort, from.PermissionMode, from.Cwd
-	to.Instructions, to.BusyMode, to.AskTools = from.Instructions, from.BusyMode, from.AskTools
+	to.Instructions, to.BusyMode, to.AskTools, to.Account = from.Instructions, from.BusyMode, from.AskTools, from.Account
 	if ledger.OwnDirectory(from) {
 		to.Cwd, to.OwnDirectory = "", true
 	}
@@ -166,11 +170,14 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			}
 			update.SetReportTo(p.ReportTo.String())
 		}
+		if err := tx.knownAccount(ctx, orEmpty(p.Account)); err != nil {
+			return err
+		}
 		row, err := update.SetNillableName(cleaned(p.Name)).SetNillableStatus(p.Status).
 			SetNillableModel(cleaned(p.Model)).SetNillableEffort(cleaned(p.Effort)).
 			SetNillablePermissionMode(p.PermissionMode).SetNillableCwd(cleaned(p.Cwd)).
 			SetNillableInstructions(cleaned(p.Instructions)).SetNillableBusyMode(p.BusyMode).
-			SetNillableAskTools(p.AskTools).SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
+			SetNillableAskTools(p.AskTools).SetNillableAccount(cleaned(p.Account)).SetNillableLastReadMessageID(p.LastReadMessageID).Save(ctx)
 		if ent.IsNotFound(err) {
 			return notFound("thread", id)
 		}

@@ -248,7 +248,7 @@ func (s *Store) ExpireQueued(ctx context.Context, runID, reason string) (expired
 	now := s.now()
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		n, err := tx.Run.Update().
-			Where(run.ID(runID), run.KindEQ(pluginsdk.RunTurn), run.StateEQ(pluginsdk.RunQueued), run.Attempt(0)).
+			Where(run.ID(runID), run.KindEQ(pluginsdk.RunTurn), run.StateEQ(pluginsdk.RunQueued), run.Attempt(0), run.StartedAtIsNil()).
 			SetState(pluginsdk.RunFailed).SetError(clean(reason)).SetFinishedAt(now).ClearNextAttemptAt().Save(ctx)
 		expired = n > 0
 		return err

@@ -406,3 +406,34 @@ func TestRestoreBeforeApprovals(t *testing.T) {
 		monthOn(t, storetest.OpenConfig(t, to))
 	})
 }
+
+// What turns have cost was recorded with what their sessions had cost before. Nobody knows by
+// how much, so the rows stay as they are, and are marked: people see that a sum is unsure.
+func TestUpgradeMarksCostsAsUnsure(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		var old map[string][]string
+		before(t, config, 19, func(s *store.Store) {
+			const at = "'2026-01-02 03:04:05'"
+			for id, cost := range map[int]string{1: "0.5", 2: "0", 3: "1.25"} {
+				byHand(t, s, fmt.Sprintf("INSERT INTO agent_runs (id, purpose, model, input_tokens, cost_usd, duration_ns, success, started_at) VALUES (%d, 'pipeline', 'm', 7, %s, 9, true, %s)", id, cost, at))
+			}
+			old = dump(t, s)
+		})
+		s := storetest.OpenConfig(t, config)
+		is := parsed(t, dump(t, s)["agent_runs"])
+		for i, want := range parsed(t, old["agent_runs"]) {
+			for column, value := range want {
+				if !reflect.DeepEqual(is[i][column], value) {
+					t.Errorf("%s of row %d: %v became %v", column, i+1, value, is[i][column])
+				}
+			}
+			if unsure := is[i]["cost_unsure"]; unsure != (want["cost_usd"] != 0.0) || is[i]["notional"] != false || is[i]["account"] != "" {
+				t.Errorf("row %d, which has cost %v: %v", i+1, want["cost_usd"], is[i])
+			}
+		}
+		usage := must[*pluginsdk.UsageResponse](t)(s.Usage(t.Context(), pluginsdk.UsageRequest{By: pluginsdk.UsageByModel}))
+		if usage.Total.Unsure != 2 || usage.Total.CostUSD != 1.75 || usage.Total.NotionalUSD != 0 {
+			t.Errorf("usage %+v", usage.Total)
+		}
+	})
+}

@@ -20,7 +20,7 @@ func (s *Store) usageOf(by pluginsdk.UsageBy) (string, error) {
 		return "''", nil
 	case pluginsdk.UsageByThread:
 		return "thread_id", nil
-	case pluginsdk.UsageByPurpose, pluginsdk.UsageByModel, pluginsdk.UsageByPlugin:
+	case pluginsdk.UsageByPurpose, pluginsdk.UsageByModel, pluginsdk.UsageByPlugin, pluginsdk.UsageByAccount:
 		return string(by), nil
 	case pluginsdk.UsageByTask:
 		return "task_id", nil
@@ -30,21 +30,36 @@ func (s *Store) usageOf(by pluginsdk.UsageBy) (string, error) {
 		}
 		return "substr(started_at, 1, 10)", nil // stored in UTC, the date first
 	}
-	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "by: %q is not accepted; it is thread, purpose, model, task, plugin, day, or nothing", by)
+	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "by: %q is not accepted; it is thread, purpose, model, task, plugin, account, day, or nothing", by)
 }
 
-// Usage sums up what turns of the agent have used and cost, in one reading: the total is
-// that of the sums. Turns that are of no task, thread or plugin are summed up under the
-// empty name.
+// turnParts are the turns by model: a turn that several models have answered has a row for each
+// of them, and head is 1 in one of those.
+const turnParts = `(SELECT COALESCE(m.model, a.model) AS model, a.started_at, a.thread_id, a.success, a.duration_ns, a.notional, a.cost_unsure,
+	COALESCE(m.input_tokens, a.input_tokens) AS input_tokens, COALESCE(m.output_tokens, a.output_tokens) AS output_tokens,
+	COALESCE(m.cache_read_tokens, a.cache_read_tokens) AS cache_read_tokens, COALESCE(m.cache_write_tokens, a.cache_write_tokens) AS cache_write_tokens,
+	COALESCE(m.cost_usd, a.cost_usd) AS cost_usd,
+	CASE WHEN m.id IS NULL OR m.id = (SELECT MIN(f.id) FROM agent_run_models f WHERE f.agent_run_id = a.id) THEN 1 ELSE 0 END AS head
+	FROM agent_runs a LEFT JOIN agent_run_models m ON m.agent_run_id = a.id) AS turns`
+
+// Usage sums up what turns of the agent have used and cost, in one reading: tokens and costs
+// of the total are those of the sums. A turn that several models have answered counts with
+// each of them, and once in the total. Turns that are of no task, thread or plugin are summed
+// up under the empty name.
 func (s *Store) Usage(ctx context.Context, request pluginsdk.UsageRequest) (answer *pluginsdk.UsageResponse, err error) {
 	of, err := s.usageOf(request.By)
 	if err != nil {
 		return nil, err
 	}
+	from, head := "agent_runs", "1"
+	if request.By == pluginsdk.UsageByModel {
+		from, head = turnParts, "head"
+	}
 	where, args := usageWhere(request)
-	rows, err := s.query.QueryContext(ctx, `SELECT `+of+`, COUNT(*), SUM(CASE WHEN success THEN 0 ELSE 1 END),
-		SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(cost_usd), SUM(duration_ns)
-		FROM agent_runs`+where+` GROUP BY 1`, args...)
+	rows, err := s.query.QueryContext(ctx, `SELECT `+of+`, COUNT(*), SUM(CASE WHEN success THEN 0 ELSE 1 END), SUM(CASE WHEN cost_unsure THEN 1 ELSE 0 END), SUM(duration_ns),
+		SUM(`+head+`), SUM(CASE WHEN success THEN 0 ELSE `+head+` END), SUM(CASE WHEN cost_unsure THEN `+head+` ELSE 0 END), SUM(`+head+` * duration_ns),
+		SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(cost_usd), SUM(CASE WHEN notional THEN cost_usd ELSE 0 END)
+		FROM `+from+where+` GROUP BY 1`, args...)
 	if err != nil {
 		return nil, wrap("sum up usage", err)
 	}
@@ -55,12 +70,13 @@ func (s *Store) Usage(ctx context.Context, request pluginsdk.UsageRequest) (answ
 	}()
 	answer = &pluginsdk.UsageResponse{}
 	for rows.Next() {
-		var sum pluginsdk.UsageSum
-		if err := rows.Scan(&sum.Of, &sum.Turns, &sum.Failed, &sum.Usage.InputTokens, &sum.Usage.OutputTokens,
-			&sum.Usage.CacheReadTokens, &sum.Usage.CacheWriteTokens, &sum.CostUSD, &sum.Duration); err != nil {
+		var sum, whole pluginsdk.UsageSum
+		if err := rows.Scan(&sum.Of, &sum.Turns, &sum.Failed, &sum.Unsure, &sum.Duration, &whole.Turns, &whole.Failed, &whole.Unsure, &whole.Duration,
+			&sum.Usage.InputTokens, &sum.Usage.OutputTokens, &sum.Usage.CacheReadTokens, &sum.Usage.CacheWriteTokens, &sum.CostUSD, &sum.NotionalUSD); err != nil {
 			return nil, err
 		}
-		answer.Total = plusUsage(answer.Total, sum)
+		whole.Usage, whole.CostUSD, whole.NotionalUSD = sum.Usage, sum.CostUSD, sum.NotionalUSD
+		answer.Total = plusUsage(answer.Total, whole)
 		answer.Sums = append(answer.Sums, sum)
 	}
 	if request.By == "" {
@@ -100,6 +116,7 @@ func usageWhere(request pluginsdk.UsageRequest) (where string, args []any) {
 
 func plusUsage(a, b pluginsdk.UsageSum) pluginsdk.UsageSum {
 	a.Turns, a.Failed, a.CostUSD, a.Duration = a.Turns+b.Turns, a.Failed+b.Failed, a.CostUSD+b.CostUSD, a.Duration+b.Duration
+	a.Unsure, a.NotionalUSD = a.Unsure+b.Unsure, a.NotionalUSD+b.NotionalUSD
 	a.Usage.InputTokens += b.Usage.InputTokens
 	a.Usage.OutputTokens += b.Usage.OutputTokens
 	a.Usage.CacheReadTokens += b.Usage.CacheReadTokens

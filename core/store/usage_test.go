@@ -72,6 +72,39 @@ func TestUsageIsSummedUp(t *testing.T) {
 	})
 }
 
+// A turn that two models have answered must not be counted twice, nor be the one's alone; and
+// what nobody is billed must not look like money.
+func TestUsageByModelAndAccount(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+		for _, run := range []ledger.AgentRun{
+			{ThreadID: "T", Purpose: "pipeline", Model: "opus", Account: "work", Notional: true, CostUSD: 3, Duration: time.Second, StartedAt: at, CostUnsure: true,
+				Usage: pluginsdk.Usage{InputTokens: 30, OutputTokens: 3}, Models: []pluginsdk.ModelUsage{
+					{Model: "haiku", CostUSD: 1, Usage: pluginsdk.Usage{InputTokens: 10, OutputTokens: 1}},
+					{Model: "opus", CostUSD: 2, Usage: pluginsdk.Usage{InputTokens: 20, OutputTokens: 2}},
+				}},
+			{ThreadID: "T", Purpose: "pipeline", Model: "opus", Account: "spare", CostUSD: 4, Duration: time.Second, Success: true, StartedAt: at},
+		} {
+			must[int64](t)(s.KeepAgentRun(t.Context(), run))
+		}
+		whole := pluginsdk.UsageSum{
+			Turns: 2, Failed: 1, CostUSD: 7, NotionalUSD: 3, Unsure: 1, Duration: 2 * time.Second, Usage: pluginsdk.Usage{InputTokens: 30, OutputTokens: 3},
+		}
+		for by, want := range map[pluginsdk.UsageBy]string{
+			pluginsdk.UsageByModel: "opus=6 haiku=1", pluginsdk.UsageByAccount: "spare=4 work=3", pluginsdk.UsageByThread: "T=7",
+		} {
+			answer := must[*pluginsdk.UsageResponse](t)(s.Usage(t.Context(), pluginsdk.UsageRequest{By: by, ThreadID: "T"}))
+			if got := shownSums(answer); got != want || answer.Total != whole {
+				t.Errorf("by %s: %s of %+v, want %s", by, got, answer.Total, want)
+			}
+		}
+		byModel := must[*pluginsdk.UsageResponse](t)(s.Usage(t.Context(), pluginsdk.UsageRequest{By: pluginsdk.UsageByModel}))
+		if opus, haiku := byModel.Sums[0], byModel.Sums[1]; opus.Turns != 2 || opus.NotionalUSD != 2 || haiku.Turns != 1 || haiku.Unsure != 1 || haiku.Usage.InputTokens != 10 {
+			t.Errorf("by model: %+v", byModel.Sums)
+		}
+	})
+}
+
 func shownSums(answer *pluginsdk.UsageResponse) (shown string) {
 	for n, sum := range answer.Sums {
 		if n > 0 {

@@ -55,6 +55,10 @@ var settings = []setting{
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Cwd: &v} },
 	},
 	{
+		"account", "account", func(t pluginsdk.Thread) string { return t.Account }, "the default one", true, true,
+		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Account: &v} },
+	},
+	{
 		"ask", "tools that ask", func(t pluginsdk.Thread) string { return t.AskTools }, "the configured ones", false, true,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{AskTools: &v} },
 	},

@@ -187,3 +187,6 @@ func (s *Server) List() []pluginsdk.ToolSpec {
 	}
 	return specs
 }
+
+// Count returns how many tools a run that begins now is offered.
+func (s *Server) Count() int { return len(s.menu().tools()) }

@@ -75,16 +75,42 @@ func (s *Session) Config() json.RawMessage {
 // told of these now, by notifications/tools/list_changed.
 func (s *Session) Begin(runID string) (names []string, news bool) {
 	turn := s.server.turnOf(runID)
-	menu := s.server.menu()
-	if run := turn.run(); run != "" {
-		menu = s.server.catalog.menu(s.server.plugins.Offering(run))
-	}
+	menu := s.menuFor(turn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn = turn
 	news = s.offer(menu.tools()) && s.listed
 	return slices.Sorted(maps.Keys(s.offered)), news
 }
+
+// Keeps reports whether all tools that the agent was told of are there for a turn of the run,
+// and are as it was told.
+func (s *Session) Keeps(runID string) bool {
+	now := make(map[string]string)
+	for _, tool := range s.menuFor(s.server.turnOf(runID)).tools() {
+		now[tool.spec.Name] = shown(tool)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, told := range s.offered {
+		if now[name] != told {
+			return false
+		}
+	}
+	return true
+}
+
+// menuFor returns what a turn is offered.
+func (s *Session) menuFor(turn *turn) *menu {
+	menu := s.server.menu()
+	if run := turn.run(); run != "" {
+		menu = s.server.catalog.menu(s.server.plugins.Offering(run))
+	}
+	return menu
+}
+
+// shown is what the agent is told of a tool.
+func shown(t *tool) string { return t.spec.Description + "\x00" + string(t.spec.InputSchema) }
 
 // End is called when the turn in the process is over.
 func (s *Session) End() {
@@ -111,7 +137,7 @@ func (s *Session) offer(tools []*tool) (changed bool) {
 	left := s.offered
 	s.offered = make(map[string]string, len(tools))
 	for _, tool := range tools {
-		name, shown := tool.spec.Name, tool.spec.Description+"\x00"+string(tool.spec.InputSchema)
+		name, shown := tool.spec.Name, shown(tool)
 		if left[name] != shown {
 			changed = true
 			s.mcp.AddTool(tool.mcp(), unreached)

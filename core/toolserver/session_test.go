@@ -125,6 +125,31 @@ func TestToolsComeAndGoBetweenTurns(t *testing.T) {
 	wantNews("a__work b__work", true, false)
 }
 
+// A CLI that would go on offering a tool that is gone or has changed is started anew for it,
+// and not for one that is new.
+func TestWhetherToolsAreKept(t *testing.T) {
+	f := start(t, nil)
+	f.plugins.has("a", "work", anyObject, echo)
+	f.plugins.has("b", "work", anyObject, echo)
+	f.open()
+	f.begin(behalf)()
+	keeps := func(want bool, when string) {
+		t.Helper()
+		if got := f.session.Keeps("R"); got != want {
+			t.Errorf("%s: %t", when, got)
+		}
+	}
+	keeps(true, "nothing has changed")
+	f.plugins.has("c", "work", anyObject, echo)
+	keeps(true, "with one more")
+	f.plugins.enable("b", false)
+	keeps(false, "without one")
+	f.plugins.enable("b", true)
+	keeps(true, "and back")
+	f.plugins.has("a", "work", `{"type":"object","required":["more"]}`, echo)
+	keeps(false, "with another schema")
+}
+
 // A list that nobody has read yet is no news.
 func TestANewProcessIsToldNothingTwice(t *testing.T) {
 	f := start(t, nil)

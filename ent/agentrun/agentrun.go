@@ -23,6 +23,8 @@ const (
 	FieldPurpose = "purpose"
 	// FieldModel holds the string denoting the model field in the database.
 	FieldModel = "model"
+	// FieldAccount holds the string denoting the account field in the database.
+	FieldAccount = "account"
 	// FieldInputTokens holds the string denoting the input_tokens field in the database.
 	FieldInputTokens = "input_tokens"
 	// FieldOutputTokens holds the string denoting the output_tokens field in the database.
@@ -33,6 +35,10 @@ const (
 	FieldCacheWriteTokens = "cache_write_tokens"
 	// FieldCostUsd holds the string denoting the cost_usd field in the database.
 	FieldCostUsd = "cost_usd"
+	// FieldNotional holds the string denoting the notional field in the database.
+	FieldNotional = "notional"
+	// FieldCostUnsure holds the string denoting the cost_unsure field in the database.
+	FieldCostUnsure = "cost_unsure"
 	// FieldDurationNs holds the string denoting the duration_ns field in the database.
 	FieldDurationNs = "duration_ns"
 	// FieldSuccess holds the string denoting the success field in the database.
@@ -56,11 +62,14 @@ var Columns = []string{
 	FieldPlugin,
 	FieldPurpose,
 	FieldModel,
+	FieldAccount,
 	FieldInputTokens,
 	FieldOutputTokens,
 	FieldCacheReadTokens,
 	FieldCacheWriteTokens,
 	FieldCostUsd,
+	FieldNotional,
+	FieldCostUnsure,
 	FieldDurationNs,
 	FieldSuccess,
 	FieldError,
@@ -89,6 +98,8 @@ var (
 	DefaultPlugin string
 	// DefaultModel holds the default value on creation for the "model" field.
 	DefaultModel string
+	// DefaultAccount holds the default value on creation for the "account" field.
+	DefaultAccount string
 	// DefaultInputTokens holds the default value on creation for the "input_tokens" field.
 	DefaultInputTokens int64
 	// DefaultOutputTokens holds the default value on creation for the "output_tokens" field.
@@ -99,6 +110,10 @@ var (
 	DefaultCacheWriteTokens int64
 	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
 	DefaultCostUsd float64
+	// DefaultNotional holds the default value on creation for the "notional" field.
+	DefaultNotional bool
+	// DefaultCostUnsure holds the default value on creation for the "cost_unsure" field.
+	DefaultCostUnsure bool
 	// DefaultDurationNs holds the default value on creation for the "duration_ns" field.
 	DefaultDurationNs int64
 	// DefaultSuccess holds the default value on creation for the "success" field.
@@ -145,6 +160,11 @@ func ByModel(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldModel, opts...).ToFunc()
 }
 
+// ByAccount orders the results by the account field.
+func ByAccount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAccount, opts...).ToFunc()
+}
+
 // ByInputTokens orders the results by the input_tokens field.
 func ByInputTokens(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldInputTokens, opts...).ToFunc()
@@ -168,6 +188,16 @@ func ByCacheWriteTokens(opts ...sql.OrderTermOption) OrderOption {
 // ByCostUsd orders the results by the cost_usd field.
 func ByCostUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCostUsd, opts...).ToFunc()
+}
+
+// ByNotional orders the results by the notional field.
+func ByNotional(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldNotional, opts...).ToFunc()
+}
+
+// ByCostUnsure orders the results by the cost_unsure field.
+func ByCostUnsure(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCostUnsure, opts...).ToFunc()
 }
 
 // ByDurationNs orders the results by the duration_ns field.

@@ -84,6 +84,11 @@ func Model(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldModel, v))
 }
 
+// Account applies equality check predicate on the "account" field. It's identical to AccountEQ.
+func Account(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldAccount, v))
+}
+
 // InputTokens applies equality check predicate on the "input_tokens" field. It's identical to InputTokensEQ.
 func InputTokens(v int64) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldInputTokens, v))
@@ -107,6 +112,16 @@ func CacheWriteTokens(v int64) predicate.AgentRun {
 // CostUsd applies equality check predicate on the "cost_usd" field. It's identical to CostUsdEQ.
 func CostUsd(v float64) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldCostUsd, v))
+}
+
+// Notional applies equality check predicate on the "notional" field. It's identical to NotionalEQ.
+func Notional(v bool) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldNotional, v))
+}
+
+// CostUnsure applies equality check predicate on the "cost_unsure" field. It's identical to CostUnsureEQ.
+func CostUnsure(v bool) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldCostUnsure, v))
 }
 
 // DurationNs applies equality check predicate on the "duration_ns" field. It's identical to DurationNsEQ.
@@ -524,6 +539,71 @@ func ModelContainsFold(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldContainsFold(FieldModel, v))
 }
 
+// AccountEQ applies the EQ predicate on the "account" field.
+func AccountEQ(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldAccount, v))
+}
+
+// AccountNEQ applies the NEQ predicate on the "account" field.
+func AccountNEQ(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNEQ(FieldAccount, v))
+}
+
+// AccountIn applies the In predicate on the "account" field.
+func AccountIn(vs ...string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldIn(FieldAccount, vs...))
+}
+
+// AccountNotIn applies the NotIn predicate on the "account" field.
+func AccountNotIn(vs ...string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNotIn(FieldAccount, vs...))
+}
+
+// AccountGT applies the GT predicate on the "account" field.
+func AccountGT(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldGT(FieldAccount, v))
+}
+
+// AccountGTE applies the GTE predicate on the "account" field.
+func AccountGTE(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldGTE(FieldAccount, v))
+}
+
+// AccountLT applies the LT predicate on the "account" field.
+func AccountLT(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldLT(FieldAccount, v))
+}
+
+// AccountLTE applies the LTE predicate on the "account" field.
+func AccountLTE(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldLTE(FieldAccount, v))
+}
+
+// AccountContains applies the Contains predicate on the "account" field.
+func AccountContains(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldContains(FieldAccount, v))
+}
+
+// AccountHasPrefix applies the HasPrefix predicate on the "account" field.
+func AccountHasPrefix(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldHasPrefix(FieldAccount, v))
+}
+
+// AccountHasSuffix applies the HasSuffix predicate on the "account" field.
+func AccountHasSuffix(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldHasSuffix(FieldAccount, v))
+}
+
+// AccountEqualFold applies the EqualFold predicate on the "account" field.
+func AccountEqualFold(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEqualFold(FieldAccount, v))
+}
+
+// AccountContainsFold applies the ContainsFold predicate on the "account" field.
+func AccountContainsFold(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldContainsFold(FieldAccount, v))
+}
+
 // InputTokensEQ applies the EQ predicate on the "input_tokens" field.
 func InputTokensEQ(v int64) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldInputTokens, v))
@@ -722,6 +802,26 @@ func CostUsdLT(v float64) predicate.AgentRun {
 // CostUsdLTE applies the LTE predicate on the "cost_usd" field.
 func CostUsdLTE(v float64) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldLTE(FieldCostUsd, v))
+}
+
+// NotionalEQ applies the EQ predicate on the "notional" field.
+func NotionalEQ(v bool) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldNotional, v))
+}
+
+// NotionalNEQ applies the NEQ predicate on the "notional" field.
+func NotionalNEQ(v bool) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNEQ(FieldNotional, v))
+}
+
+// CostUnsureEQ applies the EQ predicate on the "cost_unsure" field.
+func CostUnsureEQ(v bool) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldCostUnsure, v))
+}
+
+// CostUnsureNEQ applies the NEQ predicate on the "cost_unsure" field.
+func CostUnsureNEQ(v bool) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNEQ(FieldCostUnsure, v))
 }
 
 // DurationNsEQ applies the EQ predicate on the "duration_ns" field.

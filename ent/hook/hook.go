@@ -9,6 +9,18 @@ import (
 	"github.com/seed-706843ae/harness/ent"
 )
 
+// The AccountFunc type is an adapter to allow the use of ordinary
+// function as Account mutator.
+type AccountFunc func(context.Context, *ent.AccountMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AccountFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AccountMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AccountMutation", m)
+}
+
 // The AgentRunFunc type is an adapter to allow the use of ordinary
 // function as AgentRun mutator.
 type AgentRunFunc func(context.Context, *ent.AgentRunMutation) (ent.Value, error)
@@ -19,6 +31,18 @@ func (f AgentRunFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, er
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AgentRunMutation", m)
+}
+
+// The AgentRunModelFunc type is an adapter to allow the use of ordinary
+// function as AgentRunModel mutator.
+type AgentRunModelFunc func(context.Context, *ent.AgentRunModelMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f AgentRunModelFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.AgentRunModelMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AgentRunModelMutation", m)
 }
 
 // The ApprovalFunc type is an adapter to allow the use of ordinary
@@ -127,6 +151,18 @@ func (f MetricFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, erro
 		return f(ctx, mv)
 	}
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.MetricMutation", m)
+}
+
+// The PlanWindowFunc type is an adapter to allow the use of ordinary
+// function as PlanWindow mutator.
+type PlanWindowFunc func(context.Context, *ent.PlanWindowMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f PlanWindowFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.PlanWindowMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.PlanWindowMutation", m)
 }
 
 // The PluginFunc type is an adapter to allow the use of ordinary

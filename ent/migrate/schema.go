@@ -9,6 +9,25 @@ import (
 )
 
 var (
+	// AccountsColumns holds the columns for the "accounts" table.
+	AccountsColumns = []*schema.Column{
+		{Name: "name", Type: field.TypeString},
+		{Name: "kind", Type: field.TypeString},
+		{Name: "is_default", Type: field.TypeBool, Default: false},
+		{Name: "overage", Type: field.TypeBool, Default: false},
+		{Name: "fallback", Type: field.TypeString, Default: ""},
+		{Name: "daily_limit_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "home", Type: field.TypeString, Default: ""},
+		{Name: "key", Type: field.TypeBytes, Nullable: true},
+		{Name: "created_at", Type: field.TypeTime},
+		{Name: "updated_at", Type: field.TypeTime},
+	}
+	// AccountsTable holds the schema information for the "accounts" table.
+	AccountsTable = &schema.Table{
+		Name:       "accounts",
+		Columns:    AccountsColumns,
+		PrimaryKey: []*schema.Column{AccountsColumns[0]},
+	}
 	// AgentRunsColumns holds the columns for the "agent_runs" table.
 	AgentRunsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeInt64, Increment: true},
@@ -18,11 +37,14 @@ var (
 		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "purpose", Type: field.TypeString},
 		{Name: "model", Type: field.TypeString, Default: ""},
+		{Name: "account", Type: field.TypeString, Default: ""},
 		{Name: "input_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "output_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "cache_read_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "cache_write_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "notional", Type: field.TypeBool, Default: false},
+		{Name: "cost_unsure", Type: field.TypeBool, Default: false},
 		{Name: "duration_ns", Type: field.TypeInt64, Default: 0},
 		{Name: "success", Type: field.TypeBool, Default: false},
 		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
@@ -43,12 +65,12 @@ var (
 			{
 				Name:    "agentrun_started_at",
 				Unique:  false,
-				Columns: []*schema.Column{AgentRunsColumns[15]},
+				Columns: []*schema.Column{AgentRunsColumns[18]},
 			},
 			{
 				Name:    "agentrun_key",
 				Unique:  true,
-				Columns: []*schema.Column{AgentRunsColumns[16]},
+				Columns: []*schema.Column{AgentRunsColumns[19]},
 			},
 			{
 				Name:    "agentrun_task_id",
@@ -57,6 +79,30 @@ var (
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},
+			},
+		},
+	}
+	// AgentRunModelsColumns holds the columns for the "agent_run_models" table.
+	AgentRunModelsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "agent_run_id", Type: field.TypeInt64},
+		{Name: "model", Type: field.TypeString},
+		{Name: "input_tokens", Type: field.TypeInt64, Default: 0},
+		{Name: "output_tokens", Type: field.TypeInt64, Default: 0},
+		{Name: "cache_read_tokens", Type: field.TypeInt64, Default: 0},
+		{Name: "cache_write_tokens", Type: field.TypeInt64, Default: 0},
+		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
+	}
+	// AgentRunModelsTable holds the schema information for the "agent_run_models" table.
+	AgentRunModelsTable = &schema.Table{
+		Name:       "agent_run_models",
+		Columns:    AgentRunModelsColumns,
+		PrimaryKey: []*schema.Column{AgentRunModelsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "agentrunmodel_agent_run_id_model",
+				Unique:  true,
+				Columns: []*schema.Column{AgentRunModelsColumns[1], AgentRunModelsColumns[2]},
 			},
 		},
 	}
@@ -364,6 +410,34 @@ var (
 			},
 		},
 	}
+	// PlanWindowsColumns holds the columns for the "plan_windows" table.
+	PlanWindowsColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "account", Type: field.TypeString},
+		{Name: "name", Type: field.TypeString},
+		{Name: "model", Type: field.TypeString, Default: ""},
+		{Name: "used", Type: field.TypeFloat64, Default: 0},
+		{Name: "status", Type: field.TypeString, Default: "allowed"},
+		{Name: "resets_at", Type: field.TypeTime, Nullable: true},
+		{Name: "overage", Type: field.TypeBool, Default: false},
+		{Name: "seen_at", Type: field.TypeTime},
+		{Name: "warned", Type: field.TypeInt, Default: 0},
+		{Name: "first_used", Type: field.TypeFloat64, Default: 0},
+		{Name: "first_seen", Type: field.TypeTime},
+	}
+	// PlanWindowsTable holds the schema information for the "plan_windows" table.
+	PlanWindowsTable = &schema.Table{
+		Name:       "plan_windows",
+		Columns:    PlanWindowsColumns,
+		PrimaryKey: []*schema.Column{PlanWindowsColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "planwindow_account_name",
+				Unique:  true,
+				Columns: []*schema.Column{PlanWindowsColumns[1], PlanWindowsColumns[2]},
+			},
+		},
+	}
 	// PluginsColumns holds the columns for the "plugins" table.
 	PluginsColumns = []*schema.Column{
 		{Name: "name", Type: field.TypeString},
@@ -465,6 +539,7 @@ var (
 		{Name: "account", Type: field.TypeString},
 		{Name: "run_id", Type: field.TypeString},
 		{Name: "usd", Type: field.TypeFloat64},
+		{Name: "base_usd", Type: field.TypeFloat64, Default: 0},
 	}
 	// ReservationsTable holds the schema information for the "reservations" table.
 	ReservationsTable = &schema.Table{
@@ -493,6 +568,9 @@ var (
 		{Name: "step", Type: field.TypeString, Default: ""},
 		{Name: "attempt", Type: field.TypeInt, Default: 0},
 		{Name: "next_attempt_at", Type: field.TypeTime, Nullable: true},
+		{Name: "parked", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "override", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "account", Type: field.TypeString, Default: ""},
 		{Name: "owner", Type: field.TypeString, Default: ""},
 		{Name: "lease_until", Type: field.TypeTime, Nullable: true},
 		{Name: "trace_id", Type: field.TypeString, Default: ""},
@@ -533,7 +611,7 @@ var (
 			{
 				Name:    "run_source_key",
 				Unique:  true,
-				Columns: []*schema.Column{RunsColumns[34], RunsColumns[35]},
+				Columns: []*schema.Column{RunsColumns[37], RunsColumns[38]},
 			},
 			{
 				Name:    "run_thread_id_message_id",
@@ -556,7 +634,7 @@ var (
 			{
 				Name:    "run_task_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[40]},
+				Columns: []*schema.Column{RunsColumns[43]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},
@@ -598,6 +676,8 @@ var (
 		{Name: "original_message", Type: field.TypeString, Size: 2147483647},
 		{Name: "prompt", Type: field.TypeString, Size: 2147483647},
 		{Name: "model", Type: field.TypeString, Default: ""},
+		{Name: "account", Type: field.TypeString, Default: ""},
+		{Name: "asked_account", Type: field.TypeString, Default: ""},
 		{Name: "permission_mode", Type: field.TypeString, Default: ""},
 		{Name: "allowed_tools", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "cwd", Type: field.TypeString, Default: ""},
@@ -667,7 +747,7 @@ var (
 			{
 				Name:    "task_phase",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[28]},
+				Columns: []*schema.Column{TasksColumns[30]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "phase <> ''",
 				},
@@ -712,8 +792,10 @@ var (
 		{Name: "parent_thread_id", Type: field.TypeString, Default: ""},
 		{Name: "status", Type: field.TypeString, Default: "active"},
 		{Name: "session_id", Type: field.TypeString, Default: ""},
+		{Name: "session_account", Type: field.TypeString, Default: ""},
 		{Name: "session_open", Type: field.TypeBool, Default: false},
 		{Name: "seen_message_id", Type: field.TypeInt64, Default: 0},
+		{Name: "account", Type: field.TypeString, Default: ""},
 		{Name: "model", Type: field.TypeString, Default: ""},
 		{Name: "effort", Type: field.TypeString, Default: ""},
 		{Name: "permission_mode", Type: field.TypeString, Default: ""},
@@ -740,7 +822,7 @@ var (
 			{
 				Name:    "thread_last_activity_id",
 				Unique:  false,
-				Columns: []*schema.Column{ThreadsColumns[18], ThreadsColumns[0]},
+				Columns: []*schema.Column{ThreadsColumns[20], ThreadsColumns[0]},
 			},
 		},
 	}
@@ -837,7 +919,9 @@ var (
 	}
 	// Tables holds all the tables in the schema.
 	Tables = []*schema.Table{
+		AccountsTable,
 		AgentRunsTable,
+		AgentRunModelsTable,
 		ApprovalsTable,
 		ApprovalRulesTable,
 		AuditEntriesTable,
@@ -847,6 +931,7 @@ var (
 		LeversTable,
 		MessagesTable,
 		MetricsTable,
+		PlanWindowsTable,
 		PluginsTable,
 		PluginBytesTable,
 		PluginSecretsTable,

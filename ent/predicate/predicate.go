@@ -6,8 +6,14 @@ import (
 	"entgo.io/ent/dialect/sql"
 )
 
+// Account is the predicate function for account builders.
+type Account func(*sql.Selector)
+
 // AgentRun is the predicate function for agentrun builders.
 type AgentRun func(*sql.Selector)
+
+// AgentRunModel is the predicate function for agentrunmodel builders.
+type AgentRunModel func(*sql.Selector)
 
 // Approval is the predicate function for approval builders.
 type Approval func(*sql.Selector)
@@ -35,6 +41,9 @@ type Message func(*sql.Selector)
 
 // Metric is the predicate function for metric builders.
 type Metric func(*sql.Selector)
+
+// PlanWindow is the predicate function for planwindow builders.
+type PlanWindow func(*sql.Selector)
 
 // Plugin is the predicate function for plugin builders.
 type Plugin func(*sql.Selector)

@@ -19,6 +19,8 @@ const (
 	FieldRunID = "run_id"
 	// FieldUsd holds the string denoting the usd field in the database.
 	FieldUsd = "usd"
+	// FieldBaseUsd holds the string denoting the base_usd field in the database.
+	FieldBaseUsd = "base_usd"
 	// Table holds the table name of the reservation in the database.
 	Table = "reservations"
 )
@@ -30,6 +32,7 @@ var Columns = []string{
 	FieldAccount,
 	FieldRunID,
 	FieldUsd,
+	FieldBaseUsd,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -41,6 +44,11 @@ func ValidColumn(column string) bool {
 	}
 	return false
 }
+
+var (
+	// DefaultBaseUsd holds the default value on creation for the "base_usd" field.
+	DefaultBaseUsd float64
+)
 
 // OrderOption defines the ordering options for the Reservation queries.
 type OrderOption func(*sql.Selector)
@@ -68,4 +76,9 @@ func ByRunID(opts ...sql.OrderTermOption) OrderOption {
 // ByUsd orders the results by the usd field.
 func ByUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldUsd, opts...).ToFunc()
+}
+
+// ByBaseUsd orders the results by the base_usd field.
+func ByBaseUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBaseUsd, opts...).ToFunc()
 }

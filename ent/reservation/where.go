@@ -72,6 +72,11 @@ func Usd(v float64) predicate.Reservation {
 	return predicate.Reservation(sql.FieldEQ(FieldUsd, v))
 }
 
+// BaseUsd applies equality check predicate on the "base_usd" field. It's identical to BaseUsdEQ.
+func BaseUsd(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldBaseUsd, v))
+}
+
 // PluginEQ applies the EQ predicate on the "plugin" field.
 func PluginEQ(v string) predicate.Reservation {
 	return predicate.Reservation(sql.FieldEQ(FieldPlugin, v))
@@ -305,6 +310,46 @@ func UsdLT(v float64) predicate.Reservation {
 // UsdLTE applies the LTE predicate on the "usd" field.
 func UsdLTE(v float64) predicate.Reservation {
 	return predicate.Reservation(sql.FieldLTE(FieldUsd, v))
+}
+
+// BaseUsdEQ applies the EQ predicate on the "base_usd" field.
+func BaseUsdEQ(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldBaseUsd, v))
+}
+
+// BaseUsdNEQ applies the NEQ predicate on the "base_usd" field.
+func BaseUsdNEQ(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNEQ(FieldBaseUsd, v))
+}
+
+// BaseUsdIn applies the In predicate on the "base_usd" field.
+func BaseUsdIn(vs ...float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldIn(FieldBaseUsd, vs...))
+}
+
+// BaseUsdNotIn applies the NotIn predicate on the "base_usd" field.
+func BaseUsdNotIn(vs ...float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNotIn(FieldBaseUsd, vs...))
+}
+
+// BaseUsdGT applies the GT predicate on the "base_usd" field.
+func BaseUsdGT(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGT(FieldBaseUsd, v))
+}
+
+// BaseUsdGTE applies the GTE predicate on the "base_usd" field.
+func BaseUsdGTE(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGTE(FieldBaseUsd, v))
+}
+
+// BaseUsdLT applies the LT predicate on the "base_usd" field.
+func BaseUsdLT(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLT(FieldBaseUsd, v))
+}
+
+// BaseUsdLTE applies the LTE predicate on the "base_usd" field.
+func BaseUsdLTE(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLTE(FieldBaseUsd, v))
 }
 
 // And groups predicates with the AND operator between them.

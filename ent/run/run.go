@@ -34,6 +34,12 @@ const (
 	FieldAttempt = "attempt"
 	// FieldNextAttemptAt holds the string denoting the next_attempt_at field in the database.
 	FieldNextAttemptAt = "next_attempt_at"
+	// FieldParked holds the string denoting the parked field in the database.
+	FieldParked = "parked"
+	// FieldOverride holds the string denoting the override field in the database.
+	FieldOverride = "override"
+	// FieldAccount holds the string denoting the account field in the database.
+	FieldAccount = "account"
 	// FieldOwner holds the string denoting the owner field in the database.
 	FieldOwner = "owner"
 	// FieldLeaseUntil holds the string denoting the lease_until field in the database.
@@ -112,6 +118,9 @@ var Columns = []string{
 	FieldStep,
 	FieldAttempt,
 	FieldNextAttemptAt,
+	FieldParked,
+	FieldOverride,
+	FieldAccount,
 	FieldOwner,
 	FieldLeaseUntil,
 	FieldTraceID,
@@ -165,6 +174,8 @@ var (
 	DefaultStep pluginsdk.RunStep
 	// DefaultAttempt holds the default value on creation for the "attempt" field.
 	DefaultAttempt int
+	// DefaultAccount holds the default value on creation for the "account" field.
+	DefaultAccount string
 	// DefaultOwner holds the default value on creation for the "owner" field.
 	DefaultOwner string
 	// DefaultTraceID holds the default value on creation for the "trace_id" field.
@@ -257,6 +268,11 @@ func ByAttempt(opts ...sql.OrderTermOption) OrderOption {
 // ByNextAttemptAt orders the results by the next_attempt_at field.
 func ByNextAttemptAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNextAttemptAt, opts...).ToFunc()
+}
+
+// ByAccount orders the results by the account field.
+func ByAccount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAccount, opts...).ToFunc()
 }
 
 // ByOwner orders the results by the owner field.

@@ -118,6 +118,11 @@ func NextAttemptAt(v time.Time) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldNextAttemptAt, v))
 }
 
+// Account applies equality check predicate on the "account" field. It's identical to AccountEQ.
+func Account(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldAccount, v))
+}
+
 // Owner applies equality check predicate on the "owner" field. It's identical to OwnerEQ.
 func Owner(v string) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldOwner, v))
@@ -853,6 +858,91 @@ func NextAttemptAtIsNil() predicate.Run {
 // NextAttemptAtNotNil applies the NotNil predicate on the "next_attempt_at" field.
 func NextAttemptAtNotNil() predicate.Run {
 	return predicate.Run(sql.FieldNotNull(FieldNextAttemptAt))
+}
+
+// ParkedIsNil applies the IsNil predicate on the "parked" field.
+func ParkedIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldParked))
+}
+
+// ParkedNotNil applies the NotNil predicate on the "parked" field.
+func ParkedNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldParked))
+}
+
+// OverrideIsNil applies the IsNil predicate on the "override" field.
+func OverrideIsNil() predicate.Run {
+	return predicate.Run(sql.FieldIsNull(FieldOverride))
+}
+
+// OverrideNotNil applies the NotNil predicate on the "override" field.
+func OverrideNotNil() predicate.Run {
+	return predicate.Run(sql.FieldNotNull(FieldOverride))
+}
+
+// AccountEQ applies the EQ predicate on the "account" field.
+func AccountEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldAccount, v))
+}
+
+// AccountNEQ applies the NEQ predicate on the "account" field.
+func AccountNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldAccount, v))
+}
+
+// AccountIn applies the In predicate on the "account" field.
+func AccountIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldAccount, vs...))
+}
+
+// AccountNotIn applies the NotIn predicate on the "account" field.
+func AccountNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldAccount, vs...))
+}
+
+// AccountGT applies the GT predicate on the "account" field.
+func AccountGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldAccount, v))
+}
+
+// AccountGTE applies the GTE predicate on the "account" field.
+func AccountGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldAccount, v))
+}
+
+// AccountLT applies the LT predicate on the "account" field.
+func AccountLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldAccount, v))
+}
+
+// AccountLTE applies the LTE predicate on the "account" field.
+func AccountLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldAccount, v))
+}
+
+// AccountContains applies the Contains predicate on the "account" field.
+func AccountContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldAccount, v))
+}
+
+// AccountHasPrefix applies the HasPrefix predicate on the "account" field.
+func AccountHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldAccount, v))
+}
+
+// AccountHasSuffix applies the HasSuffix predicate on the "account" field.
+func AccountHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldAccount, v))
+}
+
+// AccountEqualFold applies the EqualFold predicate on the "account" field.
+func AccountEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldAccount, v))
+}
+
+// AccountContainsFold applies the ContainsFold predicate on the "account" field.
+func AccountContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldAccount, v))
 }
 
 // OwnerEQ applies the EQ predicate on the "owner" field.

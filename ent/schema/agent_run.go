@@ -23,11 +23,14 @@ func (AgentRun) Fields() []ent.Field {
 		field.String("plugin").Default(""),
 		field.String("purpose"),
 		field.String("model").Default(""),
+		field.String("account").Default(""),
 		field.Int64("input_tokens").Default(0),
 		field.Int64("output_tokens").Default(0),
 		field.Int64("cache_read_tokens").Default(0),
 		field.Int64("cache_write_tokens").Default(0),
 		field.Float("cost_usd").Default(0),
+		field.Bool("notional").Default(false),    // the account has a plan: nobody is billed
+		field.Bool("cost_unsure").Default(false), // the cost may be wrong
 		field.Int64("duration_ns").Default(0),
 		field.Bool("success").Default(false),
 		field.Text("error").Default(""),

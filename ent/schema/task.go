@@ -29,6 +29,8 @@ func (Task) Fields() []ent.Field {
 		field.Text("original_message"),
 		field.Text("prompt"),
 		field.String("model").Default(""),
+		field.String("account").Default("").Immutable(),
+		field.String("asked_account").Default("").Immutable(),
 		field.String("permission_mode").Default(""),
 		jsonField("allowed_tools", []string{}),
 		field.String("cwd").Default(""),

@@ -26,8 +26,10 @@ func (Thread) Fields() []ent.Field {
 		field.String("parent_thread_id").Default(""),
 		field.String("status").GoType(pluginsdk.ThreadStatus("")).Default(string(pluginsdk.ThreadActive)),
 		field.String("session_id").Default(""),
+		field.String("session_account").Default(""), // that the session is of
 		field.Bool("session_open").Default(false),
 		field.Int64("seen_message_id").Default(0),
+		field.String("account").Default(""),
 		field.String("model").Default(""),
 		field.String("effort").Default(""),
 		field.String("permission_mode").Default(""),

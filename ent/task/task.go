@@ -32,6 +32,10 @@ const (
 	FieldPrompt = "prompt"
 	// FieldModel holds the string denoting the model field in the database.
 	FieldModel = "model"
+	// FieldAccount holds the string denoting the account field in the database.
+	FieldAccount = "account"
+	// FieldAskedAccount holds the string denoting the asked_account field in the database.
+	FieldAskedAccount = "asked_account"
 	// FieldPermissionMode holds the string denoting the permission_mode field in the database.
 	FieldPermissionMode = "permission_mode"
 	// FieldAllowedTools holds the string denoting the allowed_tools field in the database.
@@ -117,6 +121,8 @@ var Columns = []string{
 	FieldOriginalMessage,
 	FieldPrompt,
 	FieldModel,
+	FieldAccount,
+	FieldAskedAccount,
 	FieldPermissionMode,
 	FieldAllowedTools,
 	FieldCwd,
@@ -176,6 +182,10 @@ var (
 	DefaultStatus pluginsdk.TaskStatus
 	// DefaultModel holds the default value on creation for the "model" field.
 	DefaultModel string
+	// DefaultAccount holds the default value on creation for the "account" field.
+	DefaultAccount string
+	// DefaultAskedAccount holds the default value on creation for the "asked_account" field.
+	DefaultAskedAccount string
 	// DefaultPermissionMode holds the default value on creation for the "permission_mode" field.
 	DefaultPermissionMode string
 	// DefaultCwd holds the default value on creation for the "cwd" field.
@@ -286,6 +296,16 @@ func ByPrompt(opts ...sql.OrderTermOption) OrderOption {
 // ByModel orders the results by the model field.
 func ByModel(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldModel, opts...).ToFunc()
+}
+
+// ByAccount orders the results by the account field.
+func ByAccount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAccount, opts...).ToFunc()
+}
+
+// ByAskedAccount orders the results by the asked_account field.
+func ByAskedAccount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskedAccount, opts...).ToFunc()
 }
 
 // ByPermissionMode orders the results by the permission_mode field.

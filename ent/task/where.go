@@ -116,6 +116,16 @@ func Model(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldModel, v))
 }
 
+// Account applies equality check predicate on the "account" field. It's identical to AccountEQ.
+func Account(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAccount, v))
+}
+
+// AskedAccount applies equality check predicate on the "asked_account" field. It's identical to AskedAccountEQ.
+func AskedAccount(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedAccount, v))
+}
+
 // PermissionMode applies equality check predicate on the "permission_mode" field. It's identical to PermissionModeEQ.
 func PermissionMode(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldPermissionMode, v))
@@ -913,6 +923,136 @@ func ModelEqualFold(v string) predicate.Task {
 // ModelContainsFold applies the ContainsFold predicate on the "model" field.
 func ModelContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldModel, v))
+}
+
+// AccountEQ applies the EQ predicate on the "account" field.
+func AccountEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAccount, v))
+}
+
+// AccountNEQ applies the NEQ predicate on the "account" field.
+func AccountNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldAccount, v))
+}
+
+// AccountIn applies the In predicate on the "account" field.
+func AccountIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldAccount, vs...))
+}
+
+// AccountNotIn applies the NotIn predicate on the "account" field.
+func AccountNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldAccount, vs...))
+}
+
+// AccountGT applies the GT predicate on the "account" field.
+func AccountGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldAccount, v))
+}
+
+// AccountGTE applies the GTE predicate on the "account" field.
+func AccountGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldAccount, v))
+}
+
+// AccountLT applies the LT predicate on the "account" field.
+func AccountLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldAccount, v))
+}
+
+// AccountLTE applies the LTE predicate on the "account" field.
+func AccountLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldAccount, v))
+}
+
+// AccountContains applies the Contains predicate on the "account" field.
+func AccountContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldAccount, v))
+}
+
+// AccountHasPrefix applies the HasPrefix predicate on the "account" field.
+func AccountHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldAccount, v))
+}
+
+// AccountHasSuffix applies the HasSuffix predicate on the "account" field.
+func AccountHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldAccount, v))
+}
+
+// AccountEqualFold applies the EqualFold predicate on the "account" field.
+func AccountEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldAccount, v))
+}
+
+// AccountContainsFold applies the ContainsFold predicate on the "account" field.
+func AccountContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldAccount, v))
+}
+
+// AskedAccountEQ applies the EQ predicate on the "asked_account" field.
+func AskedAccountEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedAccount, v))
+}
+
+// AskedAccountNEQ applies the NEQ predicate on the "asked_account" field.
+func AskedAccountNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldAskedAccount, v))
+}
+
+// AskedAccountIn applies the In predicate on the "asked_account" field.
+func AskedAccountIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldAskedAccount, vs...))
+}
+
+// AskedAccountNotIn applies the NotIn predicate on the "asked_account" field.
+func AskedAccountNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldAskedAccount, vs...))
+}
+
+// AskedAccountGT applies the GT predicate on the "asked_account" field.
+func AskedAccountGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldAskedAccount, v))
+}
+
+// AskedAccountGTE applies the GTE predicate on the "asked_account" field.
+func AskedAccountGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldAskedAccount, v))
+}
+
+// AskedAccountLT applies the LT predicate on the "asked_account" field.
+func AskedAccountLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldAskedAccount, v))
+}
+
+// AskedAccountLTE applies the LTE predicate on the "asked_account" field.
+func AskedAccountLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldAskedAccount, v))
+}
+
+// AskedAccountContains applies the Contains predicate on the "asked_account" field.
+func AskedAccountContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldAskedAccount, v))
+}
+
+// AskedAccountHasPrefix applies the HasPrefix predicate on the "asked_account" field.
+func AskedAccountHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldAskedAccount, v))
+}
+
+// AskedAccountHasSuffix applies the HasSuffix predicate on the "asked_account" field.
+func AskedAccountHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldAskedAccount, v))
+}
+
+// AskedAccountEqualFold applies the EqualFold predicate on the "asked_account" field.
+func AskedAccountEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldAskedAccount, v))
+}
+
+// AskedAccountContainsFold applies the ContainsFold predicate on the "asked_account" field.
+func AskedAccountContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldAskedAccount, v))
 }
 
 // PermissionModeEQ applies the EQ predicate on the "permission_mode" field.

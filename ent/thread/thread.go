@@ -28,10 +28,14 @@ const (
 	FieldStatus = "status"
 	// FieldSessionID holds the string denoting the session_id field in the database.
 	FieldSessionID = "session_id"
+	// FieldSessionAccount holds the string denoting the session_account field in the database.
+	FieldSessionAccount = "session_account"
 	// FieldSessionOpen holds the string denoting the session_open field in the database.
 	FieldSessionOpen = "session_open"
 	// FieldSeenMessageID holds the string denoting the seen_message_id field in the database.
 	FieldSeenMessageID = "seen_message_id"
+	// FieldAccount holds the string denoting the account field in the database.
+	FieldAccount = "account"
 	// FieldModel holds the string denoting the model field in the database.
 	FieldModel = "model"
 	// FieldEffort holds the string denoting the effort field in the database.
@@ -69,8 +73,10 @@ var Columns = []string{
 	FieldParentThreadID,
 	FieldStatus,
 	FieldSessionID,
+	FieldSessionAccount,
 	FieldSessionOpen,
 	FieldSeenMessageID,
+	FieldAccount,
 	FieldModel,
 	FieldEffort,
 	FieldPermissionMode,
@@ -107,10 +113,14 @@ var (
 	DefaultStatus pluginsdk.ThreadStatus
 	// DefaultSessionID holds the default value on creation for the "session_id" field.
 	DefaultSessionID string
+	// DefaultSessionAccount holds the default value on creation for the "session_account" field.
+	DefaultSessionAccount string
 	// DefaultSessionOpen holds the default value on creation for the "session_open" field.
 	DefaultSessionOpen bool
 	// DefaultSeenMessageID holds the default value on creation for the "seen_message_id" field.
 	DefaultSeenMessageID int64
+	// DefaultAccount holds the default value on creation for the "account" field.
+	DefaultAccount string
 	// DefaultModel holds the default value on creation for the "model" field.
 	DefaultModel string
 	// DefaultEffort holds the default value on creation for the "effort" field.
@@ -179,6 +189,11 @@ func BySessionID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSessionID, opts...).ToFunc()
 }
 
+// BySessionAccount orders the results by the session_account field.
+func BySessionAccount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSessionAccount, opts...).ToFunc()
+}
+
 // BySessionOpen orders the results by the session_open field.
 func BySessionOpen(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSessionOpen, opts...).ToFunc()
@@ -187,6 +202,11 @@ func BySessionOpen(opts ...sql.OrderTermOption) OrderOption {
 // BySeenMessageID orders the results by the seen_message_id field.
 func BySeenMessageID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSeenMessageID, opts...).ToFunc()
+}
+
+// ByAccount orders the results by the account field.
+func ByAccount(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAccount, opts...).ToFunc()
 }
 
 // ByModel orders the results by the model field.

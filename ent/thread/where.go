@@ -107,6 +107,11 @@ func SessionID(v string) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldSessionID, v))
 }
 
+// SessionAccount applies equality check predicate on the "session_account" field. It's identical to SessionAccountEQ.
+func SessionAccount(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldSessionAccount, v))
+}
+
 // SessionOpen applies equality check predicate on the "session_open" field. It's identical to SessionOpenEQ.
 func SessionOpen(v bool) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldSessionOpen, v))
@@ -115,6 +120,11 @@ func SessionOpen(v bool) predicate.Thread {
 // SeenMessageID applies equality check predicate on the "seen_message_id" field. It's identical to SeenMessageIDEQ.
 func SeenMessageID(v int64) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldSeenMessageID, v))
+}
+
+// Account applies equality check predicate on the "account" field. It's identical to AccountEQ.
+func Account(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldAccount, v))
 }
 
 // Model applies equality check predicate on the "model" field. It's identical to ModelEQ.
@@ -731,6 +741,71 @@ func SessionIDContainsFold(v string) predicate.Thread {
 	return predicate.Thread(sql.FieldContainsFold(FieldSessionID, v))
 }
 
+// SessionAccountEQ applies the EQ predicate on the "session_account" field.
+func SessionAccountEQ(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldSessionAccount, v))
+}
+
+// SessionAccountNEQ applies the NEQ predicate on the "session_account" field.
+func SessionAccountNEQ(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldNEQ(FieldSessionAccount, v))
+}
+
+// SessionAccountIn applies the In predicate on the "session_account" field.
+func SessionAccountIn(vs ...string) predicate.Thread {
+	return predicate.Thread(sql.FieldIn(FieldSessionAccount, vs...))
+}
+
+// SessionAccountNotIn applies the NotIn predicate on the "session_account" field.
+func SessionAccountNotIn(vs ...string) predicate.Thread {
+	return predicate.Thread(sql.FieldNotIn(FieldSessionAccount, vs...))
+}
+
+// SessionAccountGT applies the GT predicate on the "session_account" field.
+func SessionAccountGT(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldGT(FieldSessionAccount, v))
+}
+
+// SessionAccountGTE applies the GTE predicate on the "session_account" field.
+func SessionAccountGTE(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldGTE(FieldSessionAccount, v))
+}
+
+// SessionAccountLT applies the LT predicate on the "session_account" field.
+func SessionAccountLT(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldLT(FieldSessionAccount, v))
+}
+
+// SessionAccountLTE applies the LTE predicate on the "session_account" field.
+func SessionAccountLTE(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldLTE(FieldSessionAccount, v))
+}
+
+// SessionAccountContains applies the Contains predicate on the "session_account" field.
+func SessionAccountContains(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldContains(FieldSessionAccount, v))
+}
+
+// SessionAccountHasPrefix applies the HasPrefix predicate on the "session_account" field.
+func SessionAccountHasPrefix(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldHasPrefix(FieldSessionAccount, v))
+}
+
+// SessionAccountHasSuffix applies the HasSuffix predicate on the "session_account" field.
+func SessionAccountHasSuffix(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldHasSuffix(FieldSessionAccount, v))
+}
+
+// SessionAccountEqualFold applies the EqualFold predicate on the "session_account" field.
+func SessionAccountEqualFold(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEqualFold(FieldSessionAccount, v))
+}
+
+// SessionAccountContainsFold applies the ContainsFold predicate on the "session_account" field.
+func SessionAccountContainsFold(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldContainsFold(FieldSessionAccount, v))
+}
+
 // SessionOpenEQ applies the EQ predicate on the "session_open" field.
 func SessionOpenEQ(v bool) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldSessionOpen, v))
@@ -779,6 +854,71 @@ func SeenMessageIDLT(v int64) predicate.Thread {
 // SeenMessageIDLTE applies the LTE predicate on the "seen_message_id" field.
 func SeenMessageIDLTE(v int64) predicate.Thread {
 	return predicate.Thread(sql.FieldLTE(FieldSeenMessageID, v))
+}
+
+// AccountEQ applies the EQ predicate on the "account" field.
+func AccountEQ(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldAccount, v))
+}
+
+// AccountNEQ applies the NEQ predicate on the "account" field.
+func AccountNEQ(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldNEQ(FieldAccount, v))
+}
+
+// AccountIn applies the In predicate on the "account" field.
+func AccountIn(vs ...string) predicate.Thread {
+	return predicate.Thread(sql.FieldIn(FieldAccount, vs...))
+}
+
+// AccountNotIn applies the NotIn predicate on the "account" field.
+func AccountNotIn(vs ...string) predicate.Thread {
+	return predicate.Thread(sql.FieldNotIn(FieldAccount, vs...))
+}
+
+// AccountGT applies the GT predicate on the "account" field.
+func AccountGT(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldGT(FieldAccount, v))
+}
+
+// AccountGTE applies the GTE predicate on the "account" field.
+func AccountGTE(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldGTE(FieldAccount, v))
+}
+
+// AccountLT applies the LT predicate on the "account" field.
+func AccountLT(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldLT(FieldAccount, v))
+}
+
+// AccountLTE applies the LTE predicate on the "account" field.
+func AccountLTE(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldLTE(FieldAccount, v))
+}
+
+// AccountContains applies the Contains predicate on the "account" field.
+func AccountContains(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldContains(FieldAccount, v))
+}
+
+// AccountHasPrefix applies the HasPrefix predicate on the "account" field.
+func AccountHasPrefix(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldHasPrefix(FieldAccount, v))
+}
+
+// AccountHasSuffix applies the HasSuffix predicate on the "account" field.
+func AccountHasSuffix(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldHasSuffix(FieldAccount, v))
+}
+
+// AccountEqualFold applies the EqualFold predicate on the "account" field.
+func AccountEqualFold(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldEqualFold(FieldAccount, v))
+}
+
+// AccountContainsFold applies the ContainsFold predicate on the "account" field.
+func AccountContainsFold(v string) predicate.Thread {
+	return predicate.Thread(sql.FieldContainsFold(FieldAccount, v))
 }
 
 // ModelEQ applies the EQ predicate on the "model" field.

@@ -69,6 +69,8 @@ type Host struct {
 	pluginViews    map[string]pluginsdk.SettingsView
 	pluginPast     map[string][]pluginsdk.PluginVersion // to go back to, the newest first
 	installed      installed
+	accounts       []pluginsdk.Account // environment first
+	rights         map[string]pluginsdk.AgentRights
 }
 
 // HostCall is one call that a plugin made to the host.
@@ -106,6 +108,9 @@ func NewHost() *Host {
 		pluginLogs:  make(map[string][]pluginsdk.LogLine),
 		pluginViews: make(map[string]pluginsdk.SettingsView),
 		pluginPast:  make(map[string][]pluginsdk.PluginVersion),
+
+		accounts: []pluginsdk.Account{{Name: pluginsdk.EnvironmentAccount, Kind: pluginsdk.AccountEnvironment, Default: true, Usable: true}},
+		rights:   make(map[string]pluginsdk.AgentRights),
 	}
 }
 
@@ -137,6 +142,7 @@ func (h *Host) as(v view) pluginsdk.Host {
 		Plugins:    plugins{v},
 
 		Installation: installation{v},
+		Accounts:     accounts{v},
 		Tokens:       tokens{v},
 		Approvals:    approvals{v},
 		Commands:     commands{v},

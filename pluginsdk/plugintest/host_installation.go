@@ -29,11 +29,11 @@ type backup struct {
 
 // Turn is what a turn of the agent has used, for Installation.Usage.
 type Turn struct {
-	ThreadID, Purpose, Model, TaskID, Plugin string
+	ThreadID, Purpose, Model, TaskID, Plugin, Account string
 
 	At     time.Time
 	Failed bool
-	Usage  pluginsdk.UsageSum // Of, Turns and Failed are not used
+	Usage  pluginsdk.UsageSum // Of, Turns and Failed are not used; Unsure is 1 when the cost may be wrong
 }
 
 type installation struct{ view }
@@ -161,6 +161,8 @@ func (t Turn) of(by pluginsdk.UsageBy) (string, error) {
 		return t.TaskID, nil
 	case pluginsdk.UsageByPlugin:
 		return t.Plugin, nil
+	case pluginsdk.UsageByAccount:
+		return t.Account, nil
 	case pluginsdk.UsageByDay:
 		return t.At.UTC().Format(time.DateOnly), nil
 	}
@@ -173,6 +175,8 @@ func (t Turn) addTo(sum pluginsdk.UsageSum) pluginsdk.UsageSum {
 		sum.Failed++
 	}
 	sum.CostUSD += t.Usage.CostUSD
+	sum.NotionalUSD += t.Usage.NotionalUSD
+	sum.Unsure += t.Usage.Unsure
 	sum.Duration += t.Usage.Duration
 	sum.Usage.InputTokens += t.Usage.Usage.InputTokens
 	sum.Usage.OutputTokens += t.Usage.Usage.OutputTokens

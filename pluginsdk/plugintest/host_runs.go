@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -223,6 +224,47 @@ func (s runs) again(run pluginsdk.Run, author string) pluginsdk.Accepted {
 	retry.MessageID = s.h.addMessage(message).ID
 	s.h.runs = append(s.h.runs, retry)
 	return pluginsdk.Accepted{ThreadID: run.ThreadID, MessageID: retry.MessageID, RunID: retry.ID}
+}
+
+// ParkRun parks a run as the core does when a window of its account's plan is used up, and
+// returns the event that the core would broadcast. A run that is over, or not there, is a
+// mistake of the test and panics.
+func (h *Host) ParkRun(id string, parked pluginsdk.Parked) pluginsdk.Event {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, err := find(h.runs, "run", id, runID)
+	if err != nil || h.runs[i].State.Final() {
+		panic("ParkRun: the run " + id + " is not there, or is over")
+	}
+	run := &h.runs[i]
+	run.State, run.Parked, run.NextAttemptAt = pluginsdk.RunQueued, &parked, parked.Until
+	return h.event(pluginsdk.EventPipelineParked, run.ThreadID, pluginsdk.ParkedPayload{ThreadID: run.ThreadID, RunID: id, Parked: parked})
+}
+
+// Resume leaves a parked run queued, with what was said of it in Override; nothing executes
+// it. The fallback is that of the account that the run was parked for.
+func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (*pluginsdk.ResumeRunResponse, error) {
+	leave, err := s.h.enter(ctx, "Runs.Resume")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	i, err := find(s.h.runs, "run", request.RunID, runID)
+	if err != nil {
+		return nil, err
+	}
+	run := &s.h.runs[i]
+	if run.Parked == nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not parked: it is %s", run.ID, run.State)
+	}
+	override := pluginsdk.RunOverride{Model: request.Model}
+	if request.Fallback {
+		if override.Account = s.h.fallbackOf(run.Parked.Account); override.Account == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "fallback: the account %s has none with a daily limit", run.Parked.Account)
+		}
+	}
+	run.Parked, run.NextAttemptAt, run.Override = nil, time.Time{}, &override
+	return &pluginsdk.ResumeRunResponse{Run: *run}, nil
 }
 
 func (s runs) Stop(ctx context.Context, request *pluginsdk.StopThreadRequest) (*pluginsdk.StopThreadResponse, error) {

@@ -76,6 +76,7 @@ func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
 		OriginalMessage: task.OriginalMessage, Prompt: task.Prompt, Model: task.Model, PermissionMode: task.PermissionMode,
 		AllowedTools: task.AllowedTools, Cwd: task.Cwd, Labels: task.Labels, RequestedBy: task.RequestedBy, Wake: task.Wake,
 		FromTaskID:              task.FromTaskID,
+		Account:                 task.Account,
 		OwnDirectory:            task.OwnDirectory && task.Cwd == "",
 		MaxIterations:           cmp.Or(task.MaxIterations, 5),
 		MaxValidationIterations: cmp.Or(task.MaxValidationIterations, 3),
@@ -87,14 +88,17 @@ func (s tasks) create(request *pluginsdk.CreateTaskRequest) string {
 	}
 	if i, err := find(s.h.tasks, "task", task.FromTaskID, taskID); err == nil {
 		from := s.h.tasks[i]
-		t.ThreadID, t.Cwd = from.ThreadID, cmp.Or(task.Cwd, from.Cwd)
+		t.ThreadID, t.Cwd, t.Account = from.ThreadID, cmp.Or(task.Cwd, from.Cwd), cmp.Or(task.Account, from.Account)
 		t.ParentThreadID, t.ParentTaskID = cmp.Or(t.ParentThreadID, from.ParentThreadID), cmp.Or(t.ParentTaskID, from.ParentTaskID)
 		s.h.tasks = append(s.h.tasks, t)
 		return t.ID
 	}
+	if i, err := find(s.h.threads, "thread", t.ParentThreadID, threadID); err == nil {
+		t.Account = cmp.Or(t.Account, s.h.threads[i].Account)
+	}
 	s.h.tasks = append(s.h.tasks, t)
 	s.h.threads = append(s.h.threads, pluginsdk.Thread{
-		ID: t.ThreadID, Source: "task", SourceID: t.ID, Kind: pluginsdk.ThreadTask, Cwd: t.Cwd,
+		ID: t.ThreadID, Source: "task", SourceID: t.ID, Kind: pluginsdk.ThreadTask, Cwd: t.Cwd, Account: t.Account,
 		ParentThreadID: t.ParentThreadID, Status: pluginsdk.ThreadActive, CreatedAt: t.CreatedAt,
 	})
 	return t.ID

@@ -119,7 +119,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 	if thread.OwnDirectory && thread.Cwd != "" {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ownDirectory: the thread is to work in the cwd %q; leave one of them out", thread.Cwd)
 	}
-	powers := thread.Cwd != "" || thread.PermissionMode != "" || thread.ReportTo != (pluginsdk.Target{})
+	powers := thread.Cwd != "" || thread.PermissionMode != "" || thread.Account != "" || thread.ReportTo != (pluginsdk.Target{})
 	if err := s.notAllowed(thread.Source, powers); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 		ID: s.h.nextID("thread"), Source: thread.Source, SourceID: thread.SourceID, ReportTo: thread.ReportTo,
 		Name: thread.Name, Kind: thread.Kind, ParentThreadID: thread.ParentThreadID, Status: pluginsdk.ThreadActive,
 		Model: thread.Model, Effort: thread.Effort, PermissionMode: thread.PermissionMode, Cwd: thread.Cwd,
-		Instructions: thread.Instructions, BusyMode: thread.BusyMode, AskTools: thread.AskTools, CreatedAt: now(), LastActivity: now(),
+		Instructions: thread.Instructions, BusyMode: thread.BusyMode, AskTools: thread.AskTools, Account: thread.Account, CreatedAt: now(), LastActivity: now(),
 	}
 	if thread.OwnDirectory {
 		t.Cwd = ownDirectory(t.ID)
@@ -158,7 +158,7 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 		return nil, err
 	}
 	t, patch := &s.h.threads[i], request.Patch
-	powers := patch.Cwd != nil || patch.PermissionMode != nil || patch.ReportTo != nil
+	powers := patch.Cwd != nil || patch.PermissionMode != nil || patch.ReportTo != nil || patch.Account != nil
 	if err := s.notAllowed(t.Source, powers); err != nil {
 		return nil, err
 	}
@@ -172,6 +172,7 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 	set(&t.Instructions, patch.Instructions)
 	set(&t.BusyMode, patch.BusyMode)
 	set(&t.AskTools, patch.AskTools)
+	set(&t.Account, patch.Account)
 	set(&t.LastReadMessageID, patch.LastReadMessageID)
 	return &pluginsdk.UpdateThreadResponse{Thread: *t}, nil
 }
@@ -218,7 +219,7 @@ func (s threads) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequ
 		return nil, err
 	}
 	from := s.h.threads[i]
-	if err := s.notAllowed(request.Source, s.notAllowed(from.Source, false) != nil && from.Cwd+from.PermissionMode != ""); err != nil {
+	if err := s.notAllowed(request.Source, s.notAllowed(from.Source, false) != nil && from.Cwd+from.PermissionMode+from.Account != ""); err != nil {
 		return nil, err
 	}
 	for _, t := range s.h.threads {

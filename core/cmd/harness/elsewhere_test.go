@@ -139,6 +139,16 @@ func TestEveryCommandWorksOnADaemonElsewhere(t *testing.T) {
 		{"token login Bob --scope read", "", "  https://127.0.0.1"},
 		{"token list", "", "Bob"},
 		{"token revoke Bob --all", "", "Revoked: Bob (access, chat)"},
+		{"account add spare --key", "sk-canary\n", "The account spare is added."},
+		{"account set spare --limit 5", "", "it may cost $5.00 a day"},
+		{"account add work", "", "On the daemon's machine: harness account login work"},
+		{"account set work --fallback spare --overage on", "", "work: paid use beyond the plan is allowed; fallback: spare"},
+		{"account use spare", "", "spare is the default from the next turn on."},
+		{"account list", "", "not usable: nobody is logged in to the account work"},
+		{"account use environment", "", "environment is the default"},
+		{"account remove work", "", filepath.Join("accounts", "work", "claude") + " on the daemon's machine"},
+		{"plan", "", "Nothing is parked."},
+		{"usage --by account", "", "all"},
 		{"audit", "", "plugin:web (Ann)"},
 	} {
 		got := d.run(t, step.in, strings.Fields(step.line)...)

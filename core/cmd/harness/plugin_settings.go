@@ -180,29 +180,37 @@ func areSet(ctx context.Context, of settable, plugin string, names []string) err
 // secretReader returns what asks for a secret: the person at a terminal, or all
 // of stdin, which has one.
 func secretReader(cmd *cobra.Command) func(settings.Property) (string, error) {
-	in, read := cmd.InOrStdin(), false
+	read := false
 	return func(property settings.Property) (string, error) {
-		var content []byte
-		var err error
-		if file, ok := in.(*os.File); ok && terminal.IsTerminal(in) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s: ", terminal.Clean(property.Name))
-			content, err = term.ReadPassword(int(file.Fd()))
-			fmt.Fprintln(cmd.ErrOrStderr())
-		} else if read {
+		if read && !terminal.IsTerminal(cmd.InOrStdin()) {
 			return "", fmt.Errorf("%s: stdin has been read for another secret; set them one at a time, or all with --json -", property.Name)
-		} else {
-			read = true
-			content, err = io.ReadAll(io.LimitReader(in, maxInput))
 		}
-		if err != nil {
-			return "", fmt.Errorf("%s: read the value: %w", property.Name, err)
-		}
-		value := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
-		if value == "" {
-			return "", fmt.Errorf("%s: no value was given", property.Name)
-		}
-		return value, nil
+		read = true
+		return readSecret(cmd, property.Name)
 	}
+}
+
+// readSecret asks the person at a terminal for a secret without showing it, or reads all of
+// stdin.
+func readSecret(cmd *cobra.Command, name string) (string, error) {
+	var content []byte
+	var err error
+	in := cmd.InOrStdin()
+	if file, ok := in.(*os.File); ok && terminal.IsTerminal(in) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: ", terminal.Clean(name))
+		content, err = term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(cmd.ErrOrStderr())
+	} else {
+		content, err = io.ReadAll(io.LimitReader(in, maxInput))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: read the value: %w", name, err)
+	}
+	value := strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r")
+	if value == "" {
+		return "", fmt.Errorf("%s: no value was given", name)
+	}
+	return value, nil
 }
 
 func readInput(in io.Reader, file string) ([]byte, error) {

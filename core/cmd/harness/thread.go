@@ -142,7 +142,7 @@ func newThreadSet() *cobra.Command {
 			after, err := api.ChangeThread(ctx, args[0], change)
 			var problem *client.Problem
 			if errors.As(err, &problem) && problem.Status == http.StatusUnprocessableEntity && strings.Contains(problem.Detail, "unexpected property") {
-				return fmt.Errorf("%w; FIELD is model, effort, permission, dir, instructions, busy, ask, name, reportTo or status", err)
+				return fmt.Errorf("%w; FIELD is model, effort, permission, dir, instructions, account, busy, ask, name, reportTo or status", err)
 			}
 			if err != nil {
 				return err
@@ -150,7 +150,8 @@ func newThreadSet() *cobra.Command {
 			return printThread(cmd, after)
 		})
 	cmd.Long = `Set how a thread's agent works, from its next turn on. FIELD is model, effort, permission, dir,
-instructions, busy, ask, name, reportTo or status; the VALUE default clears it.`
+instructions, account, busy, ask, name, reportTo or status; the VALUE default clears it. A thread
+whose account changes has a new session with its next turn, which is given its history.`
 	return cmd
 }
 

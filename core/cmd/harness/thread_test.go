@@ -161,5 +161,5 @@ func TestAFieldThatThereIsNotIsNamed(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	harness(t, "", "thread", "set", "T1", "colour=red", "--url", server.URL).want(t, exitFailed, "",
-		"body.colour: unexpected property; FIELD is model, effort, permission, dir, instructions, busy, ask, name")
+		"body.colour: unexpected property; FIELD is model, effort, permission, dir, instructions, account, busy, ask, name")
 }

@@ -138,15 +138,24 @@ func lifeOf(cmd *cobra.Command) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
+	life, err := spanOf(text)
+	if err != nil {
+		return 0, fmt.Errorf("--expires: %w", err)
+	}
+	return life, nil
+}
+
+// spanOf reads a duration, or a number of days.
+func spanOf(text string) (time.Duration, error) {
 	var days int
 	if _, err := fmt.Sscanf(text, "%dd", &days); err == nil && fmt.Sprintf("%dd", days) == text && days > 0 && days <= 36500 {
 		return time.Duration(days) * 24 * time.Hour, nil
 	}
-	life, err := time.ParseDuration(text)
-	if err != nil || life <= 0 {
-		return 0, fmt.Errorf("--expires: %q is not accepted; it takes a time such as 12h or 30d", text)
+	span, err := time.ParseDuration(text)
+	if err != nil || span <= 0 {
+		return 0, fmt.Errorf("%q is not accepted; it takes a time such as 12h or 30d", text)
 	}
-	return life, nil
+	return span, nil
 }
 
 func newTokenList() *cobra.Command {

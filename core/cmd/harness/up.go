@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/accountview"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/pluginhost"
@@ -115,6 +116,12 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
 	fmt.Fprintf(out, "  address  %s\n  data     %s\n  agent    %s\n\n", address, config.Data, d.AgentName())
 	if d.AgentName() == "demo" {
 		fmt.Fprintln(out, demoNotice(ctx, style, config))
+	}
+	if all, err := d.Accounts(ctx); err == nil {
+		fmt.Fprint(out, accountview.Brief(all, time.Now()))
+	}
+	for _, notice := range d.AgentNotices() {
+		fmt.Fprintf(out, "%s\n\n", style.Yellow("  "+notice+"."))
 	}
 	if down := d.Outages(); len(down) > 0 {
 		fmt.Fprintf(out, "%s\n%s\n", style.Red("  BUT NOT ALL OF IT: "+inAWord(down)+"."), outagesSaid(down))

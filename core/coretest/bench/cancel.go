@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

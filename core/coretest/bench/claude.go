@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 // claudeTurns measures turns through the daemon beside turns of the same CLI

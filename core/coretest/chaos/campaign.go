@@ -97,7 +97,7 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 		people = append(people, a.talker)
 		records.Decisions, records.Revoked = append(records.Decisions, a.decisions...), append(records.Revoked, a.revoked...)
 	}
-	records.Tries = w.model.tried()
+	records.Tries, records.Closings = w.model.tried(), w.model.closings
 	if records.Deeds, err = w.model.done(); err != nil {
 		return records, err
 	}
@@ -195,6 +195,9 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 				cancel(fmt.Errorf("write on Discord in %s: %w", p.role.name, err))
 			}
 		})
+	}
+	if w.agents && o.windows {
+		talking.Go(func() { w.closeWindows(ctx, quiet) })
 	}
 	talking.Go(func() {
 		if err := k.trouble(ctx, quiet, writers[witness]); err != nil {

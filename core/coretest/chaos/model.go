@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 const (
@@ -48,9 +48,11 @@ type model struct {
 	deeds string // the file to which a deed adds a line
 	onAsk func() // called for every request
 
-	mu    sync.Mutex
-	asked []check.Ask
-	tries []check.Try
+	mu       sync.Mutex
+	asked    []check.Ask
+	tries    []check.Try
+	closed   *fakeapi.Windows // the plan's window is used up; nil: it is not
+	closings []check.Closing
 }
 
 func startModel(deeds string, onAsk func()) (*model, error) {
@@ -64,6 +66,9 @@ func startModel(deeds string, onAsk func()) (*model, error) {
 func (m *model) answer(r fakeapi.Request) fakeapi.Reply {
 	if !fakeapi.Main(r) {
 		return fakeapi.Reply{Text: "aside"}
+	}
+	if reply, is := m.refused(); is {
+		return reply
 	}
 	m.onAsk()
 	if reply, is := delegated(r); is {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 // deed answers for an agent that is told to do something nothing allows; is: it is. It

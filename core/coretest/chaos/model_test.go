@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 const testHead = "[thread 0199a000-0000-7000-8000-000000000000, kind general]\n\n"

@@ -22,6 +22,7 @@ type options struct {
 	bin       string // directory of harness and plugins/
 	claude    string // the real agent; empty: the demo agent
 	postgres  string // URL of a server on which databases can be made
+	windows   bool   // use the plan's window up from time to time
 	keep      bool   // keep the data directory of a clean campaign too
 	out       io.Writer
 }
@@ -41,6 +42,7 @@ func parse(args []string, getenv func(string) string) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", defaultSeed, "of the schedule and the load")
 	flags.IntVar(&o.threads, "threads", defaultThreads, "threads that talk at the same time")
 	flags.StringVar(&o.bin, "bin", "bin", "directory of harness and plugins/")
+	flags.BoolVar(&o.windows, "windows", false, "use the plan's window up from time to time, and open it again")
 	flags.BoolVar(&o.keep, "keep", false, "keep the data directory although every column is zero")
 	database := flags.String("db", "both", "sqlite, postgres or both")
 	demo := flags.Bool("demo", false, "use the demo agent although there is a CLI")

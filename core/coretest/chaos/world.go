@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/core/coretest/ports"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 // world is everything that one campaign takes place in.
@@ -103,8 +103,8 @@ func (w *world) environment(o options) []string {
 		"HARNESS_AGENT=demo", "HARNESS_AGENTS=" + strconv.Itoa(places), "HARNESS_MAX_ATTEMPTS=100", "HARNESS_RETRY_BASE=50ms",
 		"HARNESS_RETRY_MAX=2s", "HARNESS_DELIVERY_ATTEMPTS=1000", "HARNESS_DELIVERY_RETRY_MAX=2s", "HARNESS_HOOK_DEADLINES=Deliver=1s", "HARNESS_PLUGIN_BACKOFF=50ms", "HARNESS_HOOK_GRACE=1s", "HARNESS_DRAIN_GRACE=5s",
 		"HARNESS_SILENCE_TIMEOUT=30s", "HARNESS_ALLOWED_TOOLS=Bash(sleep:*)",
-		"HARNESS_APPROVAL_PARK=" + parkAfter.String(),
-	}, fakeapi.Env(w.model.api.URL(), w.home())...)
+		"HARNESS_APPROVAL_PARK=" + parkAfter.String(), "HARNESS_PLAN_SPREAD=" + planSpread.String(),
+	}, fakeapi.EnvLogin(w.model.api.URL(), w.home())...)
 	if w.agents {
 		return append(env, "HARNESS_AGENT=claude", "HARNESS_CLAUDE="+o.claude)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/coretest/discord"
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/core/coretest/installation"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 // model answers as a model would: by what is said to it.

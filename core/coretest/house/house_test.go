@@ -2,6 +2,7 @@
 package house
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -197,4 +198,42 @@ func read(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return content
+}
+
+// The versions of the Claude CLI stand in one file. What the tests install is pinned to
+// them, with checksums: otherwise Harness would be verified with another one than it says.
+func TestThePinnedCLIsAreThoseThatHarnessIsVerifiedWith(t *testing.T) {
+	const name = "@anthropic-ai/claude-code"
+	said := strings.Fields(string(read(t, "core/invoker/verified.txt")))
+	if len(said) != 4 || said[0] != "oldest" || said[2] != "newest" {
+		t.Fatalf("core/invoker/verified.txt has %q", said)
+	}
+	for n := 0; n < len(said); n += 2 {
+		which, version := said[n], said[n+1]
+		var pins struct {
+			Dependencies map[string]string
+		}
+		var lock struct {
+			Packages map[string]struct {
+				Version, Integrity string
+				Dependencies       map[string]string
+			}
+		}
+		for file, into := range map[string]any{"package.json": &pins, "package-lock.json": &lock} {
+			if err := json.Unmarshal(read(t, ".ci/claude/"+which+"/"+file), into); err != nil {
+				t.Fatalf("%s of the %s: %v", file, which, err)
+			}
+		}
+		if pins.Dependencies[name] != version || lock.Packages[""].Dependencies[name] != version {
+			t.Errorf("the %s pinned CLI is %s, verified is %s", which, pins.Dependencies[name], version)
+		}
+		for path, locked := range lock.Packages {
+			if path != "" && (locked.Version != version || !strings.HasPrefix(locked.Integrity, "sha512-")) {
+				t.Errorf("%s: %s is locked to %s with the checksum %q", which, path, locked.Version, locked.Integrity)
+			}
+		}
+		if len(lock.Packages) < 3 {
+			t.Errorf("%s: only %d packages are locked", which, len(lock.Packages))
+		}
+	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/browser"
-	"github.com/seed-706843ae/harness/core/coretest/fakeapi"
 	"github.com/seed-706843ae/harness/core/coretest/installation"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

@@ -341,6 +341,36 @@ func retryRunResponseFrom(m *hostv1.RetryRunResponse) pluginsdk.RetryRunResponse
 	}
 }
 
+func resumeRunRequestTo(v pluginsdk.ResumeRunRequest) *hostv1.ResumeRunRequest {
+	return &hostv1.ResumeRunRequest{
+		RunId:    v.RunID,
+		Model:    v.Model,
+		Fallback: v.Fallback,
+		Author:   v.Author,
+	}
+}
+
+func resumeRunRequestFrom(m *hostv1.ResumeRunRequest) pluginsdk.ResumeRunRequest {
+	return pluginsdk.ResumeRunRequest{
+		RunID:    m.GetRunId(),
+		Model:    m.GetModel(),
+		Fallback: m.GetFallback(),
+		Author:   m.GetAuthor(),
+	}
+}
+
+func resumeRunResponseTo(v pluginsdk.ResumeRunResponse) *hostv1.ResumeRunResponse {
+	return &hostv1.ResumeRunResponse{
+		Run: runTo(v.Run),
+	}
+}
+
+func resumeRunResponseFrom(m *hostv1.ResumeRunResponse) pluginsdk.ResumeRunResponse {
+	return pluginsdk.ResumeRunResponse{
+		Run: runFrom(m.GetRun()),
+	}
+}
+
 func stopThreadRequestTo(v pluginsdk.StopThreadRequest) *hostv1.StopThreadRequest {
 	return &hostv1.StopThreadRequest{
 		ThreadId: v.ThreadID,

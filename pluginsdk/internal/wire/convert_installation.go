@@ -52,23 +52,27 @@ func auditQueryFrom(m *typesv1.AuditQuery) pluginsdk.AuditQuery {
 
 func usageSumTo(v pluginsdk.UsageSum) *typesv1.UsageSum {
 	return &typesv1.UsageSum{
-		Of:       v.Of,
-		Turns:    v.Turns,
-		Failed:   v.Failed,
-		Usage:    usageTo(v.Usage),
-		CostUsd:  v.CostUSD,
-		Duration: durationTo(v.Duration),
+		Of:          v.Of,
+		Turns:       v.Turns,
+		Failed:      v.Failed,
+		Usage:       usageTo(v.Usage),
+		CostUsd:     v.CostUSD,
+		Duration:    durationTo(v.Duration),
+		Unsure:      v.Unsure,
+		NotionalUsd: v.NotionalUSD,
 	}
 }
 
 func usageSumFrom(m *typesv1.UsageSum) pluginsdk.UsageSum {
 	return pluginsdk.UsageSum{
-		Of:       m.GetOf(),
-		Turns:    m.GetTurns(),
-		Failed:   m.GetFailed(),
-		Usage:    usageFrom(m.GetUsage()),
-		CostUSD:  m.GetCostUsd(),
-		Duration: durationFrom(m.GetDuration()),
+		Of:          m.GetOf(),
+		Turns:       m.GetTurns(),
+		Failed:      m.GetFailed(),
+		Usage:       usageFrom(m.GetUsage()),
+		CostUSD:     m.GetCostUsd(),
+		Duration:    durationFrom(m.GetDuration()),
+		Unsure:      m.GetUnsure(),
+		NotionalUSD: m.GetNotionalUsd(),
 	}
 }
 

@@ -36,6 +36,9 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		Plugin:        v.Plugin,
 		Purpose:       v.Purpose,
 		TaskId:        v.TaskID,
+		Parked:        pointerTo(v.Parked, parkedTo),
+		Override:      pointerTo(v.Override, runOverrideTo),
+		Account:       v.Account,
 	}
 }
 
@@ -70,6 +73,45 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		Plugin:        m.GetPlugin(),
 		Purpose:       m.GetPurpose(),
 		TaskID:        m.GetTaskId(),
+		Parked:        pointerFrom(m.GetParked(), parkedFrom),
+		Override:      pointerFrom(m.GetOverride(), runOverrideFrom),
+		Account:       m.GetAccount(),
+	}
+}
+
+func parkedTo(v pluginsdk.Parked) *typesv1.Parked {
+	return &typesv1.Parked{
+		Reason:  v.Reason,
+		Account: v.Account,
+		Window:  v.Window,
+		Model:   v.Model,
+		Until:   timeTo(v.Until),
+		Since:   timeTo(v.Since),
+	}
+}
+
+func parkedFrom(m *typesv1.Parked) pluginsdk.Parked {
+	return pluginsdk.Parked{
+		Reason:  m.GetReason(),
+		Account: m.GetAccount(),
+		Window:  m.GetWindow(),
+		Model:   m.GetModel(),
+		Until:   timeFrom(m.GetUntil()),
+		Since:   timeFrom(m.GetSince()),
+	}
+}
+
+func runOverrideTo(v pluginsdk.RunOverride) *typesv1.RunOverride {
+	return &typesv1.RunOverride{
+		Model:   v.Model,
+		Account: v.Account,
+	}
+}
+
+func runOverrideFrom(m *typesv1.RunOverride) pluginsdk.RunOverride {
+	return pluginsdk.RunOverride{
+		Model:   m.GetModel(),
+		Account: m.GetAccount(),
 	}
 }
 
@@ -241,6 +283,7 @@ func failureTo(v pluginsdk.Failure) *typesv1.Failure {
 		Message:   v.Message,
 		ApiStatus: int64(v.APIStatus),
 		Retryable: v.Retryable,
+		Parked:    pointerTo(v.Parked, parkedTo),
 	}
 }
 
@@ -250,6 +293,7 @@ func failureFrom(m *typesv1.Failure) pluginsdk.Failure {
 		Message:   m.GetMessage(),
 		APIStatus: int(m.GetApiStatus()),
 		Retryable: m.GetRetryable(),
+		Parked:    pointerFrom(m.GetParked(), parkedFrom),
 	}
 }
 
@@ -265,6 +309,10 @@ func invokeResultTo(v pluginsdk.InvokeResult) *typesv1.InvokeResult {
 		StructuredOutput: v.StructuredOutput,
 		Failure:          pointerTo(v.Failure, failureTo),
 		Demo:             v.Demo,
+		Account:          v.Account,
+		Notional:         v.Notional,
+		CostUnsure:       v.CostUnsure,
+		Models:           listTo(v.Models, modelUsageTo),
 	}
 }
 
@@ -280,6 +328,26 @@ func invokeResultFrom(m *typesv1.InvokeResult) pluginsdk.InvokeResult {
 		StructuredOutput: m.GetStructuredOutput(),
 		Failure:          pointerFrom(m.GetFailure(), failureFrom),
 		Demo:             m.GetDemo(),
+		Account:          m.GetAccount(),
+		Notional:         m.GetNotional(),
+		CostUnsure:       m.GetCostUnsure(),
+		Models:           listFrom(m.GetModels(), modelUsageFrom),
+	}
+}
+
+func modelUsageTo(v pluginsdk.ModelUsage) *typesv1.ModelUsage {
+	return &typesv1.ModelUsage{
+		Model:   v.Model,
+		Usage:   usageTo(v.Usage),
+		CostUsd: v.CostUSD,
+	}
+}
+
+func modelUsageFrom(m *typesv1.ModelUsage) pluginsdk.ModelUsage {
+	return pluginsdk.ModelUsage{
+		Model:   m.GetModel(),
+		Usage:   usageFrom(m.GetUsage()),
+		CostUSD: m.GetCostUsd(),
 	}
 }
 

@@ -23,6 +23,7 @@ func taskTo(v pluginsdk.Task) *typesv1.Task {
 		Cwd:                     v.Cwd,
 		OwnDirectory:            v.OwnDirectory,
 		FromTaskId:              v.FromTaskID,
+		Account:                 v.Account,
 		Context:                 v.Context,
 		Labels:                  v.Labels,
 		RequestedBy:             v.RequestedBy,
@@ -61,6 +62,7 @@ func taskFrom(m *typesv1.Task) pluginsdk.Task {
 		Cwd:                     m.GetCwd(),
 		OwnDirectory:            m.GetOwnDirectory(),
 		FromTaskID:              m.GetFromTaskId(),
+		Account:                 m.GetAccount(),
 		Context:                 m.GetContext(),
 		Labels:                  m.GetLabels(),
 		RequestedBy:             m.GetRequestedBy(),
@@ -99,6 +101,7 @@ func newTaskTo(v pluginsdk.NewTask) *typesv1.NewTask {
 		CostCapUsd:              v.CostCapUSD,
 		OwnDirectory:            v.OwnDirectory,
 		FromTaskId:              v.FromTaskID,
+		Account:                 v.Account,
 	}
 }
 
@@ -120,6 +123,7 @@ func newTaskFrom(m *typesv1.NewTask) pluginsdk.NewTask {
 		CostCapUSD:              m.GetCostCapUsd(),
 		OwnDirectory:            m.GetOwnDirectory(),
 		FromTaskID:              m.GetFromTaskId(),
+		Account:                 m.GetAccount(),
 	}
 }
 

@@ -71,6 +71,8 @@ func offTheWire() map[string]string {
 		"RetryPayload":       "payload of an event: JSON in Event.Data",
 		"MergedPayload":      "payload of an event: JSON in Event.Data",
 		"WaitingPayload":     "payload of an event: JSON in Event.Data",
+		"ParkedPayload":      "payload of an event: JSON in Event.Data",
+		"PlanPayload":        "payload of an event: JSON in Event.Data",
 		"DeliveryPayload":    "payload of an event: JSON in Event.Data",
 		"ThreadPayload":      "payload of an event: JSON in Event.Data",
 		"MessagePayload":     "payload of an event: JSON in Event.Data",

@@ -43,6 +43,7 @@ func threadTo(v pluginsdk.Thread) *typesv1.Thread {
 		Unread:            int64(v.Unread),
 		CreatedAt:         timeTo(v.CreatedAt),
 		AskTools:          v.AskTools,
+		Account:           v.Account,
 	}
 }
 
@@ -68,6 +69,7 @@ func threadFrom(m *typesv1.Thread) pluginsdk.Thread {
 		Unread:            int(m.GetUnread()),
 		CreatedAt:         timeFrom(m.GetCreatedAt()),
 		AskTools:          m.GetAskTools(),
+		Account:           m.GetAccount(),
 	}
 }
 
@@ -87,6 +89,7 @@ func newThreadTo(v pluginsdk.NewThread) *typesv1.NewThread {
 		BusyMode:       string(v.BusyMode),
 		AskTools:       v.AskTools,
 		OwnDirectory:   v.OwnDirectory,
+		Account:        v.Account,
 	}
 }
 
@@ -106,6 +109,7 @@ func newThreadFrom(m *typesv1.NewThread) pluginsdk.NewThread {
 		BusyMode:       pluginsdk.BusyMode(m.GetBusyMode()),
 		AskTools:       m.GetAskTools(),
 		OwnDirectory:   m.GetOwnDirectory(),
+		Account:        m.GetAccount(),
 	}
 }
 
@@ -122,6 +126,7 @@ func threadPatchTo(v pluginsdk.ThreadPatch) *typesv1.ThreadPatch {
 		BusyMode:          nameTo(v.BusyMode),
 		LastReadMessageId: v.LastReadMessageID,
 		AskTools:          v.AskTools,
+		Account:           v.Account,
 	}
 }
 
@@ -141,6 +146,7 @@ func threadPatchFrom(m *typesv1.ThreadPatch) pluginsdk.ThreadPatch {
 		BusyMode:          nameFrom[pluginsdk.BusyMode](m.BusyMode),
 		LastReadMessageID: m.LastReadMessageId,
 		AskTools:          m.AskTools,
+		Account:           m.Account,
 	}
 }
 

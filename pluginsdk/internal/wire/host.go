@@ -94,6 +94,9 @@ func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
 	if host.Installation != nil {
 		hostv1.RegisterInstallationServiceServer(r, server)
 	}
+	if host.Accounts != nil {
+		hostv1.RegisterAccountServiceServer(r, server)
+	}
 }
 
 // hostServer serves the host; its methods are in host_*.go.
@@ -118,6 +121,7 @@ type hostServer struct {
 	hostv1.UnimplementedWorkspaceServiceServer
 	hostv1.UnimplementedTokenServiceServer
 	hostv1.UnimplementedInstallationServiceServer
+	hostv1.UnimplementedAccountServiceServer
 
 	host pluginsdk.Host
 }
@@ -147,6 +151,7 @@ func NewHost(conn grpc.ClientConnInterface, log *slog.Logger) pluginsdk.Host {
 		Workspace:    workspaceClient{hostv1.NewWorkspaceServiceClient(conn)},
 		Tokens:       tokenClient{hostv1.NewTokenServiceClient(conn)},
 		Installation: installationClient{hostv1.NewInstallationServiceClient(conn)},
+		Accounts:     accountClient{hostv1.NewAccountServiceClient(conn)},
 		Log:          log,
 	}
 }

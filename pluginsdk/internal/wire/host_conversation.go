@@ -152,6 +152,14 @@ func (c runClient) Stop(ctx context.Context, request *pluginsdk.StopThreadReques
 	return ask(ctx, request, stopThreadRequestTo, c.client.StopThread, stopThreadResponseFrom)
 }
 
+func (s hostServer) ResumeRun(ctx context.Context, m *hostv1.ResumeRunRequest) (*hostv1.ResumeRunResponse, error) {
+	return answer(ctx, m, resumeRunRequestFrom, s.host.Runs.Resume, resumeRunResponseTo)
+}
+
+func (c runClient) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (*pluginsdk.ResumeRunResponse, error) {
+	return ask(ctx, request, resumeRunRequestTo, c.client.ResumeRun, resumeRunResponseFrom)
+}
+
 // deliveryClient is the host's Deliveries as a plugin sees it.
 type deliveryClient struct {
 	client hostv1.DeliveryServiceClient

@@ -307,3 +307,48 @@ func (s hostServer) DeleteBackup(ctx context.Context, m *hostv1.DeleteBackupRequ
 func (c installationClient) DeleteBackup(ctx context.Context, request *pluginsdk.DeleteBackupRequest) (*pluginsdk.DeleteBackupResponse, error) {
 	return ask(ctx, request, deleteBackupRequestTo, c.client.DeleteBackup, emptyFrom[pluginsdk.DeleteBackupResponse])
 }
+
+// accountClient is the host's Accounts as a plugin sees it.
+type accountClient struct {
+	client hostv1.AccountServiceClient
+}
+
+func (s hostServer) ListAccounts(ctx context.Context, m *hostv1.ListAccountsRequest) (*hostv1.ListAccountsResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.ListAccountsRequest], s.host.Accounts.List, listAccountsResponseTo)
+}
+
+func (c accountClient) List(ctx context.Context, request *pluginsdk.ListAccountsRequest) (*pluginsdk.ListAccountsResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.ListAccountsRequest], c.client.ListAccounts, listAccountsResponseFrom)
+}
+
+func (s hostServer) AddAccount(ctx context.Context, m *hostv1.AddAccountRequest) (*hostv1.AddAccountResponse, error) {
+	return answer(ctx, m, addAccountRequestFrom, s.host.Accounts.Add, addAccountResponseTo)
+}
+
+func (c accountClient) Add(ctx context.Context, request *pluginsdk.AddAccountRequest) (*pluginsdk.AddAccountResponse, error) {
+	return ask(ctx, request, addAccountRequestTo, c.client.AddAccount, addAccountResponseFrom)
+}
+
+func (s hostServer) UpdateAccount(ctx context.Context, m *hostv1.UpdateAccountRequest) (*hostv1.UpdateAccountResponse, error) {
+	return answer(ctx, m, updateAccountRequestFrom, s.host.Accounts.Update, updateAccountResponseTo)
+}
+
+func (c accountClient) Update(ctx context.Context, request *pluginsdk.UpdateAccountRequest) (*pluginsdk.UpdateAccountResponse, error) {
+	return ask(ctx, request, updateAccountRequestTo, c.client.UpdateAccount, updateAccountResponseFrom)
+}
+
+func (s hostServer) RemoveAccount(ctx context.Context, m *hostv1.RemoveAccountRequest) (*hostv1.RemoveAccountResponse, error) {
+	return answer(ctx, m, removeAccountRequestFrom, s.host.Accounts.Remove, emptyTo[hostv1.RemoveAccountResponse])
+}
+
+func (c accountClient) Remove(ctx context.Context, request *pluginsdk.RemoveAccountRequest) (*pluginsdk.RemoveAccountResponse, error) {
+	return ask(ctx, request, removeAccountRequestTo, c.client.RemoveAccount, emptyFrom[pluginsdk.RemoveAccountResponse])
+}
+
+func (s hostServer) AgentRights(ctx context.Context, m *hostv1.AgentRightsRequest) (*hostv1.AgentRightsResponse, error) {
+	return answer(ctx, m, rightsRequestFrom, s.host.Accounts.Rights, rightsResponseTo)
+}
+
+func (c accountClient) Rights(ctx context.Context, request *pluginsdk.RightsRequest) (*pluginsdk.RightsResponse, error) {
+	return ask(ctx, request, rightsRequestTo, c.client.AgentRights, rightsResponseFrom)
+}

@@ -87,10 +87,16 @@ func (j *judge) unwarranted(before []Ask, ask Ask, run Run) string {
 	switch {
 	case !ask.Interrupted && !run.Beside:
 		return "without being told that it was given before"
-	case !j.struckBetween(previous.At, ask.At) && !j.parkedBetween(run.ID, previous.At, ask.At):
+	case !j.struckBetween(previous.At, ask.At) && !j.closedBetween(previous.At, ask.At) && !j.parkedBetween(run.ID, previous.At, ask.At):
 		return fmt.Sprintf("although nothing was killed since %s", previous.At.Format(clock))
 	}
 	return ""
+}
+
+// closedBetween reports whether a window of the plan was used up meanwhile: a turn that had
+// begun is asked once more when it opens.
+func (j *judge) closedBetween(from, to time.Time) bool {
+	return slices.ContainsFunc(j.Closings, func(c Closing) bool { return c.Refused > 0 && !c.To.Before(from) && !c.From.After(to) })
 }
 
 // lastBreath is how long a process that has lost its parent may go on: an agent

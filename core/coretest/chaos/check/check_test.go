@@ -38,6 +38,7 @@ func sound() check.Records {
 			{Kind: check.Daemon, What: "daemon 7", From: at(15), To: at(15)},
 			{Kind: check.Plugin, What: "plugin web 8", From: at(50), To: at(50)},
 		},
+		Closings: []check.Closing{{From: at(500), To: at(502), Refused: 1}},
 		Threads: []check.Thread{
 			{ID: "plain", Name: "T01"}, {ID: "carried", Name: "T02", Delivered: true},
 			{ID: "merging", Name: "T03"}, {ID: "hasty", Name: "T04", Interrupts: true},
@@ -302,6 +303,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		{"nothing proved", "nothing was answered", func(r *check.Records) { *r = check.Records{Sightings: 1} }, "answered"},
 		{"nothing proved", "nothing was carried", func(r *check.Records) { r.Deliveries, r.Carried = nil, nil }, "carried"},
 		{"nothing proved", "the agent was asked nothing", func(r *check.Records) { r.Asked = nil }, "asked"},
+		{"nothing proved", "the plan always let turns through", func(r *check.Records) { r.Closings[0].Refused = 0 }, "used-up window"},
 		{"nothing proved", "the agent had no turn", func(r *check.Records) { r.Turns = nil }, "turn"},
 		{"nothing proved", "no agent was there to be hit", func(r *check.Records) {
 			r.Wanted = check.Kinds()[:3]

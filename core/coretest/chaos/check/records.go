@@ -40,6 +40,9 @@ type Records struct {
 	// at the end, more had come than there are places. With no Places that was not tried.
 	Places, AtOnce int
 
+	// Closings is when the plan of the agent's account was used up.
+	Closings []Closing
+
 	Works     []Work   // that people had done in a repository
 	Merges    []Merge  // of its main branch
 	Leftovers []string // what is left in it of tasks: branches, worktrees, a checkout that is not clean
@@ -88,6 +91,13 @@ type Strike struct {
 	Meant    Kind   // what it was meant for, when none of that could be hit
 	What     string // for people
 	From, To time.Time
+}
+
+// Closing is a time in which a window of the plan was used up, and how many calls of the
+// agent's were refused in it.
+type Closing struct {
+	From, To time.Time
+	Refused  int
 }
 
 // Thread is a conversation of the campaign.

@@ -22,6 +22,7 @@ func (j *judge) untried(report Report) (violations []string) {
 		{!slices.ContainsFunc(j.Jobs, func(job Job) bool { return job.Rejections > 0 }), "no work of a task was rejected"},
 		{!slices.ContainsFunc(j.Jobs, func(job Job) bool { return job.Cancel == Cancelled }), "no task was cancelled"},
 		{j.Places == 0, "the places were not tried"},
+		{len(j.Closings) > 0 && !slices.ContainsFunc(j.Closings, func(c Closing) bool { return c.Refused > 0 }), "no call met a used-up window of the plan"},
 		{len(j.Works) == 0 && !j.AskedUnknown, "no work was handed on"},
 	} {
 		if part.missing {

@@ -46,10 +46,13 @@ func (*Plugin) OnPipelineComplete(_ context.Context, complete *pluginsdk.OnPipel
 
 // completeKey is complete for the attempt that answered, which a restart may tell
 // of again, and complete:N for an attempt N that did not: the next one has rows
-// of its own.
+// of its own. One that was parked does not count as an attempt: the next has its number.
 func completeKey(complete *pluginsdk.OnPipelineCompleteRequest) string {
-	if complete.Outcome == pluginsdk.OutcomeSucceeded {
+	switch {
+	case complete.Outcome == pluginsdk.OutcomeSucceeded:
 		return "complete"
+	case complete.Outcome == pluginsdk.OutcomeParked && len(complete.Steps) > 0:
+		return "parked:" + strconv.FormatInt(complete.Steps[0].Timestamp.UnixMicro(), 10)
 	}
 	return "complete:" + strconv.Itoa(complete.Call.Attempt)
 }

@@ -138,6 +138,9 @@ func outcomeRow(complete *pluginsdk.OnPipelineCompleteRequest, calls int) plugin
 		metadata.InputTokens = &complete.Usage.InputTokens
 		metadata.OutputTokens = &complete.Usage.OutputTokens
 	}
+	if complete.Outcome == pluginsdk.OutcomeParked {
+		return statusRow("Pipeline parked", metadata)
+	}
 	return statusRow("Pipeline completed", metadata)
 }
 

@@ -2,7 +2,9 @@ package activity
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
@@ -46,5 +48,31 @@ func TestOverTheWire(t *testing.T) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("rows\n%q, want\n%q", got, want)
+	}
+}
+
+// A run that was parked has the same attempt once more: what it had done before is shown all
+// the same, and what it does then.
+func TestAttemptsThatWereParkedAreShown(t *testing.T) {
+	host := plugintest.NewHost()
+	plugin := host.Serve(t, new(Plugin))
+	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for n, outcome := range []pluginsdk.PipelineOutcome{pluginsdk.OutcomeParked, pluginsdk.OutcomeParked, pluginsdk.OutcomeFailed} {
+		ended, err := plugin.OnPipelineComplete(t.Context(), &pluginsdk.OnPipelineCompleteRequest{
+			Call: call(1), Thread: thread, Outcome: outcome, Steps: []pluginsdk.PipelineStep{{Step: "invoking", Timestamp: at.Add(time.Duration(n) * time.Hour)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		host.Apply(plugin.Manifest(), "R", "T", ended.Effects)
+	}
+	var said []string
+	for _, row := range host.Messages("T") {
+		if row.Kind == pluginsdk.MessageStatus {
+			said = append(said, row.Content)
+		}
+	}
+	if want := []string{"Pipeline parked", "Pipeline parked", "Pipeline completed"}; !slices.Equal(said, want) {
+		t.Errorf("shown %q, want %q", said, want)
 	}
 }

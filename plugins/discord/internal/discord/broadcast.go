@@ -33,6 +33,10 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 		if of, ok := payload[pluginsdk.RetryPayload](event); ok {
 			p.views.show(of.RunID, func(v *view) bool { return v.pause("something went wrong; it is tried again") })
 		}
+	case pluginsdk.EventPipelineParked:
+		if of, ok := payload[pluginsdk.ParkedPayload](event); ok {
+			p.parks(of.RunID, of.Parked)
+		}
 	case pluginsdk.EventPipelineComplete:
 		if of, ok := payload[pluginsdk.CompletePayload](event); ok {
 			p.side.push(of.RunID, true, func(context.Context) { p.views.end(of.RunID) })
@@ -73,7 +77,7 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 // started shows that an attempt of a run has begun. What is said of it is heard at once
 // where the run is known, so that nothing of it is missed.
 func (p *Plugin) started(run string) {
-	if _, ok := p.runs.cached(run); ok {
+	if of, ok := p.runs.cached(run); ok && !of.parking {
 		p.views.begin(run)
 		return
 	}

@@ -21,7 +21,7 @@ func (a *act) pressed(ctx context.Context) {
 		return
 	}
 	switch id.Action {
-	case press.Stop, press.Retry, press.Continue, press.Ask:
+	case press.Stop, press.Retry, press.Continue, press.Go, press.Ask:
 		if a.mayTalk(ctx) {
 			a.control(ctx, id)
 		}
@@ -41,6 +41,8 @@ func (a *act) control(ctx context.Context, id press.ID) {
 		a.does(ctx, func(ctx context.Context) error { return a.retry(ctx, id.Of) })
 	case press.Continue:
 		a.does(ctx, a.goOn)
+	case press.Go:
+		a.does(ctx, func(ctx context.Context) error { return a.resume(ctx, id.Of) })
 	case press.Ask:
 		a.ask(ctx, id.Of)
 	}

@@ -110,6 +110,8 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 		return p.resumeMerged(ctx, id, run.MergedInto)
 	case run.State.Final():
 		p.views.end(id)
+	case run.Parked != nil:
+		p.parks(id, *run.Parked)
 	default: // it waits
 		p.views.stop(id)
 	}

@@ -33,12 +33,17 @@ type record struct {
 	// If there is one, it came after Since.
 	Live  string `json:"live,omitempty"`
 	Since string `json:"since,omitempty"`
+	// Parked is when the run goes on that waits for a plan, as Live says, in Unix time;
+	// parkedUnknown, or 0: it does not wait for one.
+	Parked int64 `json:"parked,omitempty"`
 	// Answer is the interaction that waits for the answer.
 	Answer *pending `json:"answer,omitempty"`
 	// Last is a delivery that has changed the record: carried again, nothing is left to do.
 	Last *receipt `json:"last,omitempty"`
 	// Over says that the answer is there: nothing more is shown of the run.
 	Over bool `json:"over,omitempty"`
+
+	parking bool // it is about to be shown that it waits for a plan
 
 	begun bool // this process has shown that it is at work
 	ends  bool // its end is being delivered: no view of it begins any more

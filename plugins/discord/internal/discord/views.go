@@ -43,7 +43,11 @@ func (vs *views) begin(run string) {
 		news: make(chan struct{}, 1), stop: sync.OnceFunc(func() { close(over) }), over: over, ended: make(chan struct{}),
 	}
 	vs.running[run] = v
-	vs.p.runs.note(run, func(r *record) { r.begun = true })
+	if of.Parked != 0 { // what says that it waits does not hold any more
+		v.doing = "goes on"
+		v.news <- struct{}{}
+	}
+	vs.p.runs.note(run, func(r *record) { r.begun, r.Parked = true, 0 })
 	vs.p.reactions.set(of, running)
 	go v.follow()
 }

@@ -29,6 +29,7 @@ const (
 	Accept   Action = 'y' // an iteration of a task
 	Reject   Action = 'n' // an iteration of a task: opens Feedback
 	Feedback Action = 'b' // an iteration of a task: the form in which is said what is wrong
+	Go       Action = 'g' // a run that waits for a plan
 	Ask      Action = 'k' // a message, as CHANNEL/MESSAGE: the form in which something is asked about it
 )
 
@@ -93,7 +94,7 @@ func (id ID) valid() bool {
 		return false
 	}
 	switch id.Action {
-	case Stop, Retry, Continue, Deny, Words, Answer, Answers, Ask:
+	case Stop, Retry, Continue, Go, Deny, Words, Answer, Answers, Ask:
 		return id.N == 0 && id.Check == ""
 	case Accept, Reject, Feedback:
 		return id.N >= 1 && id.Check == ""

@@ -24,6 +24,7 @@ func TestThereAndBack(t *testing.T) {
 	for _, id := range []ID{
 		{Action: Stop, Of: uuid},
 		{Action: Retry, Of: uuid},
+		{Action: Go, Of: uuid},
 		{Action: Continue, Of: "a:b:c"},
 		Choice(approval("allow", "rule:"+strings.Repeat("directory", 40)), 1),
 		{Action: Approve, Of: long, N: math.MaxInt32, Check: "01234567"},

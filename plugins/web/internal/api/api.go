@@ -57,6 +57,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerSearch(described)
 	h.registerFiles(described)
 	h.registerRuns(described)
+	h.registerAccounts(described)
 	h.registerTasks(described)
 	h.registerCrons(described)
 	h.registerApprovals(described)

@@ -20,6 +20,7 @@ var chapters = []chapter{
 	{"Talking", "Messages to the agent, and the runs that answer them.", []string{"chat", "runs"}},
 	{"Conversations", "Threads, and what was said in them.", []string{"threads", "search"}},
 	{"Approvals", "What the agent asks before it does something.", []string{"approvals", "rules"}},
+	{"Accounts", "What the agent authenticates with, and what is left of its plans.", []string{"accounts", "plan"}},
 	{"Tasks", "Work that was handed on.", []string{"tasks"}},
 	{"Schedules", "Jobs that begin by themselves.", []string{"crons"}},
 	{"Files", "What people and the agent send each other beside words.", []string{"files"}},
@@ -41,6 +42,12 @@ const consent = "It takes two requests. Without digest it is planned, and nothin
 var paragraphs = map[string]string{
 	"chat": "The answer comes when the message and its run are stored, before the agent is asked. How the run goes is told by " +
 		"events over /ws, or by GET /api/runs/{id}. With an idempotencyKey the request can be repeated: the first one's ids are returned.",
+	"resume-run": "Without a body it is tried again as it is. A run that is not parked: 409. fallback without an account that has a daily limit: 422. " +
+		"What a model or a fallback costs is as for any other run; the fallback's daily limit holds.",
+	"create-account":  "An account of the kind login is not usable before somebody has logged in on the daemon's machine: harness account login NAME.",
+	"delete-account":  "Of a login the directory stays. 409: it is environment, or a thread, a run that is not over or another account names it.",
+	"get-rights":      "meant is what Harness tells the agent's program, said what that says of itself; known is false when it cannot tell.",
+	"get-plan":        "windows are as they were last seen: fullAt is when one is used up at the pace so far, absent when it resets before.",
 	installPlugin:     consent,
 	upgradePlugin:     consent,
 	"rollback-plugin": consent,

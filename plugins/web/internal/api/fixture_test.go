@@ -241,6 +241,13 @@ type fixture struct {
 	host    *host
 	log     *bytes.Buffer
 	handler http.Handler
+	mux     *http.ServeMux
+}
+
+// of is the same API as another caller has it.
+func (f fixture) of(caller access.Caller) fixture {
+	f.handler = problem.Recover(problem.Routes(f.mux, as(caller, f.mux)), slog.New(slog.NewTextHandler(f.log, nil)))
+	return f
 }
 
 func serve(t *testing.T) fixture {
@@ -265,8 +272,8 @@ func serveFor(t *testing.T, asked *host, sdk pluginsdk.Host) fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.handler = problem.Recover(problem.Routes(mux, as(access.Caller{Open: true}, mux)), slog.New(slog.NewTextHandler(f.log, nil)))
-	return f
+	f.mux = mux
+	return f.of(access.Caller{Open: true})
 }
 
 // as has requests made by a caller.

@@ -45,7 +45,7 @@ type auditOutput struct {
 }
 
 type usageInput struct {
-	By     pluginsdk.UsageBy `query:"by" enum:"thread,purpose,model,task,plugin,day" doc:"What is summed up apart; absent: all together"`
+	By     pluginsdk.UsageBy `query:"by" enum:"thread,purpose,model,task,plugin,account,day" doc:"What is summed up apart; absent: all together"`
 	Since  time.Time         `query:"since" doc:"Only turns that began from this time on"`
 	Until  time.Time         `query:"until" doc:"Only turns that began before this time"`
 	Thread string            `query:"thread" maxLength:"100" doc:"Only turns of this thread"`
@@ -55,7 +55,7 @@ type usageInput struct {
 // UsageSums are what turns have used.
 type UsageSums struct {
 	Total pluginsdk.UsageSum   `json:"total" doc:"Of all turns that were selected"`
-	Sums  []pluginsdk.UsageSum `json:"sums" nullable:"false" doc:"With by. of is empty for turns of no thread, task, plugin; duration is in nanoseconds"`
+	Sums  []pluginsdk.UsageSum `json:"sums" nullable:"false" doc:"With by. of is empty for turns of no thread, task, plugin, account; duration is in nanoseconds. costUsd has notionalUsd in it, which is of turns on a plan: nobody is billed that. unsure counts the turns whose cost may be wrong"`
 }
 
 type usageOutput struct{ Body UsageSums }

@@ -34,6 +34,9 @@ type Run struct {
 	Error         string                   `json:"error,omitempty"`
 	Usage         pluginsdk.Usage          `json:"usage"`
 	CostUSD       float64                  `json:"costUsd"`
+	Account       string                   `json:"account,omitempty" doc:"The account that its last turn of the agent was of"`
+	Parked        *pluginsdk.Parked        `json:"parked,omitempty" doc:"Why and until when a queued run waits for a window of the account's plan"`
+	Override      *pluginsdk.RunOverride   `json:"override,omitempty" doc:"What a person has said of the run when it was parked"`
 	QueuedAt      time.Time                `json:"queuedAt"`
 	StartedAt     time.Time                `json:"startedAt,omitzero"`
 	FinishedAt    time.Time                `json:"finishedAt,omitzero"`
@@ -64,6 +67,11 @@ type Result struct {
 	Turns            int                `json:"turns"`
 	StructuredOutput json.RawMessage    `json:"structuredOutput,omitempty"`
 	Failure          *pluginsdk.Failure `json:"failure,omitempty"`
+
+	Account    string                 `json:"account,omitempty"`
+	Notional   bool                   `json:"notional,omitempty" doc:"The account has a plan: nobody is billed the run's costUsd"`
+	CostUnsure bool                   `json:"costUnsure,omitempty" doc:"The run's costUsd may be wrong, as of a turn that was killed"`
+	Models     []pluginsdk.ModelUsage `json:"models,omitempty" nullable:"false" doc:"What each model had, when more than one has answered"`
 }
 
 type runOutput struct {
@@ -117,6 +125,18 @@ type CancelRequest struct {
 	Author string `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the run says so. With a token, its name in place of this"`
 }
 
+type resumeInput struct {
+	ID   string         `path:"id" maxLength:"100"`
+	Body *ResumeRequest // may be absent
+}
+
+// ResumeRequest says how a parked run goes on now.
+type ResumeRequest struct {
+	Model    string `json:"model,omitempty" maxLength:"100" doc:"With this model; with the one that it has when absent"`
+	Fallback bool   `json:"fallback,omitempty" doc:"With the fallback of the account that it is parked for"`
+	Author   string `json:"author,omitempty" maxLength:"200" doc:"Who wants it. With a token, its name in place of this"`
+}
+
 type runsOutput struct {
 	Body struct {
 		Runs []Run `json:"runs" nullable:"false"`
@@ -128,6 +148,7 @@ func (h *handlers) registerRuns(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-thread-runs", "/api/threads/{id}/runs", "Runs of a thread")), h.listThreadRuns)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-run", "/api/runs/{id}", "A run")), h.getRun)
 	huma.Register(api, needs(pluginsdk.ScopeChat, post("cancel-run", "/api/runs/{id}/cancel", "End a run that waits, or interrupt one that executes", http.StatusOK)), h.cancelRun)
+	huma.Register(api, needs(pluginsdk.ScopeChat, post("resume-run", "/api/runs/{id}/resume", "Have a run that waits for a plan go on now", http.StatusOK)), h.resumeRun)
 	huma.Register(api, needs(pluginsdk.ScopeChat, post("retry-run", "/api/runs/{id}/retry", "Hand the message of a run that failed or was cancelled in once more", http.StatusAccepted)), h.retryRun)
 }
 
@@ -180,6 +201,21 @@ func (h *handlers) cancelRun(ctx context.Context, input *cancelInput) (*runOutpu
 	return &runOutput{Body: whole(answer.Run)}, nil
 }
 
+func (h *handlers) resumeRun(ctx context.Context, input *resumeInput) (*runOutput, error) {
+	var how ResumeRequest
+	if input.Body != nil {
+		how = *input.Body
+	}
+	request := &pluginsdk.ResumeRunRequest{
+		RunID: input.ID, Model: how.Model, Fallback: how.Fallback, Author: cmp.Or(author(ctx, how.Author), somebody),
+	}
+	answer, err := h.host.Runs.Resume(ctx, request)
+	if err != nil {
+		return nil, h.fail("resume-run", err)
+	}
+	return &runOutput{Body: whole(answer.Run)}, nil
+}
+
 // retryRun answers once the new message and its run are durable, with their
 // ids; repeated, with the same ones.
 func (h *handlers) retryRun(ctx context.Context, input *retryInput) (*chatOutput, error) {
@@ -213,6 +249,7 @@ func summary(run pluginsdk.Run) Run {
 		MergedInto: run.MergedInto, Absorbed: run.Absorbed, Failures: run.Failures,
 		CauseRunID: run.CauseRunID, Depth: run.Depth, Attempt: run.Attempt, NextAttemptAt: run.NextAttemptAt,
 		TraceID: run.TraceID, SessionID: run.SessionID, Error: run.Error, Usage: run.Usage, CostUSD: run.CostUSD,
+		Account: run.Account, Parked: run.Parked, Override: run.Override,
 		QueuedAt: run.QueuedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,
 		Steps: run.Steps, Outcomes: run.Outcomes,
 	}
@@ -231,6 +268,7 @@ func whole(run pluginsdk.Run) Run {
 		view.Result = &Result{
 			Text: result.Text, Model: result.Model, DurationMS: result.Duration.Milliseconds(),
 			Turns: result.Turns, StructuredOutput: result.StructuredOutput, Failure: result.Failure,
+			Account: result.Account, Notional: result.Notional, CostUnsure: result.CostUnsure, Models: result.Models,
 		}
 	}
 	return view

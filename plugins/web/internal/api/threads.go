@@ -25,6 +25,7 @@ type ThreadRequest struct {
 	Instructions   string             `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
 	BusyMode       pluginsdk.BusyMode `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy; queue when absent"`
 	AskTools       string             `json:"askTools,omitempty" maxLength:"4096" doc:"Tools whose calls people are asked about when nothing allows them: names with spaces between them, all, or none; the configured ones when absent"`
+	Account        string             `json:"account,omitempty" maxLength:"40" doc:"The account of the agent's that it uses; the default one when absent"`
 }
 
 type threadInput struct {
@@ -74,7 +75,8 @@ func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threa
 		request.SourceID = rand.Text()
 	}
 	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"permissionMode", request.PermissionMode != ""},
-		field{"cwd", request.Cwd != ""}, field{"reportTo", request.ReportTo != ""}, field{"askTools", request.AskTools != ""}); err != nil {
+		field{"cwd", request.Cwd != ""}, field{"reportTo", request.ReportTo != ""}, field{"askTools", request.AskTools != ""},
+		field{"account", request.Account != ""}); err != nil {
 		return nil, err
 	}
 	target, err := reportTo(request.ReportTo)
@@ -86,7 +88,7 @@ func (h *handlers) createThread(ctx context.Context, input *threadInput) (*threa
 		Kind: pluginsdk.ThreadGeneral, ParentThreadID: request.ParentThreadID,
 		Model: request.Model, Effort: request.Effort, PermissionMode: request.PermissionMode,
 		Cwd: request.Cwd, Instructions: request.Instructions, BusyMode: request.BusyMode, AskTools: request.AskTools,
-		OwnDirectory: request.OwnDirectory,
+		OwnDirectory: request.OwnDirectory, Account: request.Account,
 	}})
 	if err != nil {
 		return nil, h.fail("create-thread", err)
@@ -145,6 +147,7 @@ type ThreadChange struct {
 	Instructions      *string                 `json:"instructions,omitempty" maxLength:"65536" doc:"Said to the agent with each message"`
 	BusyMode          *pluginsdk.BusyMode     `json:"busyMode,omitempty" enum:"queue,steer,collect,interrupt" doc:"What a message does that arrives while the agent is busy"`
 	AskTools          *string                 `json:"askTools,omitempty" maxLength:"4096" doc:"Tools whose calls people are asked about when nothing allows them: names with spaces between them, all, or none; the configured ones when empty"`
+	Account           *string                 `json:"account,omitempty" maxLength:"40" doc:"The account of the agent's that it uses, from the next message on, in a new session with its history; the default one when empty"`
 	LastReadMessageID *int64                  `json:"lastReadMessageId,omitempty" minimum:"0" doc:"The newest message that a person has read"`
 }
 
@@ -156,13 +159,14 @@ type threadChangeInput struct {
 func (h *handlers) updateThread(ctx context.Context, input *threadChangeInput) (*threadOutput, error) {
 	change := input.Body
 	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"permissionMode", change.PermissionMode != nil},
-		field{"cwd", change.Cwd != nil}, field{"reportTo", change.ReportTo != nil}, field{"askTools", change.AskTools != nil}); err != nil {
+		field{"cwd", change.Cwd != nil}, field{"reportTo", change.ReportTo != nil}, field{"askTools", change.AskTools != nil},
+		field{"account", change.Account != nil}); err != nil {
 		return nil, err
 	}
 	request := &pluginsdk.UpdateThreadRequest{ID: input.ID, Patch: pluginsdk.ThreadPatch{
 		Name: change.Name, Status: change.Status, Model: change.Model, Effort: change.Effort,
 		PermissionMode: change.PermissionMode, Cwd: change.Cwd, Instructions: change.Instructions,
-		BusyMode: change.BusyMode, AskTools: change.AskTools, LastReadMessageID: change.LastReadMessageID,
+		BusyMode: change.BusyMode, AskTools: change.AskTools, Account: change.Account, LastReadMessageID: change.LastReadMessageID,
 	}}
 	if change.ReportTo != nil {
 		target, err := reportTo(*change.ReportTo)

@@ -103,7 +103,8 @@ func (t *turns) take(event pluginsdk.Event) {
 		if !on.aside {
 			on.blocks.take(stream.Event)
 		}
-	case pluginsdk.EventPipelineComplete, pluginsdk.EventPipelineError, pluginsdk.EventPipelineRetry, pluginsdk.EventPipelineMerged:
+	case pluginsdk.EventPipelineComplete, pluginsdk.EventPipelineError, pluginsdk.EventPipelineRetry, pluginsdk.EventPipelineMerged,
+		pluginsdk.EventPipelineParked:
 		var over pluginsdk.RunRef // they all have runId
 		if json.Unmarshal(event.Data, &over) == nil {
 			delete(t.running, over.RunID)

@@ -16,6 +16,7 @@ var entries = []entry{
 	{"/search", "Search", "search", "s", true},
 	{"/memory", "Memory", "notebook-text", "m", false},
 	{"/crons", "Schedules", "calendar-clock", "d", false},
+	{"/plan", "Plan", "clock", "l", false},
 	{"/usage", "Usage", "chart-column", "u", false},
 	{"/plugins", "Plugins", "blocks", "p", false},
 	{"/system", "System", "settings", "y", false},

@@ -94,6 +94,25 @@ func USD(sum float64) string {
 	return "$" + humanize.Comma(int64(math.Round(sum)))
 }
 
+// Money is a sum of money as prices are written: $5.00.
+func Money(sum float64) string { return "$" + strconv.FormatFloat(sum, 'f', 2, 64) }
+
+// Cost is what turns have cost; unsure: about.
+func Cost(sum float64, unsure bool) string {
+	if unsure {
+		return "≈ " + USD(sum)
+	}
+	return USD(sum)
+}
+
+// clock is a time of a day, with its day when that is further away than 20 hours.
+func clock(at, now time.Time) string {
+	if at.Sub(now).Abs() < 20*time.Hour {
+		return at.UTC().Format("15:04 MST")
+	}
+	return at.UTC().Format("Mon 2 Jan 15:04 MST")
+}
+
 // Count is a number that may be large: 940, 12.4k, 1.2M.
 func Count(n int64) string {
 	switch {

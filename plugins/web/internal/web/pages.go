@@ -8,6 +8,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/memory"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/overview"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/palette"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/plan"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/plugins"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/runs"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/search"
@@ -26,6 +27,7 @@ func register(frame *site.Site, hub *live.Hub) {
 	memory.Register(frame)
 	overview.Register(frame)
 	palette.Register(frame)
+	plan.Register(frame)
 	plugins.Register(frame)
 	runs.Register(frame)
 	search.Register(frame)

@@ -482,6 +482,121 @@ func (x *RetryRunResponse) GetAccepted() *v1.Accepted {
 	return nil
 }
 
+type ResumeRunRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	RunId string                 `protobuf:"bytes,1,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// It goes on with this model; empty: with the one that it has.
+	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// It goes on with the fallback of its account, within that one's daily limit.
+	Fallback bool `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
+	// As in CancelRunRequest.
+	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRunRequest) Reset() {
+	*x = ResumeRunRequest{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRunRequest) ProtoMessage() {}
+
+func (x *ResumeRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRunRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRunRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ResumeRunRequest) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *ResumeRunRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ResumeRunRequest) GetFallback() bool {
+	if x != nil {
+		return x.Fallback
+	}
+	return false
+}
+
+func (x *ResumeRunRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+type ResumeRunResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *v1.Run                `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRunResponse) Reset() {
+	*x = ResumeRunResponse{}
+	mi := &file_harness_host_v1_run_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRunResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRunResponse) ProtoMessage() {}
+
+func (x *ResumeRunResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_run_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRunResponse.ProtoReflect.Descriptor instead.
+func (*ResumeRunResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ResumeRunResponse) GetRun() *v1.Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
 type StopThreadRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ThreadId string                 `protobuf:"bytes,1,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
@@ -495,7 +610,7 @@ type StopThreadRequest struct {
 
 func (x *StopThreadRequest) Reset() {
 	*x = StopThreadRequest{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[10]
+	mi := &file_harness_host_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -507,7 +622,7 @@ func (x *StopThreadRequest) String() string {
 func (*StopThreadRequest) ProtoMessage() {}
 
 func (x *StopThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[10]
+	mi := &file_harness_host_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -520,7 +635,7 @@ func (x *StopThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopThreadRequest.ProtoReflect.Descriptor instead.
 func (*StopThreadRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StopThreadRequest) GetThreadId() string {
@@ -553,7 +668,7 @@ type StopThreadResponse struct {
 
 func (x *StopThreadResponse) Reset() {
 	*x = StopThreadResponse{}
-	mi := &file_harness_host_v1_run_proto_msgTypes[11]
+	mi := &file_harness_host_v1_run_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +680,7 @@ func (x *StopThreadResponse) String() string {
 func (*StopThreadResponse) ProtoMessage() {}
 
 func (x *StopThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_run_proto_msgTypes[11]
+	mi := &file_harness_host_v1_run_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +693,7 @@ func (x *StopThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopThreadResponse.ProtoReflect.Descriptor instead.
 func (*StopThreadResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_harness_host_v1_run_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StopThreadResponse) GetStopped() *v1.Stopped {
@@ -614,13 +729,20 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\"J\n" +
 	"\x10RetryRunResponse\x126\n" +
-	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"^\n" +
+	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"s\n" +
+	"\x10ResumeRunRequest\x12\x15\n" +
+	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\x12\x1a\n" +
+	"\bfallback\x18\x03 \x01(\bR\bfallback\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\"<\n" +
+	"\x11ResumeRunResponse\x12'\n" +
+	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"^\n" +
 	"\x11StopThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x16\n" +
 	"\x06author\x18\x03 \x01(\tR\x06author\"I\n" +
 	"\x12StopThreadResponse\x123\n" +
-	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xd5\x04\n" +
+	"\astopped\x18\x01 \x01(\v2\x19.harness.types.v1.StoppedR\astopped2\xbb\x05\n" +
 	"\n" +
 	"RunService\x12X\n" +
 	"\x06GetRun\x12\x1e.harness.host.v1.GetRunRequest\x1a\x1f.harness.host.v1.GetRunResponse\"\r\x92\xe1\x18\truns.read\x12^\n" +
@@ -629,7 +751,8 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\tCancelRun\x12!.harness.host.v1.CancelRunRequest\x1a\".harness.host.v1.CancelRunResponse\"\x10\x92\xe1\x18\fruns.control\x12a\n" +
 	"\bRetryRun\x12 .harness.host.v1.RetryRunRequest\x1a!.harness.host.v1.RetryRunResponse\"\x10\x92\xe1\x18\fruns.control\x12g\n" +
 	"\n" +
-	"StopThread\x12\".harness.host.v1.StopThreadRequest\x1a#.harness.host.v1.StopThreadResponse\"\x10\x92\xe1\x18\fruns.controlB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"StopThread\x12\".harness.host.v1.StopThreadRequest\x1a#.harness.host.v1.StopThreadResponse\"\x10\x92\xe1\x18\fruns.control\x12d\n" +
+	"\tResumeRun\x12!.harness.host.v1.ResumeRunRequest\x1a\".harness.host.v1.ResumeRunResponse\"\x10\x92\xe1\x18\fruns.controlB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_run_proto_rawDescOnce sync.Once
@@ -643,7 +766,7 @@ func file_harness_host_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_run_proto_rawDescData
 }
 
-var file_harness_host_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_harness_host_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_harness_host_v1_run_proto_goTypes = []any{
 	(*GetRunRequest)(nil),      // 0: harness.host.v1.GetRunRequest
 	(*GetRunResponse)(nil),     // 1: harness.host.v1.GetRunResponse
@@ -655,38 +778,43 @@ var file_harness_host_v1_run_proto_goTypes = []any{
 	(*CancelRunResponse)(nil),  // 7: harness.host.v1.CancelRunResponse
 	(*RetryRunRequest)(nil),    // 8: harness.host.v1.RetryRunRequest
 	(*RetryRunResponse)(nil),   // 9: harness.host.v1.RetryRunResponse
-	(*StopThreadRequest)(nil),  // 10: harness.host.v1.StopThreadRequest
-	(*StopThreadResponse)(nil), // 11: harness.host.v1.StopThreadResponse
-	(*v1.Run)(nil),             // 12: harness.types.v1.Run
-	(*v1.RunQuery)(nil),        // 13: harness.types.v1.RunQuery
-	(*v1.Accepted)(nil),        // 14: harness.types.v1.Accepted
-	(*v1.Stopped)(nil),         // 15: harness.types.v1.Stopped
+	(*ResumeRunRequest)(nil),   // 10: harness.host.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),  // 11: harness.host.v1.ResumeRunResponse
+	(*StopThreadRequest)(nil),  // 12: harness.host.v1.StopThreadRequest
+	(*StopThreadResponse)(nil), // 13: harness.host.v1.StopThreadResponse
+	(*v1.Run)(nil),             // 14: harness.types.v1.Run
+	(*v1.RunQuery)(nil),        // 15: harness.types.v1.RunQuery
+	(*v1.Accepted)(nil),        // 16: harness.types.v1.Accepted
+	(*v1.Stopped)(nil),         // 17: harness.types.v1.Stopped
 }
 var file_harness_host_v1_run_proto_depIdxs = []int32{
-	12, // 0: harness.host.v1.GetRunResponse.run:type_name -> harness.types.v1.Run
-	13, // 1: harness.host.v1.ListRunsRequest.query:type_name -> harness.types.v1.RunQuery
-	12, // 2: harness.host.v1.ListRunsResponse.runs:type_name -> harness.types.v1.Run
-	12, // 3: harness.host.v1.WaitRunResponse.run:type_name -> harness.types.v1.Run
-	12, // 4: harness.host.v1.CancelRunResponse.run:type_name -> harness.types.v1.Run
-	14, // 5: harness.host.v1.RetryRunResponse.accepted:type_name -> harness.types.v1.Accepted
-	15, // 6: harness.host.v1.StopThreadResponse.stopped:type_name -> harness.types.v1.Stopped
-	0,  // 7: harness.host.v1.RunService.GetRun:input_type -> harness.host.v1.GetRunRequest
-	2,  // 8: harness.host.v1.RunService.ListRuns:input_type -> harness.host.v1.ListRunsRequest
-	4,  // 9: harness.host.v1.RunService.WaitRun:input_type -> harness.host.v1.WaitRunRequest
-	6,  // 10: harness.host.v1.RunService.CancelRun:input_type -> harness.host.v1.CancelRunRequest
-	8,  // 11: harness.host.v1.RunService.RetryRun:input_type -> harness.host.v1.RetryRunRequest
-	10, // 12: harness.host.v1.RunService.StopThread:input_type -> harness.host.v1.StopThreadRequest
-	1,  // 13: harness.host.v1.RunService.GetRun:output_type -> harness.host.v1.GetRunResponse
-	3,  // 14: harness.host.v1.RunService.ListRuns:output_type -> harness.host.v1.ListRunsResponse
-	5,  // 15: harness.host.v1.RunService.WaitRun:output_type -> harness.host.v1.WaitRunResponse
-	7,  // 16: harness.host.v1.RunService.CancelRun:output_type -> harness.host.v1.CancelRunResponse
-	9,  // 17: harness.host.v1.RunService.RetryRun:output_type -> harness.host.v1.RetryRunResponse
-	11, // 18: harness.host.v1.RunService.StopThread:output_type -> harness.host.v1.StopThreadResponse
-	13, // [13:19] is the sub-list for method output_type
-	7,  // [7:13] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	14, // 0: harness.host.v1.GetRunResponse.run:type_name -> harness.types.v1.Run
+	15, // 1: harness.host.v1.ListRunsRequest.query:type_name -> harness.types.v1.RunQuery
+	14, // 2: harness.host.v1.ListRunsResponse.runs:type_name -> harness.types.v1.Run
+	14, // 3: harness.host.v1.WaitRunResponse.run:type_name -> harness.types.v1.Run
+	14, // 4: harness.host.v1.CancelRunResponse.run:type_name -> harness.types.v1.Run
+	16, // 5: harness.host.v1.RetryRunResponse.accepted:type_name -> harness.types.v1.Accepted
+	14, // 6: harness.host.v1.ResumeRunResponse.run:type_name -> harness.types.v1.Run
+	17, // 7: harness.host.v1.StopThreadResponse.stopped:type_name -> harness.types.v1.Stopped
+	0,  // 8: harness.host.v1.RunService.GetRun:input_type -> harness.host.v1.GetRunRequest
+	2,  // 9: harness.host.v1.RunService.ListRuns:input_type -> harness.host.v1.ListRunsRequest
+	4,  // 10: harness.host.v1.RunService.WaitRun:input_type -> harness.host.v1.WaitRunRequest
+	6,  // 11: harness.host.v1.RunService.CancelRun:input_type -> harness.host.v1.CancelRunRequest
+	8,  // 12: harness.host.v1.RunService.RetryRun:input_type -> harness.host.v1.RetryRunRequest
+	12, // 13: harness.host.v1.RunService.StopThread:input_type -> harness.host.v1.StopThreadRequest
+	10, // 14: harness.host.v1.RunService.ResumeRun:input_type -> harness.host.v1.ResumeRunRequest
+	1,  // 15: harness.host.v1.RunService.GetRun:output_type -> harness.host.v1.GetRunResponse
+	3,  // 16: harness.host.v1.RunService.ListRuns:output_type -> harness.host.v1.ListRunsResponse
+	5,  // 17: harness.host.v1.RunService.WaitRun:output_type -> harness.host.v1.WaitRunResponse
+	7,  // 18: harness.host.v1.RunService.CancelRun:output_type -> harness.host.v1.CancelRunResponse
+	9,  // 19: harness.host.v1.RunService.RetryRun:output_type -> harness.host.v1.RetryRunResponse
+	13, // 20: harness.host.v1.RunService.StopThread:output_type -> harness.host.v1.StopThreadResponse
+	11, // 21: harness.host.v1.RunService.ResumeRun:output_type -> harness.host.v1.ResumeRunResponse
+	15, // [15:22] is the sub-list for method output_type
+	8,  // [8:15] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_run_proto_init() }
@@ -701,7 +829,7 @@ func file_harness_host_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_run_proto_rawDesc), len(file_harness_host_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	RunService_CancelRun_FullMethodName  = "/harness.host.v1.RunService/CancelRun"
 	RunService_RetryRun_FullMethodName   = "/harness.host.v1.RunService/RetryRun"
 	RunService_StopThread_FullMethodName = "/harness.host.v1.RunService/StopThread"
+	RunService_ResumeRun_FullMethodName  = "/harness.host.v1.RunService/ResumeRun"
 )
 
 // RunServiceClient is the client API for RunService service.
@@ -47,6 +48,10 @@ type RunServiceClient interface {
 	// StopThread interrupts what a thread is doing, and keeps or drops what waits in it.
 	// Needs runs.control.
 	StopThread(ctx context.Context, in *StopThreadRequest, opts ...grpc.CallOption) (*StopThreadResponse, error)
+	// ResumeRun has a parked run go on now: as it is, with another model, or with the
+	// fallback of its account. FAILED_PRECONDITION: it is not parked; INVALID_ARGUMENT: there
+	// is no fallback with a daily limit. Needs runs.control.
+	ResumeRun(ctx context.Context, in *ResumeRunRequest, opts ...grpc.CallOption) (*ResumeRunResponse, error)
 }
 
 type runServiceClient struct {
@@ -117,6 +122,16 @@ func (c *runServiceClient) StopThread(ctx context.Context, in *StopThreadRequest
 	return out, nil
 }
 
+func (c *runServiceClient) ResumeRun(ctx context.Context, in *ResumeRunRequest, opts ...grpc.CallOption) (*ResumeRunResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResumeRunResponse)
+	err := c.cc.Invoke(ctx, RunService_ResumeRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // RunServiceServer is the server API for RunService service.
 // All implementations must embed UnimplementedRunServiceServer
 // for forward compatibility.
@@ -137,6 +152,10 @@ type RunServiceServer interface {
 	// StopThread interrupts what a thread is doing, and keeps or drops what waits in it.
 	// Needs runs.control.
 	StopThread(context.Context, *StopThreadRequest) (*StopThreadResponse, error)
+	// ResumeRun has a parked run go on now: as it is, with another model, or with the
+	// fallback of its account. FAILED_PRECONDITION: it is not parked; INVALID_ARGUMENT: there
+	// is no fallback with a daily limit. Needs runs.control.
+	ResumeRun(context.Context, *ResumeRunRequest) (*ResumeRunResponse, error)
 	mustEmbedUnimplementedRunServiceServer()
 }
 
@@ -164,6 +183,9 @@ func (UnimplementedRunServiceServer) RetryRun(context.Context, *RetryRunRequest)
 }
 func (UnimplementedRunServiceServer) StopThread(context.Context, *StopThreadRequest) (*StopThreadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StopThread not implemented")
+}
+func (UnimplementedRunServiceServer) ResumeRun(context.Context, *ResumeRunRequest) (*ResumeRunResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResumeRun not implemented")
 }
 func (UnimplementedRunServiceServer) mustEmbedUnimplementedRunServiceServer() {}
 func (UnimplementedRunServiceServer) testEmbeddedByValue()                    {}
@@ -294,6 +316,24 @@ func _RunService_StopThread_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RunService_ResumeRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RunServiceServer).ResumeRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RunService_ResumeRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RunServiceServer).ResumeRun(ctx, req.(*ResumeRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // RunService_ServiceDesc is the grpc.ServiceDesc for RunService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -324,6 +364,10 @@ var RunService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "StopThread",
 			Handler:    _RunService_StopThread_Handler,
+		},
+		{
+			MethodName: "ResumeRun",
+			Handler:    _RunService_ResumeRun_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -208,7 +208,11 @@ type UsageSum struct {
 	Usage   *Usage  `protobuf:"bytes,4,opt,name=usage,proto3" json:"usage,omitempty"`
 	CostUsd float64 `protobuf:"fixed64,5,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
 	// Nanoseconds, all together.
-	Duration      *durationpb.Duration `protobuf:"bytes,6,opt,name=duration,proto3" json:"duration,omitempty"`
+	Duration *durationpb.Duration `protobuf:"bytes,6,opt,name=duration,proto3" json:"duration,omitempty"`
+	// Of the turns, those whose cost may be wrong.
+	Unsure int64 `protobuf:"varint,7,opt,name=unsure,proto3" json:"unsure,omitempty"`
+	// Of cost_usd, what is of turns on a plan: nobody is billed that.
+	NotionalUsd   float64 `protobuf:"fixed64,8,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +287,20 @@ func (x *UsageSum) GetDuration() *durationpb.Duration {
 		return x.Duration
 	}
 	return nil
+}
+
+func (x *UsageSum) GetUnsure() int64 {
+	if x != nil {
+		return x.Unsure
+	}
+	return 0
+}
+
+func (x *UsageSum) GetNotionalUsd() float64 {
+	if x != nil {
+		return x.NotionalUsd
+	}
+	return 0
 }
 
 // Pause says whether what plugins start is held back.
@@ -438,14 +456,16 @@ const file_harness_types_v1_installation_proto_rawDesc = "" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limit\"\xc9\x01\n" +
+	"\x05limit\x18\x06 \x01(\x03R\x05limit\"\x84\x02\n" +
 	"\bUsageSum\x12\x0e\n" +
 	"\x02of\x18\x01 \x01(\tR\x02of\x12\x14\n" +
 	"\x05turns\x18\x02 \x01(\x03R\x05turns\x12\x16\n" +
 	"\x06failed\x18\x03 \x01(\x03R\x06failed\x12-\n" +
 	"\x05usage\x18\x04 \x01(\v2\x17.harness.types.v1.UsageR\x05usage\x12\x19\n" +
 	"\bcost_usd\x18\x05 \x01(\x01R\acostUsd\x125\n" +
-	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bduration\"c\n" +
+	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x16\n" +
+	"\x06unsure\x18\a \x01(\x03R\x06unsure\x12!\n" +
+	"\fnotional_usd\x18\b \x01(\x01R\vnotionalUsd\"c\n" +
 	"\x05Pause\x12\x16\n" +
 	"\x06paused\x18\x01 \x01(\bR\x06paused\x12\x10\n" +
 	"\x03who\x18\x02 \x01(\tR\x03who\x120\n" +

@@ -200,9 +200,11 @@ type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Words a person can read.
-	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	ApiStatus     int64  `protobuf:"varint,3,opt,name=api_status,json=apiStatus,proto3" json:"api_status,omitempty"`
-	Retryable     bool   `protobuf:"varint,4,opt,name=retryable,proto3" json:"retryable,omitempty"`
+	Message   string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	ApiStatus int64  `protobuf:"varint,3,opt,name=api_status,json=apiStatus,proto3" json:"api_status,omitempty"`
+	Retryable bool   `protobuf:"varint,4,opt,name=retryable,proto3" json:"retryable,omitempty"`
+	// Of the kind plan: what is used up, and until when.
+	Parked        *Parked `protobuf:"bytes,5,opt,name=parked,proto3" json:"parked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +267,163 @@ func (x *Failure) GetRetryable() bool {
 	return false
 }
 
+func (x *Failure) GetParked() *Parked {
+	if x != nil {
+		return x.Parked
+	}
+	return nil
+}
+
+// Says what a run waits for that the plan of its account does not let through.
+type Parked struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A sentence for people.
+	Reason  string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Account string `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	// The window's name.
+	Window string `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
+	// That the window is of; empty: all models.
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// The run is tried again then.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Parked) Reset() {
+	*x = Parked{}
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Parked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Parked) ProtoMessage() {}
+
+func (x *Parked) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Parked.ProtoReflect.Descriptor instead.
+func (*Parked) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Parked) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Parked) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *Parked) GetWindow() string {
+	if x != nil {
+		return x.Window
+	}
+	return ""
+}
+
+func (x *Parked) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Parked) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Parked) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// What one model had of a turn.
+type ModelUsage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Model         string                 `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	Usage         *Usage                 `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	CostUsd       float64                `protobuf:"fixed64,3,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ModelUsage) Reset() {
+	*x = ModelUsage{}
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ModelUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ModelUsage) ProtoMessage() {}
+
+func (x *ModelUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ModelUsage.ProtoReflect.Descriptor instead.
+func (*ModelUsage) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ModelUsage) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *ModelUsage) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *ModelUsage) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
+}
+
 // How a turn of the agent ended. With a failure, text is empty.
 type InvokeResult struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -279,14 +438,21 @@ type InvokeResult struct {
 	// Absent when the turn succeeded.
 	Failure *Failure `protobuf:"bytes,9,opt,name=failure,proto3" json:"failure,omitempty"`
 	// The demo agent has answered: no model has.
-	Demo          bool `protobuf:"varint,10,opt,name=demo,proto3" json:"demo,omitempty"`
+	Demo    bool   `protobuf:"varint,10,opt,name=demo,proto3" json:"demo,omitempty"`
+	Account string `protobuf:"bytes,11,opt,name=account,proto3" json:"account,omitempty"`
+	// The account has a plan: nobody is billed cost_usd.
+	Notional bool `protobuf:"varint,12,opt,name=notional,proto3" json:"notional,omitempty"`
+	// cost_usd may be wrong.
+	CostUnsure bool `protobuf:"varint,13,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	// Only of a turn that more than one model has answered.
+	Models        []*ModelUsage `protobuf:"bytes,14,rep,name=models,proto3" json:"models,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *InvokeResult) Reset() {
 	*x = InvokeResult{}
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -298,7 +464,7 @@ func (x *InvokeResult) String() string {
 func (*InvokeResult) ProtoMessage() {}
 
 func (x *InvokeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_invoke_proto_msgTypes[3]
+	mi := &file_harness_types_v1_invoke_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -311,7 +477,7 @@ func (x *InvokeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeResult.ProtoReflect.Descriptor instead.
 func (*InvokeResult) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_invoke_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *InvokeResult) GetText() string {
@@ -384,6 +550,34 @@ func (x *InvokeResult) GetDemo() bool {
 	return false
 }
 
+func (x *InvokeResult) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *InvokeResult) GetNotional() bool {
+	if x != nil {
+		return x.Notional
+	}
+	return false
+}
+
+func (x *InvokeResult) GetCostUnsure() bool {
+	if x != nil {
+		return x.CostUnsure
+	}
+	return false
+}
+
+func (x *InvokeResult) GetModels() []*ModelUsage {
+	if x != nil {
+		return x.Models
+	}
+	return nil
+}
+
 var File_harness_types_v1_invoke_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_invoke_proto_rawDesc = "" +
@@ -402,13 +596,26 @@ const file_harness_types_v1_invoke_proto_rawDesc = "" +
 	"\finput_tokens\x18\x01 \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\x02 \x01(\x03R\foutputTokens\x12*\n" +
 	"\x11cache_read_tokens\x18\x03 \x01(\x03R\x0fcacheReadTokens\x12,\n" +
-	"\x12cache_write_tokens\x18\x04 \x01(\x03R\x10cacheWriteTokens\"t\n" +
+	"\x12cache_write_tokens\x18\x04 \x01(\x03R\x10cacheWriteTokens\"\xa6\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1d\n" +
 	"\n" +
 	"api_status\x18\x03 \x01(\x03R\tapiStatus\x12\x1c\n" +
-	"\tretryable\x18\x04 \x01(\bR\tretryable\"\xe4\x02\n" +
+	"\tretryable\x18\x04 \x01(\bR\tretryable\x120\n" +
+	"\x06parked\x18\x05 \x01(\v2\x18.harness.types.v1.ParkedR\x06parked\"\xcc\x01\n" +
+	"\x06Parked\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x16\n" +
+	"\x06window\x18\x03 \x01(\tR\x06window\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x120\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x120\n" +
+	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"l\n" +
+	"\n" +
+	"ModelUsage\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12-\n" +
+	"\x05usage\x18\x02 \x01(\v2\x17.harness.types.v1.UsageR\x05usage\x12\x19\n" +
+	"\bcost_usd\x18\x03 \x01(\x01R\acostUsd\"\xf1\x03\n" +
 	"\fInvokeResult\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1d\n" +
 	"\n" +
@@ -421,7 +628,12 @@ const file_harness_types_v1_invoke_proto_rawDesc = "" +
 	"\x11structured_output\x18\b \x01(\fR\x10structuredOutput\x123\n" +
 	"\afailure\x18\t \x01(\v2\x19.harness.types.v1.FailureR\afailure\x12\x12\n" +
 	"\x04demo\x18\n" +
-	" \x01(\bR\x04demoBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	" \x01(\bR\x04demo\x12\x18\n" +
+	"\aaccount\x18\v \x01(\tR\aaccount\x12\x1a\n" +
+	"\bnotional\x18\f \x01(\bR\bnotional\x12\x1f\n" +
+	"\vcost_unsure\x18\r \x01(\bR\n" +
+	"costUnsure\x124\n" +
+	"\x06models\x18\x0e \x03(\v2\x1c.harness.types.v1.ModelUsageR\x06modelsBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_invoke_proto_rawDescOnce sync.Once
@@ -435,25 +647,32 @@ func file_harness_types_v1_invoke_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_invoke_proto_rawDescData
 }
 
-var file_harness_types_v1_invoke_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_types_v1_invoke_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_harness_types_v1_invoke_proto_goTypes = []any{
 	(*StreamEvent)(nil),           // 0: harness.types.v1.StreamEvent
 	(*Usage)(nil),                 // 1: harness.types.v1.Usage
 	(*Failure)(nil),               // 2: harness.types.v1.Failure
-	(*InvokeResult)(nil),          // 3: harness.types.v1.InvokeResult
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
+	(*Parked)(nil),                // 3: harness.types.v1.Parked
+	(*ModelUsage)(nil),            // 4: harness.types.v1.ModelUsage
+	(*InvokeResult)(nil),          // 5: harness.types.v1.InvokeResult
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
 }
 var file_harness_types_v1_invoke_proto_depIdxs = []int32{
-	4, // 0: harness.types.v1.StreamEvent.timestamp:type_name -> google.protobuf.Timestamp
-	1, // 1: harness.types.v1.InvokeResult.usage:type_name -> harness.types.v1.Usage
-	5, // 2: harness.types.v1.InvokeResult.duration:type_name -> google.protobuf.Duration
-	2, // 3: harness.types.v1.InvokeResult.failure:type_name -> harness.types.v1.Failure
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 0: harness.types.v1.StreamEvent.timestamp:type_name -> google.protobuf.Timestamp
+	3, // 1: harness.types.v1.Failure.parked:type_name -> harness.types.v1.Parked
+	6, // 2: harness.types.v1.Parked.until:type_name -> google.protobuf.Timestamp
+	6, // 3: harness.types.v1.Parked.since:type_name -> google.protobuf.Timestamp
+	1, // 4: harness.types.v1.ModelUsage.usage:type_name -> harness.types.v1.Usage
+	1, // 5: harness.types.v1.InvokeResult.usage:type_name -> harness.types.v1.Usage
+	7, // 6: harness.types.v1.InvokeResult.duration:type_name -> google.protobuf.Duration
+	2, // 7: harness.types.v1.InvokeResult.failure:type_name -> harness.types.v1.Failure
+	4, // 8: harness.types.v1.InvokeResult.models:type_name -> harness.types.v1.ModelUsage
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_invoke_proto_init() }
@@ -467,7 +686,7 @@ func file_harness_types_v1_invoke_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_invoke_proto_rawDesc), len(file_harness_types_v1_invoke_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

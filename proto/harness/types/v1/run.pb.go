@@ -62,7 +62,14 @@ type Run struct {
 	Purpose string `protobuf:"bytes,27,opt,name=purpose,proto3" json:"purpose,omitempty"`
 	TaskId  string `protobuf:"bytes,28,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// What plugins were asked, in the order in which it began; only of a single run.
-	Hooks         []*HookCall `protobuf:"bytes,29,rep,name=hooks,proto3" json:"hooks,omitempty"`
+	Hooks []*HookCall `protobuf:"bytes,29,rep,name=hooks,proto3" json:"hooks,omitempty"`
+	// Why and until when a queued run waits for a window of the account's plan; absent: it
+	// does not.
+	Parked *Parked `protobuf:"bytes,30,opt,name=parked,proto3" json:"parked,omitempty"`
+	// What a person has said of the run when it was parked.
+	Override *RunOverride `protobuf:"bytes,31,opt,name=override,proto3" json:"override,omitempty"`
+	// The account that its last turn of the agent was of.
+	Account       string `protobuf:"bytes,32,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -300,6 +307,82 @@ func (x *Run) GetHooks() []*HookCall {
 	return nil
 }
 
+func (x *Run) GetParked() *Parked {
+	if x != nil {
+		return x.Parked
+	}
+	return nil
+}
+
+func (x *Run) GetOverride() *RunOverride {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+func (x *Run) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+// What a person has said of a parked run.
+type RunOverride struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It goes on with this model; empty: with the one that it has.
+	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	// It goes on with this account; empty: with the one that it has.
+	Account       string `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunOverride) Reset() {
+	*x = RunOverride{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunOverride) ProtoMessage() {}
+
+func (x *RunOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunOverride.ProtoReflect.Descriptor instead.
+func (*RunOverride) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RunOverride) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *RunOverride) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
 // Records that a run came past a step.
 type PipelineStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -313,7 +396,7 @@ type PipelineStep struct {
 
 func (x *PipelineStep) Reset() {
 	*x = PipelineStep{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +408,7 @@ func (x *PipelineStep) String() string {
 func (*PipelineStep) ProtoMessage() {}
 
 func (x *PipelineStep) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +421,7 @@ func (x *PipelineStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineStep.ProtoReflect.Descriptor instead.
 func (*PipelineStep) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PipelineStep) GetStep() string {
@@ -384,7 +467,7 @@ type HookCall struct {
 
 func (x *HookCall) Reset() {
 	*x = HookCall{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +479,7 @@ func (x *HookCall) String() string {
 func (*HookCall) ProtoMessage() {}
 
 func (x *HookCall) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +492,7 @@ func (x *HookCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookCall.ProtoReflect.Descriptor instead.
 func (*HookCall) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *HookCall) GetHook() string {
@@ -484,7 +567,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +579,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +592,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Outcome) GetIndex() int64 {
@@ -566,7 +649,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +661,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +674,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Failed) GetAttempt() int64 {
@@ -629,7 +712,7 @@ type Stopped struct {
 
 func (x *Stopped) Reset() {
 	*x = Stopped{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[5]
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +724,7 @@ func (x *Stopped) String() string {
 func (*Stopped) ProtoMessage() {}
 
 func (x *Stopped) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[5]
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +737,7 @@ func (x *Stopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopped.ProtoReflect.Descriptor instead.
 func (*Stopped) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Stopped) GetRunId() string {
@@ -693,7 +776,7 @@ type RunQuery struct {
 
 func (x *RunQuery) Reset() {
 	*x = RunQuery{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	mi := &file_harness_types_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +788,7 @@ func (x *RunQuery) String() string {
 func (*RunQuery) ProtoMessage() {}
 
 func (x *RunQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	mi := &file_harness_types_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +801,7 @@ func (x *RunQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunQuery.ProtoReflect.Descriptor instead.
 func (*RunQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunQuery) GetThreadId() string {
@@ -785,7 +868,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[7]
+	mi := &file_harness_types_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +880,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[7]
+	mi := &file_harness_types_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +893,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Reservation) GetAccount() string {
@@ -838,7 +921,7 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xbc\b\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xc3\t\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1d\n" +
@@ -875,7 +958,13 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x06plugin\x18\x1a \x01(\tR\x06plugin\x12\x18\n" +
 	"\apurpose\x18\x1b \x01(\tR\apurpose\x12\x17\n" +
 	"\atask_id\x18\x1c \x01(\tR\x06taskId\x120\n" +
-	"\x05hooks\x18\x1d \x03(\v2\x1a.harness.types.v1.HookCallR\x05hooks\"t\n" +
+	"\x05hooks\x18\x1d \x03(\v2\x1a.harness.types.v1.HookCallR\x05hooks\x120\n" +
+	"\x06parked\x18\x1e \x01(\v2\x18.harness.types.v1.ParkedR\x06parked\x129\n" +
+	"\boverride\x18\x1f \x01(\v2\x1d.harness.types.v1.RunOverrideR\boverride\x12\x18\n" +
+	"\aaccount\x18  \x01(\tR\aaccount\"=\n" +
+	"\vRunOverride\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\"t\n" +
 	"\fPipelineStep\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x128\n" +
@@ -931,43 +1020,47 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
-	(*PipelineStep)(nil),          // 1: harness.types.v1.PipelineStep
-	(*HookCall)(nil),              // 2: harness.types.v1.HookCall
-	(*Outcome)(nil),               // 3: harness.types.v1.Outcome
-	(*Failed)(nil),                // 4: harness.types.v1.Failed
-	(*Stopped)(nil),               // 5: harness.types.v1.Stopped
-	(*RunQuery)(nil),              // 6: harness.types.v1.RunQuery
-	(*Reservation)(nil),           // 7: harness.types.v1.Reservation
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 9: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 10: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 11: harness.types.v1.Usage
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*RunOverride)(nil),           // 1: harness.types.v1.RunOverride
+	(*PipelineStep)(nil),          // 2: harness.types.v1.PipelineStep
+	(*HookCall)(nil),              // 3: harness.types.v1.HookCall
+	(*Outcome)(nil),               // 4: harness.types.v1.Outcome
+	(*Failed)(nil),                // 5: harness.types.v1.Failed
+	(*Stopped)(nil),               // 6: harness.types.v1.Stopped
+	(*RunQuery)(nil),              // 7: harness.types.v1.RunQuery
+	(*Reservation)(nil),           // 8: harness.types.v1.Reservation
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 10: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 11: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 12: harness.types.v1.Usage
+	(*Parked)(nil),                // 13: harness.types.v1.Parked
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	8,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	9,  // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	10, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
-	1,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
-	3,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
-	4,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
-	11, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	8,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	8,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	8,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
-	2,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
-	8,  // 11: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	8,  // 12: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
-	12, // 13: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
-	8,  // 14: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	9,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	10, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	11, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	2,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
+	4,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
+	5,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
+	12, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	9,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	9,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	9,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	3,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
+	13, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
+	1,  // 12: harness.types.v1.Run.override:type_name -> harness.types.v1.RunOverride
+	9,  // 13: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	9,  // 14: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
+	14, // 15: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
+	9,  // 16: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_run_proto_init() }
@@ -982,7 +1075,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

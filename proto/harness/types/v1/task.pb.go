@@ -67,7 +67,9 @@ type Task struct {
 	// Cwd is its own: nothing in it is merged anywhere.
 	OwnDirectory bool `protobuf:"varint,32,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
 	// The task that it goes on from.
-	FromTaskId    string `protobuf:"bytes,33,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
+	FromTaskId string `protobuf:"bytes,33,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
+	// That its thread was given; empty: the default one.
+	Account       string `protobuf:"bytes,34,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -333,6 +335,13 @@ func (x *Task) GetFromTaskId() string {
 	return ""
 }
 
+func (x *Task) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
 // What CreateTask makes a task from. Permission mode and tools are never more than the
 // parent's.
 type NewTask struct {
@@ -357,7 +366,9 @@ type NewTask struct {
 	// A task of the plugin's that is over, in whose thread this one goes on.
 	FromTaskId string `protobuf:"bytes,15,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
 	// Without cwd: a directory that nobody else has.
-	OwnDirectory  bool `protobuf:"varint,16,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
+	OwnDirectory bool `protobuf:"varint,16,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
+	// The account of the agent's that the task's thread uses; empty: the parent's.
+	Account       string `protobuf:"bytes,17,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +513,13 @@ func (x *NewTask) GetOwnDirectory() bool {
 		return x.OwnDirectory
 	}
 	return false
+}
+
+func (x *NewTask) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
 }
 
 // One message to a task's thread and the run that answered it.
@@ -1011,7 +1029,7 @@ var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\t\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12(\n" +
@@ -1049,10 +1067,11 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\x06run_id\x18\x1f \x01(\tR\x05runId\x12#\n" +
 	"\rown_directory\x18  \x01(\bR\fownDirectory\x12 \n" +
 	"\ffrom_task_id\x18! \x01(\tR\n" +
-	"fromTaskId\x1a9\n" +
+	"fromTaskId\x12\x18\n" +
+	"\aaccount\x18\" \x01(\tR\aaccount\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8f\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x05\n" +
 	"\aNewTask\x12(\n" +
 	"\x10parent_thread_id\x18\x01 \x01(\tR\x0eparentThreadId\x12$\n" +
 	"\x0eparent_task_id\x18\x02 \x01(\tR\fparentTaskId\x12)\n" +
@@ -1072,7 +1091,8 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"costCapUsd\x12 \n" +
 	"\ffrom_task_id\x18\x0f \x01(\tR\n" +
 	"fromTaskId\x12#\n" +
-	"\rown_directory\x18\x10 \x01(\bR\fownDirectory\x1a9\n" +
+	"\rown_directory\x18\x10 \x01(\bR\fownDirectory\x12\x18\n" +
+	"\aaccount\x18\x11 \x01(\tR\aaccount\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x02\n" +

@@ -53,7 +53,9 @@ type Thread struct {
 	// The tools whose calls people are asked about when nothing allows them: names with
 	// spaces between them, all, or none; empty: the daemon's. Other calls that nothing allows
 	// are denied.
-	AskTools      string `protobuf:"bytes,20,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
+	AskTools string `protobuf:"bytes,20,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
+	// The account of the agent's that the thread uses; empty: the default one.
+	Account       string `protobuf:"bytes,21,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +230,13 @@ func (x *Thread) GetAskTools() string {
 	return ""
 }
 
+func (x *Thread) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
 // What CreateThread makes a thread from. Source and source_id are its key.
 type NewThread struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -247,7 +256,8 @@ type NewThread struct {
 	BusyMode string `protobuf:"bytes,12,opt,name=busy_mode,json=busyMode,proto3" json:"busy_mode,omitempty"`
 	AskTools string `protobuf:"bytes,13,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
 	// Without cwd: a directory that nobody else has, outside of the workspace.
-	OwnDirectory  bool `protobuf:"varint,14,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
+	OwnDirectory  bool   `protobuf:"varint,14,opt,name=own_directory,json=ownDirectory,proto3" json:"own_directory,omitempty"`
+	Account       string `protobuf:"bytes,15,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,6 +390,13 @@ func (x *NewThread) GetOwnDirectory() bool {
 	return false
 }
 
+func (x *NewThread) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
 // Changes the fields of a thread that are present.
 type ThreadPatch struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
@@ -394,6 +411,7 @@ type ThreadPatch struct {
 	BusyMode          *string                `protobuf:"bytes,9,opt,name=busy_mode,json=busyMode,proto3,oneof" json:"busy_mode,omitempty"`
 	LastReadMessageId *int64                 `protobuf:"varint,10,opt,name=last_read_message_id,json=lastReadMessageId,proto3,oneof" json:"last_read_message_id,omitempty"`
 	AskTools          *string                `protobuf:"bytes,11,opt,name=ask_tools,json=askTools,proto3,oneof" json:"ask_tools,omitempty"`
+	Account           *string                `protobuf:"bytes,12,opt,name=account,proto3,oneof" json:"account,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -501,6 +519,13 @@ func (x *ThreadPatch) GetLastReadMessageId() int64 {
 func (x *ThreadPatch) GetAskTools() string {
 	if x != nil && x.AskTools != nil {
 		return *x.AskTools
+	}
+	return ""
+}
+
+func (x *ThreadPatch) GetAccount() string {
+	if x != nil && x.Account != nil {
+		return *x.Account
 	}
 	return ""
 }
@@ -651,7 +676,7 @@ var File_harness_types_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\x99\x05\n" +
+	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xb3\x05\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1b\n" +
@@ -675,7 +700,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\x06unread\x18\x12 \x01(\x03R\x06unread\x129\n" +
 	"\n" +
 	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1b\n" +
-	"\task_tools\x18\x14 \x01(\tR\baskTools\"\xb5\x03\n" +
+	"\task_tools\x18\x14 \x01(\tR\baskTools\x12\x18\n" +
+	"\aaccount\x18\x15 \x01(\tR\aaccount\"\xcf\x03\n" +
 	"\tNewThread\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x125\n" +
@@ -691,7 +717,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\finstructions\x18\v \x01(\tR\finstructions\x12\x1b\n" +
 	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\x12\x1b\n" +
 	"\task_tools\x18\r \x01(\tR\baskTools\x12#\n" +
-	"\rown_directory\x18\x0e \x01(\bR\fownDirectory\"\xa5\x04\n" +
+	"\rown_directory\x18\x0e \x01(\bR\fownDirectory\x12\x18\n" +
+	"\aaccount\x18\x0f \x01(\tR\aaccount\"\xd0\x04\n" +
 	"\vThreadPatch\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x125\n" +
 	"\treport_to\x18\x02 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x1b\n" +
@@ -704,7 +731,9 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\tbusy_mode\x18\t \x01(\tH\aR\bbusyMode\x88\x01\x01\x124\n" +
 	"\x14last_read_message_id\x18\n" +
 	" \x01(\x03H\bR\x11lastReadMessageId\x88\x01\x01\x12 \n" +
-	"\task_tools\x18\v \x01(\tH\tR\baskTools\x88\x01\x01B\a\n" +
+	"\task_tools\x18\v \x01(\tH\tR\baskTools\x88\x01\x01\x12\x1d\n" +
+	"\aaccount\x18\f \x01(\tH\n" +
+	"R\aaccount\x88\x01\x01B\a\n" +
 	"\x05_nameB\t\n" +
 	"\a_statusB\b\n" +
 	"\x06_modelB\t\n" +
@@ -716,7 +745,9 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"_busy_modeB\x17\n" +
 	"\x15_last_read_message_idB\f\n" +
 	"\n" +
-	"_ask_tools\"\xb8\x02\n" +
+	"_ask_toolsB\n" +
+	"\n" +
+	"\b_account\"\xb8\x02\n" +
 	"\vThreadQuery\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x12\x12\n" +

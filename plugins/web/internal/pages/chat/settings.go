@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -77,6 +78,40 @@ var settingsOf = []setting{
 		now:   func(t pluginsdk.Thread) string { return t.ReportTo.String() },
 		set:   func(c *api.ThreadChange, value string) { c.ReportTo = &value },
 	},
+	{
+		Input: ui.Input{Name: accountField, Label: "Account", Placeholder: "the default one", Hint: "What the agent authenticates with. With another one the thread goes on in a new session, with its history."},
+		Admin: true,
+		now:   func(t pluginsdk.Thread) string { return t.Account },
+		set:   func(c *api.ThreadChange, value string) { c.Account = &value },
+	},
+}
+
+const accountField = "account"
+
+// accountOptions are the accounts that a thread can use; none, when they cannot be read: then
+// the name is typed.
+func (c *chat) accountOptions(ctx context.Context, thread pluginsdk.Thread) (options []ui.Option) {
+	var found struct{ Accounts []pluginsdk.Account }
+	if c.Get(ctx, "/api/accounts", nil, &found) != nil {
+		return nil
+	}
+	options = ui.Options("", "The default one")
+	listed := thread.Account == ""
+	for _, one := range found.Accounts {
+		label := one.Name
+		if one.Default {
+			label += " (the default)"
+		}
+		if !one.Usable {
+			label += " (cannot be used)"
+		}
+		options = append(options, ui.Option{Value: one.Name, Label: label})
+		listed = listed || one.Name == thread.Account
+	}
+	if !listed {
+		options = append(options, ui.Option{Value: thread.Account, Label: thread.Account + " (gone)"})
+	}
+	return options
 }
 
 func busyOptions() (options []ui.Option) {
@@ -92,7 +127,7 @@ func (c *chat) settings(r *http.Request) (site.View, error) {
 	if err != nil {
 		return site.View{}, err
 	}
-	return settingsView(thread, inputs(thread, viewerOf(r)), viewerOf(r)), nil
+	return settingsView(thread, c.inputs(r, thread), viewerOf(r)), nil
 }
 
 func settingsView(thread pluginsdk.Thread, fields []ui.Input, who viewer) site.View {
@@ -100,13 +135,17 @@ func settingsView(thread pluginsdk.Thread, fields []ui.Input, who viewer) site.V
 }
 
 // inputs are the fields that a viewer may set, as they are.
-func inputs(thread pluginsdk.Thread, who viewer) (fields []ui.Input) {
+func (c *chat) inputs(r *http.Request, thread pluginsdk.Thread) (fields []ui.Input) {
+	who := viewerOf(r)
 	for _, one := range settingsOf {
 		if one.Admin && !who.Admin {
 			continue
 		}
 		field := one.Input
 		field.Value, field.Disabled = one.now(thread), !who.Chat
+		if field.Name == accountField {
+			field.Options = c.accountOptions(r.Context(), thread)
+		}
 		fields = append(fields, field)
 	}
 	return fields
@@ -119,7 +158,7 @@ func (c *chat) change(r *http.Request) (site.Done, error) {
 		return site.Done{}, err
 	}
 	var change api.ThreadChange
-	fields := inputs(thread, viewerOf(r))
+	fields := c.inputs(r, thread)
 	for i, field := range fields {
 		given, sent := r.PostForm[field.Name]
 		if !sent {

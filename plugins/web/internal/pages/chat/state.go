@@ -18,6 +18,7 @@ const (
 	asking   phase = "asking"   // it waits for people
 	retrying phase = "retrying" // it is tried again in a while
 	placing  phase = "placing"  // it waits for a place
+	parking  phase = "parked"   // it waits for a window of a plan
 )
 
 // state is how a thread's runs stand.
@@ -111,6 +112,8 @@ func phaseOf(run api.Run) phase {
 		return asking
 	case run.State == pluginsdk.RunRunning:
 		return working
+	case run.Parked != nil:
+		return parking
 	case !run.NextAttemptAt.IsZero():
 		return retrying
 	}

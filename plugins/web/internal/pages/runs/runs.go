@@ -5,8 +5,10 @@ package runs
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
+	"github.com/seed-706843ae/harness/plugins/web/internal/parked"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -17,6 +19,7 @@ func Register(s *site.Site) {
 	s.Page("GET /runs", pluginsdk.ScopeRead, p.list)
 	s.Page("GET /runs/{id}", pluginsdk.ScopeRead, p.one)
 	s.Form("POST /runs/{id}/cancel", pluginsdk.ScopeChat, p.cancel)
+	s.Form("POST /runs/{id}/resume", pluginsdk.ScopeChat, p.resume)
 	s.Form("POST /runs/{id}/retry", pluginsdk.ScopeChat, p.retry)
 }
 
@@ -86,6 +89,7 @@ type one struct {
 	attempts []attempt
 	caused   []api.Run
 	mayChat  bool
+	fallback *pluginsdk.Account // of one that waits for a plan: the key that it may go on with
 }
 
 func (p pages) one(r *http.Request) (site.View, error) {
@@ -97,6 +101,13 @@ func (p pages) one(r *http.Request) (site.View, error) {
 	if err := p.Get(r.Context(), "/api/runs", url.Values{"cause": {shown.ID}, "limit": {"50"}}, &caused); err != nil {
 		return site.View{}, err
 	}
+	if shown.Parked != nil {
+		var plan api.Plan
+		if err := p.Get(r.Context(), "/api/plan", nil, &plan); err != nil && site.Status(err) != http.StatusForbidden {
+			return site.View{}, err // without the grant there is no fallback to offer
+		}
+		shown.fallback = parked.Fallback(plan.Accounts, *shown.Parked)
+	}
 	shown.caused, shown.attempts = caused.Runs, timeline(shown.Run)
 	shown.thread = p.ThreadNames(r.Context(), shown.ThreadID)[shown.ThreadID]
 	return site.View{Title: "Run in " + shown.thread, At: "/runs", Body: runPage(shown)}, nil
@@ -105,6 +116,13 @@ func (p pages) one(r *http.Request) (site.View, error) {
 func (p pages) cancel(r *http.Request) (site.Done, error) {
 	err := p.Post(r.Context(), "/api/runs/"+url.PathEscape(r.PathValue("id"))+"/cancel", nil, nil)
 	return site.Done{Said: "The run is being stopped."}, err
+}
+
+// resume lets a run that waits for a plan go on now.
+func (p pages) resume(r *http.Request) (site.Done, error) {
+	how := api.ResumeRequest{Model: strings.TrimSpace(r.PostForm.Get("model")), Fallback: r.PostForm.Get("fallback") == "true"}
+	err := p.Post(r.Context(), "/api/runs/"+url.PathEscape(r.PathValue("id"))+"/resume", how, nil)
+	return site.Done{Said: "It goes on now."}, err
 }
 
 func (p pages) retry(r *http.Request) (site.Done, error) {

@@ -175,7 +175,7 @@ func (p pages) page(r *http.Request) (site.View, error) {
 	}
 	if total.Turns > 0 {
 		shown.shares = []shares{{"By model", pluginsdk.UsageByModel, nil}, {"By conversation", pluginsdk.UsageByThread, nil},
-			{"By purpose", pluginsdk.UsageByPurpose, nil}, {"By plugin", pluginsdk.UsageByPlugin, nil}}
+			{"By purpose", pluginsdk.UsageByPurpose, nil}, {"By plugin", pluginsdk.UsageByPlugin, nil}, {"By account", pluginsdk.UsageByAccount, nil}}
 	}
 	together, ctx := errgroup.WithContext(r.Context()) // each sums up all turns of the period
 	for n := range shown.shares {

@@ -102,7 +102,18 @@
     }
   }
 
-  const tick = (root = document) => root.querySelectorAll("time[data-ago]").forEach(ago);
+  // clock shows a time of a day in the reader's zone, with its day when that is not near.
+  function clock(node) {
+    const at = new Date(node.dateTime);
+    const near = Math.abs(at - Date.now()) < 20 * 3600 * 1000;
+    node.title = at.toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+    node.textContent = at.toLocaleString([], near ? { hour: "2-digit", minute: "2-digit" } : { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  }
+
+  function tick(root = document) {
+    root.querySelectorAll("time[data-ago]").forEach(ago);
+    root.querySelectorAll("time[data-clock]").forEach(clock);
+  }
 
   function prepare(root) {
     tick(root);

@@ -364,7 +364,7 @@
       if (there) amended(there);
       return;
     }
-    if (/^(chat:message|thread:message|pipeline:(start|complete|error|retry|merged)|approval:)/.test(frame.event)) {
+    if (/^(chat:message|thread:message|pipeline:(start|complete|error|retry|merged|parked)|approval:)/.test(frame.event)) {
       if (frame.event !== "chat:message" && frame.event !== "thread:message") waitFor("");
       news();
     }

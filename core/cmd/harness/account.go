@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/accounts"
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/operate"
+	"github.com/seed-706843ae/harness/core/daemon"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func newAccount() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "account",
+		Short: "Say what the agent authenticates with, by name",
+		Long: `Say what the agent authenticates with: logins (subscriptions) and API keys by name. The
+account environment is always there: what the daemon's own environment and home have. A
+thread can be given an account, as work and private life have; others use the default.
+
+Nothing chooses an account by itself. A run whose account has used up its plan is parked
+until the plan's window opens; see harness plan.
+
+It works with the daemon up or down; of a daemon elsewhere, through its API, with a token
+whose scope is admin. Logging in works on the daemon's machine only.`,
+		Example: `  harness account add work
+  harness account add spare --key
+  harness account use work --thread 0199...
+  harness account set work --fallback spare`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newAccountAdd(), newAccountLogin(), newAccountList(), newAccountUse(), newAccountSet(), newAccountRemove())
+	return cmd
+}
+
+// book is where accounts are kept: in the database of this machine, or by a daemon elsewhere.
+type book interface {
+	list(ctx context.Context) ([]pluginsdk.Account, error)
+	add(ctx context.Context, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error)
+	update(ctx context.Context, name string, patch pluginsdk.AccountPatch) (pluginsdk.Account, error)
+	remove(ctx context.Context, name string) error
+}
+
+// withAccounts opens those of the daemon elsewhere that the command is for, else those of this
+// machine.
+func withAccounts(cmd *cobra.Command, do func(ctx context.Context, of book) error) error {
+	remote, err := elsewhere(cmd)
+	if err != nil {
+		return err
+	}
+	if remote != nil {
+		return do(cmd.Context(), bookElsewhere{remote})
+	}
+	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
+		return do(ctx, bookHere{daemon.NewAccounts(config, database), config})
+	})
+}
+
+type bookHere struct {
+	room   *accounts.Room
+	config daemon.Config
+}
+
+func (b bookHere) list(ctx context.Context) ([]pluginsdk.Account, error) { return b.room.List(ctx) }
+
+func (b bookHere) add(ctx context.Context, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error) {
+	return b.room.Add(ctx, operate.Who, request)
+}
+
+func (b bookHere) update(ctx context.Context, name string, patch pluginsdk.AccountPatch) (pluginsdk.Account, error) {
+	return b.room.Update(ctx, operate.Who, pluginsdk.UpdateAccountRequest{Name: name, Patch: patch})
+}
+
+func (b bookHere) remove(ctx context.Context, name string) error {
+	return b.room.Remove(ctx, operate.Who, name)
+}
+
+// bookElsewhere is that of a daemon, through its API.
+type bookElsewhere struct{ api *client.Client }
+
+func (b bookElsewhere) list(ctx context.Context) ([]pluginsdk.Account, error) {
+	return b.api.Accounts(ctx)
+}
+
+func (b bookElsewhere) add(ctx context.Context, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error) {
+	return b.api.AddAccount(ctx, request)
+}
+
+func (b bookElsewhere) update(ctx context.Context, name string, patch pluginsdk.AccountPatch) (pluginsdk.Account, error) {
+	return b.api.UpdateAccount(ctx, name, patch)
+}
+
+func (b bookElsewhere) remove(ctx context.Context, name string) error {
+	return b.api.RemoveAccount(ctx, name)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/accountview"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+func newAccountUse() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "use NAME [--thread ID]",
+		Short: "Make an account the default, or that of a thread",
+		Long: `Make an account the default, which is used where a thread and its task name none; with
+--thread the thread uses it, whatever the default is. A thread that changes its account has
+a new session with its next turn, which is given the thread's history.`,
+		Example: `  harness account use work
+  harness account use private --thread 0199...`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if thread, _ := cmd.Flags().GetString("thread"); thread != "" {
+				api, err := newClient(cmd)
+				if err != nil {
+					return err
+				}
+				after, err := api.ChangeThread(cmd.Context(), thread, map[string]string{"account": args[0]})
+				if err == nil {
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "The thread %s uses the account %s from its next turn on.\n", after.ID, after.Account)
+				}
+				return err
+			}
+			return withAccounts(cmd, func(ctx context.Context, of book) error {
+				yes := true
+				after, err := of.update(ctx, args[0], pluginsdk.AccountPatch{Default: &yes})
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is the default from the next turn on.\n", after.Name)
+				if !after.Usable {
+					fmt.Fprintf(cmd.OutOrStdout(), "But it is not usable: %s\n", after.Reason)
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().String("thread", "", "id of the thread that is to use it")
+	addAddress(cmd)
+	return cmd
+}
+
+func newAccountSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set NAME [--overage on|off] [--fallback KEY|none] [--limit USD] [--key]",
+		Short: "Change what an account may cost, its fallback, or its key",
+		Long: `Change an account.
+
+--overage: whether paid use beyond the plan is allowed. While it is off, a turn that the
+plan does not cover waits, also where the account itself would pay.
+--fallback: the API key with which a person may have a parked run go on (harness plan go
+RUN --fallback). It needs a daily limit. Nothing uses it by itself.
+--limit: what an API key may cost in a day (UTC) as somebody's fallback, in USD; 0: it is
+nobody's fallback, whoever names it.
+--key: another API key in place of the one that the account has; asked for as in add.`,
+		Example: `  harness account set spare --limit 5.00
+  harness account set work --fallback spare --overage off`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			patch, err := accountPatch(cmd)
+			if err != nil {
+				return err
+			}
+			return withAccounts(cmd, func(ctx context.Context, of book) error {
+				after, err := of.update(ctx, args[0], patch)
+				if err == nil {
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), accountview.Changed(after))
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().String("overage", "", "whether paid use beyond the plan is allowed: on or off")
+	cmd.Flags().String("fallback", "", "account of the kind key with which a person may have a parked run go on; none: no account")
+	cmd.Flags().Float64("limit", 0, "what a key may cost in a day as somebody's fallback, in USD; 0: nothing")
+	cmd.Flags().Bool("key", false, "set another API key")
+	return cmd
+}
+
+func accountPatch(cmd *cobra.Command) (patch pluginsdk.AccountPatch, err error) {
+	flags := cmd.Flags()
+	if flags.Changed("overage") {
+		text, _ := flags.GetString("overage")
+		if text != "on" && text != "off" {
+			return patch, fmt.Errorf("--overage: %q is not accepted; it takes on or off", text)
+		}
+		allowed := text == "on"
+		patch.Overage = &allowed
+	}
+	if flags.Changed("fallback") {
+		name, _ := flags.GetString("fallback")
+		if name == "none" {
+			name = ""
+		}
+		patch.Fallback = &name
+	}
+	if flags.Changed("limit") {
+		limit, _ := flags.GetFloat64("limit")
+		patch.DailyLimitUSD = &limit
+	}
+	if set, _ := flags.GetBool("key"); set {
+		key, err := readSecret(cmd, "API key")
+		if err != nil {
+			return patch, err
+		}
+		patch.Key = &key
+	}
+	if patch == (pluginsdk.AccountPatch{}) {
+		return patch, errors.New("nothing is to be changed; say --overage, --fallback, --limit or --key")
+	}
+	return patch, nil
+}
+
+func newAccountRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Forget an account, with its key; the directory of a login stays",
+		Long: `Forget an account, with its key. The directory of a login stays: delete it when nobody
+needs the login any more. An account that a thread, a run or another account names is not
+removed, nor is the default.`,
+		Example: `  harness account remove spare`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAccounts(cmd, func(ctx context.Context, of book) error {
+				all, err := of.list(ctx)
+				if err != nil {
+					return err
+				}
+				i := slices.IndexFunc(all, func(a pluginsdk.Account) bool { return a.Name == args[0] })
+				if i < 0 {
+					return fmt.Errorf("there is no account %q; harness account list lists them", args[0])
+				}
+				if err := of.remove(ctx, args[0]); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "The account %s is removed.\n", args[0])
+				if home := all[i].Home; home != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "Its login is still in %s on the daemon's machine: delete that when nobody needs it any more.\n", home)
+				}
+				return nil
+			})
+		},
+	}
+}

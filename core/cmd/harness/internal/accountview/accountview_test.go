@@ -1,0 +1,152 @@
+package accountview
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// now is in the place's own time, as people are shown times.
+var now = time.Date(2026, 11, 23, 15, 10, 0, 0, time.Local)
+
+func at(hours, minutes int) time.Time {
+	return now.Add(time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
+}
+
+func some() []pluginsdk.Account {
+	return []pluginsdk.Account{
+		{Name: "environment", Kind: pluginsdk.AccountEnvironment, Reason: "no credentials"},
+		{Name: "home", Kind: pluginsdk.AccountLogin, Reason: "log in: harness account login home", Overage: true},
+		{Name: "spare", Kind: pluginsdk.AccountKey, Usable: true, DailyLimitUSD: 5, SpentTodayUSD: 1.2},
+		{Name: "work", Kind: pluginsdk.AccountLogin, Usable: true, Default: true, Plan: true, Fallback: "spare", Windows: []pluginsdk.PlanWindow{
+			{Name: "five_hour", Used: 0.62, Status: pluginsdk.PlanAllowed, ResetsAt: at(2, 10), FullAt: at(1, 30), SeenAt: now},
+			{Name: "seven_day", Used: 1, Status: pluginsdk.PlanRejected, ResetsAt: at(52, 0), SeenAt: now, Overage: true},
+			{Name: "seven_day_opus", Used: 1, Status: pluginsdk.PlanRejected, ResetsAt: at(-1, 0), SeenAt: at(-2, 0)},
+			{Name: "monthly", Used: 0.759999, Status: pluginsdk.PlanWarning, SeenAt: now},
+		}},
+	}
+}
+
+func wantText(t *testing.T, got, want string) {
+	t.Helper()
+	lines := func(text string) (lines []string) {
+		for line := range strings.Lines(strings.TrimSpace(text)) {
+			lines = append(lines, strings.TrimRight(line, " \n"))
+		}
+		return lines
+	}
+	if strings.Join(lines(got), "\n") != strings.Join(lines(want), "\n") {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	var out bytes.Buffer
+	if err := Accounts(&out, some(), now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"not usable: log in: harness account login home", "$1.20 of $5.00 today as fallback", "5 hours 62 %, week 100 % (used up), week, opus 0 %, monthly 75 %",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// Whoever plans a night reads when a window opens, and whether it lasts until then.
+func TestPlan(t *testing.T) {
+	var out bytes.Buffer
+	plan := client.Plan{Accounts: some(), More: true, Parked: []client.Run{
+		{ID: "run-1", ThreadID: "thread-1", Parked: &pluginsdk.Parked{Reason: "The plan is\x1b[31m used up.", Until: at(2, 10)}},
+		{ID: "run-2", ThreadID: "thread-2", Parked: &pluginsdk.Parked{Reason: "The plan is used up.", Until: at(0, 1)}},
+	}}
+	if err := Plan(&out, plan, map[string]string{"thread-1": "Holidays"}, now); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `
+work (default)
+  5 hours     ████████████░░░░░░░░  62 %             resets 17:20 (in 2 h 10 min); used up at 16:40 at this pace
+  week        ████████████████████  100 % (used up)  resets Wed 25 Nov 19:10 (in 2 d 4 h); paid use beyond it is under way
+  week, opus  ░░░░░░░░░░░░░░░░░░░░  0 %              has opened again; last seen 13:10
+  monthly     ███████████████░░░░░  75 %             nobody has said when it opens again
+  paid use beyond the plan: not allowed; fallback: spare ($1.20 of $5.00 today)
+
+Parked (2 or more); to go on now: harness plan go RUN [--model MODEL | --fallback]
+RUN    THREAD    GOES ON                WHY
+run-1  Holidays  17:20 (in 2 h 10 min)  The plan is[31m used up.
+run-2  thread-2  15:11 (in 1 min)       The plan is used up.
+`)
+}
+
+func TestBriefSaysWhatIsInTheWay(t *testing.T) {
+	wantText(t, Brief(some(), now), `
+  account  home: NOT USABLE: log in: harness account login home; paid use beyond the plan is allowed
+  account  spare: usable
+  account  work (default): week used up, resets Wed 25 Nov 19:10 (in 2 d 4 h)
+`)
+	if text := Brief([]pluginsdk.Account{{Name: "environment", Default: true}}, now); text != "" {
+		t.Errorf("who has one account is told %q", text)
+	}
+}
+
+// Rights that differ are what an operator looks for; they must not look like the others.
+func TestRights(t *testing.T) {
+	var out bytes.Buffer
+	rights := pluginsdk.AgentRights{
+		Version: "2.1.330", Known: true,
+		Meant:       []pluginsdk.AgentRule{{Behavior: pluginsdk.RuleAllow, Rule: "Read"}, {Behavior: pluginsdk.RuleDeny, Rule: "Read(./secret)"}},
+		Said:        []pluginsdk.AgentRule{{Behavior: pluginsdk.RuleAllow, Rule: "Read", Source: "cliArg"}, {Behavior: pluginsdk.RuleAllow, Rule: "Bash", Source: "user"}},
+		Hooks:       []pluginsdk.AgentHook{{Event: "PreToolUse", Command: "guard.sh", Source: "user"}},
+		Differences: []string{"The CLI does not hold deny Read(./secret)."},
+	}
+	if err := Rights(&out, rights); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `
+Claude CLI 2.1.330
+
+   WHAT   RULE            HARNESS  CLI
+   allow  Read            yes      cliArg
+≠  deny   Read(./secret)  yes      -
+≠  allow  Bash            -        user
+hook PreToolUse: guard.sh (user)
+
+Differences: 1
+≠ The CLI does not hold deny Read(./secret).
+`)
+	out.Reset()
+	rights.Known, rights.Said, rights.Differences = false, nil, nil
+	if err := Rights(&out, rights); err != nil || strings.Contains(out.String(), "≠") || !strings.Contains(out.String(), "cannot say") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// Dollars that nobody is billed, or that may be wrong, must not be taken for a bill.
+func TestUsage(t *testing.T) {
+	var out bytes.Buffer
+	usage := pluginsdk.UsageResponse{
+		Total: pluginsdk.UsageSum{Turns: 6, Failed: 1, CostUSD: 3.5, NotionalUSD: 2, Unsure: 2, Usage: pluginsdk.Usage{InputTokens: 1, CacheReadTokens: 2, CacheWriteTokens: 3, OutputTokens: 4}},
+		Sums: []pluginsdk.UsageSum{
+			{Of: "work", Turns: 4, CostUSD: 2, NotionalUSD: 2},
+			{Of: "spare", Turns: 2, Failed: 1, CostUSD: 1.5, Unsure: 2},
+		},
+	}
+	if err := Usage(&out, usage); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `
+OF     TURNS  FAILED  IN  OUT  COST
+work   4      0       0   0    $2.00 notional
+spare  2      1       0   0    ≈ $1.50
+all    6      1       6   4    ≈ $3.50, $2.00 of it notional
+
+≈ The cost of 2 turns may be wrong: they were recorded before Harness asked for the cost of a turn alone, or were killed.
+
+Notional is what the turns on a plan would cost with an API key: nobody is billed that.
+`)
+}

@@ -1,0 +1,101 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"os/exec"
+
+	"github.com/seed-706843ae/harness/core/accounts"
+	"github.com/seed-706843ae/harness/core/invoker"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/plan"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// NewAccounts returns the accounts of an installation's agent, whether its daemon is up or
+// down.
+func NewAccounts(config Config, database *store.Store) *accounts.Room {
+	return newAccounts(config, database, accounts.Config{})
+}
+
+func newAccounts(config Config, database *store.Store, doors accounts.Config) *accounts.Room {
+	doors.Data = config.Data
+	doors.Credentials = func(home string) string {
+		return invoker.Credentials(config.agentSeen(), invoker.Account{Home: home})
+	}
+	return accounts.New(doors, database, config.vault())
+}
+
+// account is the account of a name as a session of the agent gets it.
+func (d *Daemon) account(name string) (invoker.Account, error) {
+	found, err := d.accounts.Resolve(name)
+	return invoker.Account{Name: found.Name, Home: found.Home, Env: found.Env, Overage: found.Overage}, err
+}
+
+// Accounts returns the accounts of the agent.
+func (d *Daemon) Accounts(ctx context.Context) ([]pluginsdk.Account, error) {
+	return d.accounts.List(ctx)
+}
+
+// LoginCommand returns the CLI's own login into the home of an account, for a person at a
+// terminal.
+func LoginCommand(ctx context.Context, config Config, home string) (*exec.Cmd, error) {
+	return invoker.LoginCommand(ctx, config.agentSeen(), home)
+}
+
+// planDesk is the plans and the accounts as the pipeline sees them.
+type planDesk struct {
+	*plan.Room
+
+	accounts *accounts.Room
+}
+
+// Account returns the name of the account that a thread uses which names this one.
+func (d planDesk) Account(named string) string { return d.accounts.Account(named) }
+
+// DailyLimit returns what a key may cost in a day as a fallback, in USD.
+func (d planDesk) DailyLimit(key string) float64 { return d.accounts.DailyLimit(key) }
+
+// tellPrimary tells people in the primary thread, once for each key.
+func (d *Daemon) tellPrimary(ctx context.Context, key, text string) error {
+	primary, err := d.store.Primary(ctx)
+	if err != nil {
+		return err
+	}
+	told, err := d.store.Append(ctx, ledger.Append{
+		ThreadID: primary.ID, Key: key, Deliver: true, Rows: []pluginsdk.NewMessage{{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Content: text,
+		}},
+	})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
+		return nil // it was told in other words, before the daemon was started anew
+	}
+	if err != nil {
+		return err
+	}
+	for _, lane := range told.Lanes {
+		d.outbox.Wake(lane.Plugin, lane.Target)
+	}
+	for _, m := range told.Messages {
+		d.events.Publish(pluginsdk.EventThreadMessage, primary.ID, pluginsdk.MessagePayload{ThreadID: primary.ID, MessageID: m.ID, Role: m.Role, Kind: m.Kind})
+	}
+	return nil
+}
+
+// rights compares what the agent may do in a thread with what its process was told. What a
+// task of the thread allows beside that is left out.
+func (d *Daemon) rights(ctx context.Context, threadID string) (pluginsdk.AgentRights, error) {
+	claude, ok := d.agent.(*invoker.Claude)
+	if !ok {
+		return pluginsdk.AgentRights{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the demo agent answers, which has no rights of its own")
+	}
+	thread, err := d.store.Thread(ctx, threadID)
+	if err != nil {
+		return pluginsdk.AgentRights{}, err
+	}
+	return claude.Rights(ctx, ledger.AgentRequest{
+		ThreadID: thread.ID, SessionID: thread.SessionID, Resume: thread.SessionID != "", Model: cmp.Or(thread.Model, d.config.Model), Effort: thread.Effort,
+		PermissionMode: thread.PermissionMode, Cwd: thread.Cwd, Apart: ledger.Apart(thread.Cwd), Account: d.accounts.Account(thread.Account),
+	})
+}

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// checkAccounts looks at the accounts of the agent. It is silent about environment as long as
+// there is no more to say of it than checkAgent does.
+func checkAccounts(all []pluginsdk.Account, now time.Time) (checks []Check) {
+	for _, account := range all {
+		if account.Name == pluginsdk.EnvironmentAccount && (len(all) == 1 || !account.Default) && !account.Plan && !account.Overage {
+			continue
+		}
+		checks = append(checks, checkAccount(account, now))
+	}
+	return checks
+}
+
+func checkAccount(account pluginsdk.Account, now time.Time) Check {
+	check := Check{Name: "account " + account.Name, OK: true, Optional: !account.Default, Detail: string(account.Kind)}
+	if account.Default {
+		check.Detail += ", the default"
+	}
+	if account.Overage {
+		check.Detail += ", paid use beyond its plan is allowed"
+	}
+	if !account.Usable && account.Kind != pluginsdk.AccountEnvironment { // of that one checkAgent says it
+		check.OK = false
+		check.Detail += "; not usable: " + account.Reason
+		check.Remedy = "turns with it fail until that is put right, or another account is used: harness account use NAME"
+		return check
+	}
+	var used []string
+	for _, w := range account.Windows {
+		switch {
+		case w.Status != pluginsdk.PlanRejected || !w.ResetsAt.IsZero() && !w.ResetsAt.After(now):
+		case w.ResetsAt.IsZero():
+			used = append(used, w.Name+" is used up")
+		default:
+			used = append(used, fmt.Sprintf("%s is used up until %s", w.Name, w.ResetsAt.Local().Format(time.DateTime)))
+		}
+	}
+	if len(used) > 0 {
+		check.OK, check.Optional = false, true
+		check.Detail += "; " + strings.Join(used, ", ")
+		check.Remedy = "its runs go on by themselves then; `harness plan` shows them, and how to have one go on now"
+		return check
+	}
+	if account.Usable {
+		check.Detail += ", usable"
+	}
+	return check
+}

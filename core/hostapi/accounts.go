@@ -1,0 +1,83 @@
+package hostapi
+
+import (
+	"context"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Accounts are the logins and keys of the agent's. who is what the audit log calls who
+// decides.
+type Accounts interface {
+	List(ctx context.Context) ([]pluginsdk.Account, error)
+	Add(ctx context.Context, who string, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error)
+	Update(ctx context.Context, who string, request pluginsdk.UpdateAccountRequest) (pluginsdk.Account, error)
+	// Remove forgets an account; an absent one is no error.
+	Remove(ctx context.Context, who, name string) error
+	// Rights compares what the agent may do in a thread with what it was told.
+	Rights(ctx context.Context, threadID string) (pluginsdk.AgentRights, error)
+}
+
+// maxAccountKey is how long the key of an account may be, in bytes.
+const maxAccountKey = 8 << 10
+
+type accounts struct{ *caller }
+
+func (s accounts) List(ctx context.Context, _ *pluginsdk.ListAccountsRequest) (*pluginsdk.ListAccountsResponse, error) {
+	return serve(s.caller, "Accounts.List", func() (*pluginsdk.ListAccountsResponse, error) {
+		accounts, err := s.Accounts.List(ctx)
+		return &pluginsdk.ListAccountsResponse{Accounts: accounts}, err
+	})
+}
+
+// decide makes a decision in the plugin's name, or through it in a person's, if its quotas
+// allow it.
+func (s accounts) decide(ctx context.Context, author string, do func(who string) error, words ...length) error {
+	if err := checkLengths(append(words, length{"author", len(author), maxWord})...); err != nil {
+		return err
+	}
+	author, err := person(ctx, author)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, 1, 0, func() error { return do(ledger.By{Plugin: s.plugin, Author: author}.AuditName()) })
+}
+
+func (s accounts) Add(ctx context.Context, request *pluginsdk.AddAccountRequest) (*pluginsdk.AddAccountResponse, error) {
+	return serve(s.caller, "Accounts.Add", func() (*pluginsdk.AddAccountResponse, error) {
+		var response pluginsdk.AddAccountResponse
+		err := s.decide(ctx, request.Author, func(who string) (err error) {
+			response.Account, err = s.Accounts.Add(ctx, who, *request)
+			return err
+		}, length{"name", len(request.Name), maxWord}, length{"key", len(request.Key), maxAccountKey})
+		return &response, err
+	})
+}
+
+func (s accounts) Update(ctx context.Context, request *pluginsdk.UpdateAccountRequest) (*pluginsdk.UpdateAccountResponse, error) {
+	return serve(s.caller, "Accounts.Update", func() (*pluginsdk.UpdateAccountResponse, error) {
+		var response pluginsdk.UpdateAccountResponse
+		err := s.decide(ctx, request.Author, func(who string) (err error) {
+			response.Account, err = s.Accounts.Update(ctx, who, *request)
+			return err
+		}, length{"name", len(request.Name), maxWord}, length{"key", len(value(request.Patch.Key)), maxAccountKey},
+			length{"fallback", len(value(request.Patch.Fallback)), maxWord})
+		return &response, err
+	})
+}
+
+func (s accounts) Remove(ctx context.Context, request *pluginsdk.RemoveAccountRequest) (*pluginsdk.RemoveAccountResponse, error) {
+	return serve(s.caller, "Accounts.Remove", func() (*pluginsdk.RemoveAccountResponse, error) {
+		err := s.decide(ctx, request.Author, func(who string) error { return s.Accounts.Remove(ctx, who, request.Name) },
+			length{"name", len(request.Name), maxWord})
+		return &pluginsdk.RemoveAccountResponse{}, err
+	})
+}
+
+func (s accounts) Rights(ctx context.Context, request *pluginsdk.RightsRequest) (*pluginsdk.RightsResponse, error) {
+	return serve(s.caller, "Accounts.Rights", func() (*pluginsdk.RightsResponse, error) {
+		rights, err := s.Accounts.Rights(ctx, request.ThreadID)
+		return &pluginsdk.RightsResponse{Rights: rights}, err
+	})
+}

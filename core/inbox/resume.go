@@ -1,0 +1,190 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Runs that wait for a window of a plan. A parked run is in its queue, and is claimed when it
+// is due, as one that is tried again; it has no process and no place, and its attempt does not
+// count.
+
+// parkForPlan parks a run whose turn the plan of its account does not let through, and says so.
+// A turn that a run at work has asked for fails instead: that run has a place, and would wait
+// with it for hours.
+func (in *Inbox) parkForPlan(ctx context.Context, log *slog.Logger, w *worker, attempt failed, reason pluginsdk.Parked) {
+	claim, runID := attempt.claim, attempt.claim.Run.ID
+	people := ledger.ForPeople(claim.Run.Run, claim.Thread.Thread, claim.Fence)
+	parked := in.plan.ParkOf(reason, ledger.PlanAsk{RunID: runID, Account: reason.Account, People: people, Last: claim.Run.LastParked})
+	bare := attempt.left
+	bare.Effects = nil
+	if claim.Run.Kind == pluginsdk.RunTurn && in.atWork(claim.Run.CauseRunID) {
+		cause := pluginsdk.Errorf(pluginsdk.CodeExhausted, "exhausted: %s What has asked for this turn is at work, and cannot wait for that", parked.Reason)
+		log.Warn("a turn is not parked, since a run at work has asked for it", "why", parked.Reason)
+		fail := func(left ledger.Left) func() error {
+			return func() error { return in.pipeline.Fail(in.work, claim, cause, left) }
+		}
+		in.conclude(log, w, fail(attempt.left), fail(bare))
+		return
+	}
+	row := in.parkedRow(runID, reason, parked)
+	var lanes []ledger.Lane
+	park := func(left ledger.Left) func() error {
+		return func() (err error) {
+			lanes, err = in.store.ParkRun(ctx, claim.Fence, ledger.ParkedRun{
+				RunID: runID, Parked: parked, Override: stillSaid(claim.Run.Override), Hooks: left.Hooks, Effects: left.Effects, Row: row,
+			})
+			return err
+		}
+	}
+	log.Info("run is parked", "account", parked.Account, "window", parked.Window, "until", parked.Until)
+	if in.conclude(log, w, park(attempt.left), park(bare)) < 0 {
+		return
+	}
+	for _, lane := range lanes {
+		in.outbox.Wake(lane.Plugin, lane.Target)
+	}
+	in.events.Publish(pluginsdk.EventPipelineParked, claim.Thread.ID, pluginsdk.ParkedPayload{ThreadID: claim.Thread.ID, RunID: runID, Parked: parked})
+}
+
+// stillSaid is what of a person's word on a run holds when it is parked again: that it is to
+// go on now with what is paid for was said of then.
+func stillSaid(override *pluginsdk.RunOverride) *pluginsdk.RunOverride {
+	if override == nil || override.Model == "" {
+		return nil
+	}
+	return &pluginsdk.RunOverride{Model: override.Model}
+}
+
+// parkedRow tells the thread's people that a run is parked, once for each time that the window
+// opens: it may be parked for that many times.
+func (in *Inbox) parkedRow(runID string, reason, parked pluginsdk.Parked) *ledger.Row {
+	when := parked.Since
+	if reason.Until.After(in.config.Now()) {
+		when = reason.Until
+	}
+	return &ledger.Row{
+		Key: fmt.Sprintf("%s%s:%s:%d", ledger.ParkedKey, runID, parked.Window, when.Unix()),
+		Message: pluginsdk.NewMessage{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core",
+			Content: in.plan.Told(parked) + " To have it go on now: /plan go, with another model behind it, or with the word fallback. To give it up: /stop",
+		},
+	}
+}
+
+// planned returns the head of a thread's queue if that is parked; the zero Run: it is not.
+func (in *Inbox) planned(ctx context.Context, threadID string) (pluginsdk.Run, error) {
+	head, err := in.store.FirstQueued(ctx, threadID, pluginsdk.RunQueued)
+	if err != nil || head.Parked == nil {
+		return pluginsdk.Run{}, err
+	}
+	return head, nil
+}
+
+// ResumeRun has a parked run go on now, as a person says: as it is, with another model, or
+// with the fallback of the account that it is parked for. The audit log says who it was.
+// CodeStale: it is not parked. CodeInvalid: there is no fallback with a daily limit.
+func (in *Inbox) ResumeRun(ctx context.Context, request pluginsdk.ResumeRunRequest, by ledger.By) (pluginsdk.Run, error) {
+	resumed := ledger.ResumedRun{RunID: request.RunID, Override: pluginsdk.RunOverride{Model: request.Model}, Who: by.AuditName()}
+	if request.Fallback {
+		run, err := in.store.Run(ctx, request.RunID)
+		if err != nil {
+			return pluginsdk.Run{}, err
+		}
+		if run.Parked == nil {
+			return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not parked: it is %s", run.ID, run.State)
+		}
+		if resumed.Override.Account, err = in.fallbackOf(ctx, run.Parked.Account); err != nil {
+			return pluginsdk.Run{}, err
+		}
+	}
+	run, queue, err := in.store.ResumeRun(ctx, resumed)
+	if err != nil {
+		return pluginsdk.Run{}, err
+	}
+	in.config.Log.Info("a parked run goes on before its time", "run", run.ID, "thread", run.ThreadID,
+		"by", wordsFor(by), "model", request.Model, "account", resumed.Override.Account)
+	in.lanes.Wake(queue)
+	return run, nil
+}
+
+// fallbackOf returns the account of the kind key that an account may be replaced by.
+// CodeInvalid: none is set, or it has no daily limit.
+func (in *Inbox) fallbackOf(ctx context.Context, name string) (string, error) {
+	accounts, err := in.store.Accounts(ctx)
+	if err != nil {
+		return "", err
+	}
+	named := func(name string) ledger.Account {
+		i := slices.IndexFunc(accounts, func(a ledger.Account) bool { return a.Name == name })
+		if i < 0 {
+			return ledger.Account{}
+		}
+		return accounts[i]
+	}
+	key := named(named(name).Fallback)
+	switch {
+	case key.Name == "" || key.Kind != pluginsdk.AccountKey:
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "fallback: the account %[1]s has none; set a key with a daily limit: harness account set %[1]s --fallback KEY", name)
+	case key.DailyLimitUSD <= 0:
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "fallback: the key %[1]s has no daily limit; set one: harness account set %[1]s --limit 5.00", key.Name)
+	}
+	return key.Name, nil
+}
+
+// planCommand shows what is left of the plans and what waits for it, or has the thread's parked
+// run go on now. What a run has caused is no person's word: an agent must not spend a person's
+// money.
+func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) (string, error) {
+	words := strings.Fields(command.args)
+	if len(words) == 0 {
+		return in.showPlan(ctx, thread)
+	}
+	switch {
+	case words[0] != "go" || len(words) > 2:
+		return "", fmt.Errorf("%q is not understood; say /plan, or /plan go with nothing, a model's name or fallback behind it", command.args)
+	case command.caused:
+		return "", errors.New("only a person has a parked message go on, and this message was caused by a run")
+	}
+	head, err := in.planned(ctx, thread.ID)
+	if err != nil {
+		return "", err
+	}
+	if head.ID == "" {
+		return "", errors.New("nothing is parked in this thread")
+	}
+	request := pluginsdk.ResumeRunRequest{RunID: head.ID}
+	how := "as it is"
+	if len(words) == 2 {
+		request.Fallback = words[1] == "fallback"
+		if how = "with the fallback of its account"; !request.Fallback {
+			request.Model, how = words[1], "with the model "+words[1]
+		}
+	}
+	if _, err := in.ResumeRun(ctx, request, by); err != nil {
+		return "", err
+	}
+	return "It goes on now, " + how + ".", nil
+}
+
+func (in *Inbox) showPlan(ctx context.Context, thread pluginsdk.Thread) (string, error) {
+	parked, err := in.store.ParkedRuns(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	text := in.plan.Show()
+	if i := slices.IndexFunc(parked, func(r pluginsdk.Run) bool { return r.ThreadID == thread.ID }); i >= 0 {
+		text += "\n\nThis thread: " + in.plan.Told(*parked[i].Parked)
+	}
+	if len(parked) > 0 {
+		text += fmt.Sprintf("\n\nParked in all threads: %d.", len(parked))
+	}
+	return text, nil
+}

@@ -1,0 +1,438 @@
+// Package plan knows the windows of the accounts' plans: what a login may use within five
+// hours, a week, and of a model. It says whether a turn of the agent is let through, and until
+// when a run is parked that is not.
+//
+// What the agent tells of the windows is kept over restarts. People go first: what plugins
+// start stops at a share of each window, and when a window opens, people's runs go on before
+// theirs, none of them at the same second.
+package plan
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/guard"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store keeps the windows.
+type Store interface {
+	PlanWindows(ctx context.Context) ([]ledger.PlanState, error)
+	SavePlanWindow(ctx context.Context, window ledger.PlanState) error
+}
+
+// Events publishes the room's events.
+type Events interface {
+	Publish(kind pluginsdk.EventType, threadID string, payload any)
+}
+
+// Doors are the rooms that this one calls. All of them are needed.
+type Doors struct {
+	Store  Store
+	Events Events
+	// Overage reports whether paid use beyond the plan is allowed for an account.
+	Overage func(account string) bool
+	// Notify tells people, once for each key.
+	Notify func(ctx context.Context, key, text string) error
+}
+
+// Config holds what an operator can set. Zero fields get defaults.
+type Config struct {
+	// Share is how much of a window what plugins start may use, from 0 to 1; default 0.8.
+	Share float64
+	// Spread is within what time of a reset people's runs go on; default 20 s. What plugins
+	// start goes on between one and a half and six times as long after it.
+	Spread time.Duration
+	Now    func() time.Time
+	// Jitter returns a random time from 0 to most.
+	Jitter func(most time.Duration) time.Duration
+	Log    *slog.Logger
+}
+
+// Room knows the windows.
+type Room struct {
+	config  Config
+	doors   Doors
+	loop    guard.Loop
+	figures *figures
+
+	mu      sync.Mutex
+	windows map[key]*window
+}
+
+// key names a window: an account has each once.
+type key struct{ account, name string }
+
+// window is what is known of a window.
+type window struct {
+	ledger.PlanState
+
+	saved ledger.PlanState // as it is stored
+	warn  int              // per cent that people are to be told of; 0: none
+}
+
+// New returns a Room. It knows nothing of the windows before Start.
+func New(config Config, doors Doors) *Room {
+	if config.Share == 0 {
+		config.Share = 0.8
+	}
+	if config.Spread == 0 {
+		config.Spread = 20 * time.Second
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Jitter == nil {
+		config.Jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) } // spreads runs, is no secret
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Room{config: config, doors: doors, figures: newFigures(), windows: make(map[key]*window)}
+}
+
+// Start reads what is known of the windows, and begins to watch them.
+func (r *Room) Start(ctx context.Context) error {
+	known, err := r.doors.Store.PlanWindows(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	for _, state := range known {
+		r.windows[key{state.Account, state.Name}] = &window{PlanState: state, saved: state}
+	}
+	r.mu.Unlock()
+	r.loop.Start(context.WithoutCancel(ctx), r.watch)
+	return nil
+}
+
+// Stop stores what was seen last.
+func (r *Room) Stop(ctx context.Context) error {
+	if !r.loop.Stop() {
+		return nil
+	}
+	return r.keep(ctx)
+}
+
+// watchEvery is how often the room looks for windows that have opened.
+const watchEvery = 15 * time.Second
+
+// watch stores what is seen, and notices that windows open.
+func (r *Room) watch(ctx context.Context) {
+	ticks := time.NewTicker(watchEvery)
+	defer ticks.Stop()
+	for {
+		guard.Try(r.config.Log, "the watch over the plans' windows", func() { r.look(ctx) })
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		case <-r.loop.Woken():
+		}
+	}
+}
+
+// look is one round of watch.
+func (r *Room) look(ctx context.Context) {
+	r.mu.Lock()
+	now := r.config.Now()
+	for _, w := range r.windows {
+		if w.over(now) && (w.Used > 0 || w.Status != pluginsdk.PlanAllowed) {
+			w.begin(now)
+			r.publish(w.PlanWindow)
+		}
+	}
+	r.mu.Unlock()
+	if err := r.keep(ctx); err != nil && ctx.Err() == nil {
+		r.config.Log.Warn("what was seen of a plan cannot be stored yet", "err", err)
+	}
+}
+
+// keep tells people what they are to be told, and stores what has changed.
+func (r *Room) keep(ctx context.Context) error {
+	r.mu.Lock()
+	var changed []window
+	for _, w := range r.windows {
+		if w.changed() {
+			changed = append(changed, *w)
+		}
+	}
+	r.mu.Unlock()
+	for _, w := range changed {
+		if w.warn > 0 {
+			if err := r.doors.Notify(ctx, w.warningKey(), r.warning(w.PlanState)); err != nil {
+				return err
+			}
+		}
+		if err := r.doors.Store.SavePlanWindow(ctx, w.PlanState); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		is := r.windows[key{w.Account, w.Name}]
+		is.saved = w.PlanState
+		if is.warn == w.warn {
+			is.warn = 0
+		}
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// worthSaving is how much more of a window has to be used before that is stored.
+const worthSaving = 0.01
+
+// changed reports whether the window has to be stored anew.
+func (w *window) changed() bool {
+	is, was := w.PlanState, w.saved
+	if w.warn > 0 || was.Name == "" || math.Abs(is.Used-was.Used) >= worthSaving {
+		return true
+	}
+	is.Used, is.SeenAt, is.FullAt = was.Used, was.SeenAt, was.FullAt
+	return is != was
+}
+
+// publish says what a window is like from now on.
+func (r *Room) publish(w pluginsdk.PlanWindow) {
+	r.doors.Events.Publish(pluginsdk.EventPlanWindow, "", pluginsdk.PlanPayload{Window: w})
+}
+
+// length is how long a window lasts.
+func length(name string) time.Duration {
+	if name == "five_hour" {
+		return 5 * time.Hour
+	}
+	return 7 * 24 * time.Hour
+}
+
+const (
+	// slack is how much later than its length a window may open; what is told beyond that is
+	// not believed.
+	slack = time.Hour
+	// same is how far apart two resets of one window are told at most.
+	same = 2 * time.Minute
+)
+
+// believable returns when a window opens, as far as what was told can be true. The zero time
+// is that it was not told: what lies in the past has opened nothing.
+func believable(name string, told, now time.Time) time.Time {
+	if told.IsZero() || !told.After(now) {
+		return time.Time{}
+	}
+	if latest := now.Add(length(name) + slack); told.After(latest) {
+		return latest
+	}
+	return told
+}
+
+// over reports whether the window has begun anew since it was seen.
+func (w *window) over(now time.Time) bool {
+	if w.ResetsAt.IsZero() {
+		return !now.Before(w.SeenAt.Add(length(w.Name) + slack))
+	}
+	return !now.Before(w.ResetsAt)
+}
+
+// begin makes the window one of which nothing is used.
+func (w *window) begin(now time.Time) {
+	w.Used, w.Status, w.ResetsAt, w.Overage = 0, pluginsdk.PlanAllowed, time.Time{}, false
+	w.Warned, w.warn, w.FirstUsed, w.FirstSeen = 0, 0, 0, now
+}
+
+// Observe takes in what the agent was told of an account's plan. It does not block.
+func (r *Room) Observe(account string, seen []pluginsdk.PlanWindow) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.config.Now().UTC()
+	for _, one := range seen {
+		if one.Name == "" {
+			continue
+		}
+		one.Account, one.SeenAt = account, now
+		r.observe(one, now)
+	}
+	r.loop.Wake()
+}
+
+func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
+	seen.ResetsAt = believable(seen.Name, seen.ResetsAt, now)
+	if !(seen.Used >= 0) {
+		seen.Used = 0
+	}
+	seen.Used = min(seen.Used, 1)
+	w := r.windows[key{seen.Account, seen.Name}]
+	first := w == nil
+	if first {
+		w = &window{PlanState: ledger.PlanState{PlanWindow: seen, FirstUsed: seen.Used, FirstSeen: now}}
+		r.windows[key{seen.Account, seen.Name}] = w
+	}
+	anew := !first && (w.over(now) || !w.ResetsAt.IsZero() && seen.ResetsAt.Sub(w.ResetsAt) > same)
+	was := w.Status
+	switch {
+	case anew:
+		w.begin(now)
+		w.FirstUsed = seen.Used
+	case !first:
+		// Not every line tells of all.
+		if seen.ResetsAt.IsZero() {
+			seen.ResetsAt = w.ResetsAt
+		}
+		if seen.Used == 0 {
+			seen.Used = w.Used
+		}
+	}
+	if seen.Status == pluginsdk.PlanRejected {
+		seen.Used = 1
+	}
+	w.PlanWindow = seen
+	passed := w.pass()
+	if first || anew || passed || was != seen.Status {
+		r.publish(projected(w.PlanState, now))
+	}
+}
+
+// thresholds are the percentages that people are told of, the highest first.
+var thresholds = []int{90, 75}
+
+// pass notes that a threshold was passed, and reports whether one was. Of a window that is used
+// up, who is concerned is told: their runs are parked.
+func (w *window) pass() bool {
+	for _, percent := range thresholds {
+		if w.Used*100 < float64(percent) || w.Warned >= percent {
+			continue
+		}
+		w.Warned = percent
+		if w.warn = percent; w.usedUp() {
+			w.warn = 0
+		}
+		return true
+	}
+	return false
+}
+
+// usedUp reports whether the window lets nothing through but what is paid for.
+func (w *window) usedUp() bool { return w.Status == pluginsdk.PlanRejected || w.Overage }
+
+// limits reports whether the window is of the model's use.
+func (w *window) limits(model string) bool {
+	return w.Model == "" || strings.Contains(strings.ToLower(model), strings.ToLower(w.Model))
+}
+
+// unsureFor is how long it is believed that a window is used up of which nobody has told when
+// it opens. Then one run tries.
+const unsureFor = time.Minute
+
+// closed reports whether the window lets the turn through, and if not, until when.
+func (r *Room) closed(w *window, ask ledger.PlanAsk, now time.Time) (until time.Time, closed bool) {
+	if w.over(now) || !w.limits(ask.Model) {
+		return time.Time{}, false
+	}
+	usedUp := w.usedUp() && !r.doors.Overage(ask.Account)
+	if !usedUp && (ask.People || w.Used < r.config.Share) {
+		return time.Time{}, false
+	}
+	until = w.ResetsAt
+	if until.IsZero() {
+		until = w.SeenAt.Add(unsureFor)
+	}
+	return until, now.Before(until)
+}
+
+// Admit returns nil when the plan lets a turn through, else what the run waits for. Until is
+// when the window opens: ParkOf says when the run goes on.
+func (r *Room) Admit(ask ledger.PlanAsk) *pluginsdk.Parked {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.config.Now()
+	var parked *pluginsdk.Parked
+	for _, w := range r.of(ask.Account) {
+		until, closed := r.closed(w, ask, now)
+		if !closed || parked != nil && !until.After(parked.Until) {
+			continue
+		}
+		parked = &pluginsdk.Parked{Account: w.Account, Window: w.Name, Model: w.Model, Until: until}
+		if w.ResetsAt.IsZero() {
+			parked.Until = time.Time{}
+		}
+		if parked.Reason = usedUpWords(*parked); !w.usedUp() {
+			parked.Reason = r.shareWords(w.PlanWindow)
+		}
+	}
+	return parked
+}
+
+// of returns the windows of an account, by name. The lock is held.
+func (r *Room) of(account string) (windows []*window) {
+	for _, at := range slices.SortedFunc(maps.Keys(r.windows), func(a, b key) int { return strings.Compare(a.name, b.name) }) {
+		if at.account == account {
+			windows = append(windows, r.windows[at])
+		}
+	}
+	return windows
+}
+
+const (
+	// The wait when nobody knows when the window opens, which doubles.
+	untoldFirst = time.Minute
+	untoldMax   = 15 * time.Minute
+)
+
+// ParkOf returns how a run is parked that waits for what parked says: until when, and since
+// when. Until is a little after the window opens, by chance, so that not all come at once; what
+// cannot be true of it is not believed.
+func (r *Room) ParkOf(parked pluginsdk.Parked, ask ledger.PlanAsk) pluginsdk.Parked {
+	now := r.config.Now().UTC()
+	if parked.Account == "" {
+		parked.Account = ask.Account
+	}
+	if parked.Reason == "" {
+		parked.Reason = usedUpWords(parked)
+	}
+	parked.Since = now
+	if last := ask.Last; last != nil && last.Account == parked.Account && last.Window == parked.Window && !last.Since.IsZero() && last.Since.Before(now) {
+		parked.Since = last.Since
+	}
+	opens := believable(parked.Window, parked.Until, now)
+	if opens.IsZero() {
+		opens = now.Add(min(max(now.Sub(parked.Since), untoldFirst), untoldMax))
+	}
+	who := "plugins"
+	if ask.People {
+		who = "people"
+		parked.Until = opens.Add(r.config.Jitter(r.config.Spread))
+	} else {
+		parked.Until = opens.Add(3*r.config.Spread/2 + r.config.Jitter(9*r.config.Spread/2))
+	}
+	r.figures.parked.Add(1, who)
+	return parked
+}
+
+// Windows returns what is known of the windows of an account's plan, by name; none: nothing
+// was seen of a plan.
+func (r *Room) Windows(account string) (windows []pluginsdk.PlanWindow) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.config.Now()
+	for _, w := range r.of(account) {
+		state := *w
+		if state.over(now) {
+			state.begin(now)
+		}
+		windows = append(windows, projected(state.PlanState, now))
+	}
+	return windows
+}
+
+// projected returns the window with when it is used up at the pace so far.
+func projected(state ledger.PlanState, now time.Time) pluginsdk.PlanWindow {
+	w := state.PlanWindow
+	w.FullAt = state.Projected(now)
+	return w
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"context"
+	"strings"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// ParkRun puts a claimed run back into the queue, as if this attempt had not been made, not to
+// be claimed before the window of the plan opens that it waits for. The row that tells the
+// thread's people of it is stored, and carried to them, unless there is one with its key. It
+// returns the lanes that have something new to carry.
+func (s *Store) ParkRun(ctx context.Context, fence ledger.Fence, parked ledger.ParkedRun) (lanes []ledger.Lane, err error) {
+	var rows []ledger.Row
+	if parked.Row != nil && !fence.Beside() {
+		rows = append(rows, *parked.Row)
+	}
+	more, err := s.newAdditions(fence.ThreadID, parked.RunID, parked.Effects, rows)
+	if err != nil {
+		return nil, err
+	}
+	more.careful = len(rows) > 0 // people are told once for each window, of many parks
+	now := s.now()
+	err = s.writeWith(ctx, durable, &more, func(ctx context.Context, tx *tx) error {
+		if err := tx.check(ctx, fence); err != nil {
+			return err
+		}
+		if err := tx.park(ctx, parked); err != nil {
+			return err
+		}
+		_, fresh, err := s.add(ctx, tx, more)
+		if err != nil || len(fresh) == 0 {
+			return err
+		}
+		of, err := tx.targetThread(ctx, fence.ThreadID)
+		if err == nil {
+			lanes, err = s.deliver(ctx, tx, of, now, fresh...)
+		}
+		return err
+	})
+	return lanes, wrap("park run", err)
+}
+
+func (t *tx) park(ctx context.Context, parked ledger.ParkedRun) error {
+	why := parked.Parked
+	why.Reason, why.Until, why.Since = clean(why.Reason), instant(why.Until), instant(why.Since)
+	update := t.Run.Update().Where(run.ID(parked.RunID), run.StateEQ(pluginsdk.RunRunning)).
+		SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).
+		SetNextAttemptAt(why.Until).SetParked(&why)
+	if parked.Override != nil {
+		update.SetOverride(parked.Override)
+	} else {
+		update.ClearOverride()
+	}
+	if parked.Hooks != nil {
+		update.SetHooks(parked.Hooks)
+	}
+	n, err := update.Save(ctx)
+	return atWork(parked.RunID, n, err)
+}
+
+// ResumeRun has a parked run wait no longer, and go on as the override says; with the zero one
+// as it is. The audit log says who has said so. A run that is not parked is
+// CodeStale. It returns the run, and the queue that it is in.
+func (s *Store) ResumeRun(ctx context.Context, resumed ledger.ResumedRun) (r pluginsdk.Run, queue ledger.Queue, err error) {
+	runID, override := resumed.RunID, resumed.Override
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		update := tx.Run.Update().Where(run.ID(runID), run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtNotNil()).
+			ClearNextAttemptAt().ClearParked().SetOverride(&override)
+		n, err := update.Save(ctx)
+		if err != nil {
+			return err
+		}
+		row, err := tx.Run.Query().Where(run.ID(runID)).Select(listedColumns...).Only(ctx)
+		if ent.IsNotFound(err) {
+			return notFound("run", runID)
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not parked: it is %s", runID, row.State)
+		}
+		r = runOf(row)
+		queue = ledger.Queue{ThreadID: r.ThreadID}
+		if row.Beside {
+			queue = ledger.Queue{TurnID: r.ID}
+		}
+		return s.note(ctx, tx, resumed.Who, "run.resume", runID, resumedWords(override))
+	})
+	return r, queue, wrap("resume a parked run", err)
+}
+
+// resumedWords say for the audit log how a run goes on.
+func resumedWords(override pluginsdk.RunOverride) string {
+	var how []string
+	if override.Model != "" {
+		how = append(how, "model "+override.Model)
+	}
+	if override.Account != "" {
+		how = append(how, "account "+override.Account)
+	}
+	return strings.Join(how, ", ")
+}
+
+// ParkedRuns returns the runs that are parked in a thread, or in all (empty), in the order in
+// which they go on.
+func (s *Store) ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Run, error) {
+	query := s.read.Run.Query().Where(notGoing, run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtNotNil()).
+		Order(run.ByNextAttemptAt(), run.ByID()).Limit(page(0))
+	if threadID != "" {
+		query.Where(run.ThreadID(threadID))
+	}
+	rows, err := query.Select(listedColumns...).All(ctx)
+	if err != nil {
+		return nil, wrap("list parked runs", err)
+	}
+	return all(rows, runOf), nil
+}

@@ -1,0 +1,203 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// clocked is a store whose clock the test moves.
+func clocked(t *testing.T, test func(t *testing.T, s *store.Store, clock *time.Time)) {
+	t.Helper()
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		now := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+		config.Now = func() time.Time { return now }
+		test(t, storetest.OpenConfig(t, config), &now)
+	})
+}
+
+func parkedFor(c ledger.Claim, until time.Time) ledger.ParkedRun {
+	return ledger.ParkedRun{
+		RunID:  c.Run.ID,
+		Parked: pluginsdk.Parked{Reason: "used up", Account: "environment", Window: "five_hour", Until: until, Since: until.Add(-time.Hour)},
+		Row:    &ledger.Row{Key: "parked:" + c.Run.ID, Message: pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Content: "used up"}},
+	}
+}
+
+// Somebody whose plan is used up loses time, and neither the message nor an attempt: the run
+// waits over the death of the daemon, and goes on when the window opens.
+func TestAParkedRunWaitsForItsWindow(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		ctx := t.Context()
+		c := claimed(t, s, "general")
+		id, until := c.Run.ID, clock.Add(time.Hour)
+		lanes := must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parkedFor(c, until)))
+		if len(lanes) != 1 || lanes[0].Plugin != "discord" {
+			t.Errorf("carried to %+v", lanes)
+		}
+		wantCode(t, second(s.ParkRun(ctx, c.Fence, parkedFor(c, until))), pluginsdk.CodeStale)
+		for boot := range 3 {
+			if open := must[[]ledger.Queue](t)(s.Recover(ctx, "another boot")); len(open) != 1 {
+				t.Errorf("boot %d: open %+v", boot, open)
+			}
+			r := must[pluginsdk.Run](t)(s.Run(ctx, id))
+			if r.State != pluginsdk.RunQueued || r.Attempt != 0 || r.Parked == nil || !r.Parked.Until.Equal(until) || r.Parked.Window != "five_hour" || len(r.Failures) != 0 || r.Error != "" {
+				t.Fatalf("boot %d: parked as %+v %+v", boot, r, r.Parked)
+			}
+			if early := must[ledger.Claim](t)(s.Claim(ctx, c.Thread.ID, "test")); early.Found || !early.NotBefore.Equal(until) {
+				t.Errorf("claimed before the window opens: %+v", early)
+			}
+		}
+		if parked := only[pluginsdk.Run](t)(s.ParkedRuns(ctx, c.Thread.ID)); parked.ID != id {
+			t.Errorf("parked in the thread: %+v", parked)
+		}
+
+		// It is still used up: the person is not told twice.
+		*clock = until
+		c = claim(t, s, c.Thread.ID)
+		if c.Run.ID != id || c.Run.Attempt != 1 || c.Run.Parked != nil || c.Run.LastParked == nil || !c.Run.LastParked.Until.Equal(until) {
+			t.Fatalf("claimed %+v, last parked as %+v", c.Run, c.Run.LastParked)
+		}
+		if lanes := must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parkedFor(c, until.Add(time.Minute)))); len(lanes) != 0 {
+			t.Errorf("carried again to %+v", lanes)
+		}
+		told := 0
+		for _, m := range must[[]pluginsdk.Message](t)(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: c.Thread.ID})) {
+			if m.Kind == pluginsdk.MessageNotification {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("told %d times", told)
+		}
+
+		// A daemon that dies in the attempt, and one that is told to stop, leave it as one that
+		// is due.
+		*clock = until.Add(time.Minute)
+		claim(t, s, c.Thread.ID)
+		must[[]ledger.Queue](t)(s.Recover(ctx, "yet another boot"))
+		if r := must[pluginsdk.Run](t)(s.Run(ctx, id)); r.Parked != nil || r.State != pluginsdk.RunQueued {
+			t.Errorf("recovered as %+v", r)
+		}
+		c = claim(t, s, c.Thread.ID)
+		check(t, s.EndAttempt(ctx, c.Fence, ledger.AttemptEnd{RunID: id, At: clock.Add(time.Second), Reason: "529"}))
+		if r := must[ledger.Run](t)(s.KeptRun(ctx, id)); r.Parked != nil || r.LastParked != nil {
+			t.Errorf("one that is tried again for another reason is still parked: %+v", r.Parked)
+		}
+	})
+}
+
+// Who does not want to wait does not have to: for a message or for what a plugin has asked.
+func TestAParkedRunIsToldToGoOnOrEnded(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		ctx := t.Context()
+		until := clock.Add(7 * 24 * time.Hour)
+		c := claimed(t, s, "general")
+		id := c.Run.ID
+		_, _, err := s.ResumeRun(ctx, ledger.ResumedRun{RunID: id, Who: "ann"})
+		wantCode(t, err, pluginsdk.CodeStale)
+		_, _, err = s.ResumeRun(ctx, ledger.ResumedRun{RunID: "no such run"})
+		wantCode(t, err, pluginsdk.CodeNotFound)
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parkedFor(c, until)))
+		override := pluginsdk.RunOverride{Model: "haiku", Account: "spare"}
+		r, queue, err := s.ResumeRun(ctx, ledger.ResumedRun{RunID: id, Override: override, Who: "ann"})
+		check(t, err)
+		if queue != (ledger.Queue{ThreadID: c.Thread.ID}) || r.Parked != nil || r.Override == nil || *r.Override != override {
+			t.Errorf("resumed %+v in %+v", r, queue)
+		}
+		if entry := only[store.AuditEntry](t)(s.AuditEntries(ctx, id, 0)); entry.Who != "ann" || entry.Action != "run.resume" || entry.Detail != "model haiku, account spare" {
+			t.Errorf("audit log: %+v", entry)
+		}
+		_, _, err = s.ResumeRun(ctx, ledger.ResumedRun{RunID: id, Who: "ann"})
+		wantCode(t, err, pluginsdk.CodeStale)
+		c = claim(t, s, c.Thread.ID)
+		if c.Run.Override == nil || *c.Run.Override != override || c.Run.LastParked != nil {
+			t.Errorf("claimed with %+v, %+v", c.Run.Override, c.Run.LastParked)
+		}
+		// Parked again, what was said of it holds no longer than the parked run says.
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parkedFor(c, until)))
+		r, cancelled, err := s.CancelQueued(ctx, id, "stopped by ann")
+		if err != nil || !cancelled || r.State != pluginsdk.RunCancelled || r.Parked != nil || r.Override != nil {
+			t.Errorf("cancelled %v: %+v, %v", cancelled, r, err)
+		}
+
+		turn := acceptTurn(t, s, pluginsdk.StartTurnRequest{Prompt: "review"}).RunID
+		tc := claimTurn(t, s, turn, "test")
+		if lanes := must[[]ledger.Lane](t)(s.ParkRun(ctx, tc.Fence, parkedFor(tc, until))); len(lanes) != 0 {
+			t.Errorf("a turn beside its thread tells %+v", lanes)
+		}
+		if expired := must[bool](t)(s.ExpireQueued(ctx, turn, "no place")); expired {
+			t.Error("a turn that was begun, and is parked, has expired as one that never was")
+		}
+		if waits := must[ledger.Claim](t)(s.ClaimTurn(ctx, turn, "test")); waits.Found || !waits.NotBefore.Equal(until) {
+			t.Errorf("claimed %+v", waits)
+		}
+		if _, queue, err := s.ResumeRun(ctx, ledger.ResumedRun{RunID: turn}); err != nil || queue != (ledger.Queue{TurnID: turn}) {
+			t.Errorf("resumed in %+v, %v", queue, err)
+		}
+		if tc = claimTurn(t, s, turn, "test"); tc.Run.Attempt != 1 {
+			t.Errorf("attempt %d", tc.Run.Attempt)
+		}
+	})
+}
+
+// The session of a thread is of an account: whose it is must be known after a restart, since
+// no other account can go on with it.
+func TestASessionRemembersItsAccount(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		c := claimed(t, s, "general")
+		check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: c.Run.ID, SessionID: "S", Account: "work"}))
+		if r := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)); r.Account != "work" {
+			t.Errorf("the run's account is %q", r.Account)
+		}
+		commit := result(c)
+		commit.SessionAccount, commit.Result.Account = "work", "spare"
+		check(t, s.SaveResult(ctx, c.Fence, commit))
+		if th := must[ledger.Thread](t)(s.KeptThread(ctx, c.Thread.ID)); th.SessionAccount != "work" || th.SessionID == "" {
+			t.Errorf("the session %q is of %q", th.SessionID, th.SessionAccount)
+		}
+		if r := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)); r.Account != "spare" {
+			t.Errorf("the run's account is %q", r.Account)
+		}
+		check(t, s.ResetSession(ctx, c.Thread.ID))
+		if th := must[ledger.Thread](t)(s.KeptThread(ctx, c.Thread.ID)); th.SessionAccount != "" {
+			t.Errorf("a session that is gone is of %q", th.SessionAccount)
+		}
+	})
+}
+
+// What a fallback may cost in a day has nothing to do with what the run has cost before on
+// the plan, of which nobody is billed a cent.
+func TestAFallbackPaysForWhatItWasUsedFor(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		spare := func(amount float64) ledger.Reservation {
+			one := setAside("key:spare:2026-11-23", 1, amount)
+			one.Plugin, one.FromNow = "core", true
+			return one
+		}
+		wantReserved := func(want float64) {
+			t.Helper()
+			if got := must[float64](t)(s.Reserved(ctx, "core", "key:spare:2026-11-23")); got < want-1e-9 || got > want+1e-9 {
+				t.Errorf("reserved %v, want %v", got, want)
+			}
+		}
+		first, next := claimed(t, s, "first"), claimed(t, s, "next")
+		costs(t, s, first, 5) // on the plan
+		check(t, intent(s, first, spare(0.6)))
+		wantReserved(0.6)
+		wantOver(t, intent(s, next, spare(0.5)), 0, 0.6)
+		commit := result(first)
+		commit.Key, commit.Result.CostUSD = "second", 0.25
+		check(t, s.SaveResult(ctx, first.Fence, commit))
+		finish(t, s, first, "answer")
+		wantReserved(0.25)
+		check(t, intent(s, next, spare(0.5)))
+		wantReserved(0.75)
+	})
+}

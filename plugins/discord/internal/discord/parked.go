@@ -1,0 +1,126 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/bwmarrin/discordgo"
+
+	"github.com/seed-706843ae/harness/plugins/discord/internal/press"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
+	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// parkedUnknown is the time at which a run goes on that waits for a plan, where it was not told.
+const parkedUnknown = -1
+
+// parks takes in that a run waits for a window of a plan: nothing more is shown as at work, and
+// a message says when it goes on, with buttons that have it go on now or end it.
+func (p *Plugin) parks(run string, parked pluginsdk.Parked) {
+	p.runs.note(run, func(r *record) { r.parking = true }) // an attempt that begins now is shown after this
+	p.side.push(run, true, func(ctx context.Context) {
+		defer p.runs.note(run, func(r *record) { r.parking = false })
+		p.views.stop(run)
+		if err := p.showParked(ctx, run, parked); err != nil {
+			p.host.Log.Warn("a message may not say that its answer waits for a plan", "run", run, "err", err)
+		}
+	})
+}
+
+// showParked shows that a run waits, if it was asked for on Discord and is not over.
+func (p *Plugin) showParked(ctx context.Context, run string, parked pluginsdk.Parked) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*hostTime)
+	defer cancel()
+	of, ok, err := p.runs.get(ctx, run)
+	account := p.account.Load()
+	if err != nil || !ok || of.Over || of.ends || account.client == nil {
+		return err
+	}
+	p.reactions.set(of, queued)
+	until := int64(parkedUnknown)
+	if !parked.Until.IsZero() {
+		until = parked.Until.Unix()
+	}
+	if of.Parked == until && of.Live != "" && of.Live != unknownLive {
+		return nil // it is shown already
+	}
+	live, err := p.postParked(ctx, account, run, of, rest.Message{Content: parkedLine(parked), Components: parkedButtons(run)})
+	if err != nil {
+		return err
+	}
+	return p.runs.change(ctx, run, func(r *record) { r.Live, r.Answer, r.Parked = live, nil, until })
+}
+
+// postParked puts a message into the place of the answer that is awaited: below what there is of
+// it, into the answer to an interaction, or behind the question. It returns its id; empty: the
+// settings want no message before the answer.
+func (p *Plugin) postParked(ctx context.Context, account *account, run string, of record, message rest.Message) (string, error) {
+	if of.Answer != nil && time.Now().Before(of.Answer.Until) {
+		posted, err := account.client.EditResponse(ctx, of.Answer.App, of.Answer.Token, message)
+		if err == nil || passing(err) {
+			return posted.ID, err
+		} // it cannot be answered any more: a message says it
+	}
+	live, err := p.liveMessage(ctx, account, run, of)
+	if err != nil {
+		return "", err
+	}
+	if live != "" {
+		shown, err := account.client.Message(ctx, of.Channel, live)
+		if err == nil {
+			line := message.Content
+			message.Content = strings.TrimSpace(text.Clip(withoutFooter(shown.Content), text.Limit-text.Units(line)-1) + "\n" + line)
+			_, err = account.client.Edit(ctx, of.Channel, live, message)
+		}
+		if err == nil || passing(err) {
+			return live, err
+		} // somebody has deleted it
+	}
+	if !account.Live {
+		return "", nil
+	}
+	since := of.asked()
+	if err := p.runs.change(ctx, run, func(r *record) { r.Live, r.Since = unknownLive, since }); err != nil {
+		return "", err
+	}
+	message.Nonce, message.ReplyTo = nonce("parked", run, 0), of.replyTo()
+	posted, err := account.client.Send(ctx, of.Channel, message)
+	return posted.ID, err
+}
+
+// parkedLine says what a run waits for, in the line that stands below an answer that is not
+// finished.
+func parkedLine(parked pluginsdk.Parked) string {
+	line := footer + " waiting for the plan's " + text.Escape(text.Name(pluginsdk.WindowName(parked.Window, parked.Model), footerUnits/2))
+	if parked.Until.IsZero() {
+		return line + ": it is tried again by itself"
+	}
+	return line + fmt.Sprintf(": goes on at <t:%[1]d:t> (<t:%[1]d:R>)", parked.Until.Unix())
+}
+
+// parkedButtons are below what says that a run waits for a plan.
+func parkedButtons(run string) []discordgo.MessageComponent {
+	return buttons(
+		discordgo.Button{Label: "Go now", Style: discordgo.SecondaryButton, CustomID: press.ID{Action: press.Go, Of: run}.String()},
+		discordgo.Button{Label: "Cancel", Style: discordgo.SecondaryButton, CustomID: press.ID{Action: press.Stop, Of: run}.String()},
+	)
+}
+
+// resume has a run of this channel go on that waits for a plan.
+func (a *act) resume(ctx context.Context, run string) error {
+	of, ok, err := a.s.p.runs.get(ctx, run)
+	if err != nil {
+		return err
+	}
+	if !ok || of.Channel != a.i.ChannelID {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "it is over already")
+	}
+	_, err = a.s.p.host.Runs.Resume(ctx, &pluginsdk.ResumeRunRequest{RunID: run, Author: a.who.Name})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "it goes on already, or is over")
+	}
+	return err
+}

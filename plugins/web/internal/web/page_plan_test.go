@@ -1,0 +1,205 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// planned puts a subscription that is used up into an instance, with a key as its fallback and
+// a run that waits for its five-hour window.
+func (s *instance) planned(until time.Time) (parked pluginsdk.Event) {
+	s.host.SetAccount(pluginsdk.Account{Name: "spare", Kind: pluginsdk.AccountKey, Usable: true, DailyLimitUSD: 5, SpentTodayUSD: 1.2})
+	s.host.SetAccount(pluginsdk.Account{
+		Name: "work", Kind: pluginsdk.AccountLogin, Default: true, Plan: true, Usable: true, Fallback: "spare", Home: "/data/accounts/work",
+		Windows: []pluginsdk.PlanWindow{
+			{Account: "work", Name: "five_hour", Used: 1, Status: pluginsdk.PlanRejected, ResetsAt: until},
+			{Account: "work", Name: "seven_day", Used: 0.7312, Status: pluginsdk.PlanAllowed, ResetsAt: time.Now().Add(70 * time.Hour), FullAt: time.Now().Add(30 * time.Hour)},
+			{Account: "work", Name: "seven_day_opus", Model: "opus", Used: 0.91, Status: pluginsdk.PlanWarning, ResetsAt: time.Now().Add(70 * time.Hour)},
+			{Account: "work", Name: "seven_day_sonnet", Used: 0.5, Status: pluginsdk.PlanAllowed, ResetsAt: time.Now().Add(-time.Minute)},
+		},
+	})
+	s.host.AddMessage(pluginsdk.Message{ThreadID: "T", RunID: "P", Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "Deploy it", Author: "Ann"})
+	s.host.AddRun(pluginsdk.Run{ID: "P", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunQueued, QueuedAt: time.Now(), Attempt: 1})
+	return s.host.ParkRun("P", pluginsdk.Parked{
+		Reason: "The plan's five-hour window is used up (account work).", Account: "work", Window: "five_hour", Until: until, Since: time.Now(),
+	})
+}
+
+func (s *instance) run(id string) pluginsdk.Run {
+	s.Helper()
+	answer, err := s.host.SDK().Runs.Get(s.Context(), &pluginsdk.GetRunRequest{ID: id})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answer.Run
+}
+
+// Who is not answered finds out why, and when it goes on, wherever they look.
+func TestPagesSayWhatARunWaitsFor(t *testing.T) {
+	s := demanding(t)
+	until := time.Now().Add(2 * time.Hour)
+	s.planned(until)
+	s.host.SetAccount(pluginsdk.Account{Name: hostile, Kind: pluginsdk.AccountLogin, Reason: hostile})
+	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
+	at := until.UTC().Format("15:04 MST")
+	ann.reads("/plan", []string{
+		"Five-hour window", "used up", "Weekly window</h3>", "73 % used", "at this pace", "Weekly window for opus", "91 % used",
+		"Weekly window for sonnet", "nothing was used of it since", "The plan&#39;s five-hour window is used up (account work).", at,
+		`action="/runs/P/resume"`, "Go now", "Go now with another model", "Use the API key spare (limit $5.00 a day)", `action="/runs/P/cancel"`,
+		`data-live="plan:window pipeline:parked`, `href="/chat/T"`, `href="/accounts"`,
+	}, hostile)
+	waits := "Waiting for the plan&#39;s five-hour window"
+	ann.reads("/chat/T", []string{waits, at, `data-phase="parked"`, "Go now", `action="/runs/P/resume"`, `action="/runs/P/cancel"`})
+	ann.reads("/chat/T/news?after=0", []string{waits, "Go now"})
+	ann.reads("/runs", []string{"waits for plan", waits, at, "pipeline:parked"})
+	ann.reads("/runs/P", []string{"waits for plan", waits, at, "Go now with another model", "Use the API key spare"}, "Tried again")
+	ann.reads("/", []string{"Running", "waits for plan", waits, "Go now", "pipeline:parked"})
+	ben := s.logIn("Ben", pluginsdk.ScopeRead)
+	for _, path := range []string{"/plan", "/chat/T", "/runs", "/runs/P", "/"} {
+		ben.reads(path, []string{at}, "Go now", `/resume"`, `href="/accounts"`)
+	}
+}
+
+// A person has a run go on: as it is, with another model, with the key.
+func TestAParkedRunGoesOnFromAPage(t *testing.T) {
+	for _, way := range []struct {
+		fields []string
+		want   pluginsdk.RunOverride
+	}{
+		{nil, pluginsdk.RunOverride{}},
+		{[]string{"model", " haiku "}, pluginsdk.RunOverride{Model: "haiku"}},
+		{[]string{"fallback", "true"}, pluginsdk.RunOverride{Account: "spare"}},
+	} {
+		s := demanding(t)
+		s.planned(time.Now().Add(time.Hour))
+		ann := s.logIn("Ann", pluginsdk.ScopeChat)
+		page := ann.leads("go now", ann.post("/runs/P/resume", append(way.fields, "back", "/plan")...), "/plan")
+		run := s.run("P")
+		if run.Parked != nil || run.Override == nil || *run.Override != way.want {
+			t.Errorf("%v: %+v %+v", way.fields, run.Parked, run.Override)
+		}
+		if !strings.Contains(page, "It goes on now.") || strings.Contains(page, "Waiting for a plan") {
+			t.Errorf("%v: %s", way.fields, page)
+		}
+		s.expect("again", ann.post("/runs/P/resume", "back", "/plan"), http.StatusConflict, "not parked")
+	}
+	s := demanding(t)
+	s.planned(time.Now().Add(time.Hour))
+	ann := s.logIn("Ann", pluginsdk.ScopeChat)
+	ann.leads("cancel", ann.post("/runs/P/cancel", "back", "/plan"), "/plan")
+	if run := s.run("P"); run.State != pluginsdk.RunCancelled {
+		t.Errorf("the run is %s", run.State)
+	}
+	s.expect("who may read", s.logIn("Ben", pluginsdk.ScopeRead).post("/runs/P/resume"), http.StatusForbidden)
+}
+
+// What a turn has shown so far is not taken for work under way once its run waits.
+func TestAParkedRunIsNotShownAtWork(t *testing.T) {
+	s := demanding(t)
+	s.host.AddRun(pluginsdk.Run{ID: "P", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning, QueuedAt: time.Now(), StartedAt: time.Now(), Attempt: 1})
+	ann := s.logIn("Ann", pluginsdk.ScopeChat)
+	s.heard(1, pluginsdk.EventPipelineStart, pluginsdk.RunRef{ThreadID: "T", RunID: "P", MessageID: 1})
+	s.heard(2, pluginsdk.EventPipelineStream, pluginsdk.StreamPayload{ThreadID: "T", RunID: "P", Event: pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: "I begin"}})
+	ann.reads("/chat/T/turn", []string{"I begin"})
+	s.heard(3, pluginsdk.EventPipelineParked, pluginsdk.ParkedPayload{ThreadID: "T", RunID: "P"})
+	ann.reads("/chat/T/turn", []string{`data-run=""`}, "I begin")
+}
+
+func TestAPageWithoutAPlanSaysSo(t *testing.T) {
+	s := demanding(t)
+	ann := s.logIn("Ann", pluginsdk.ScopeRead)
+	ann.reads("/plan", []string{"No plan has been seen yet"}, "Accounts</a>")
+	s.host.Fail("Accounts.List", pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin web lacks installation.read"))
+	ann.reads("/plan", []string{"This cannot be shown", "installation.read"})
+}
+
+// The key that somebody types is kept, and no page shows it again, also when something is
+// wrong with the rest.
+func TestAccountsAreKeptOnTheirPage(t *testing.T) {
+	s := demanding(t)
+	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
+	const secret = "sk-ant-secret"
+	for _, wrong := range [][]string{
+		{"name", "Spare Key", "key", secret}, {"name", "spare", "key", ""}, {"name", "spare", "key", secret, "limit", "much"}, {"name", "environment", "key", secret},
+	} {
+		page := s.expect("wrong", ann.post("/accounts", wrong...), 422, "field-wrong")
+		if strings.Contains(page.body, secret) {
+			t.Errorf("the key is shown: %s", page.body)
+		}
+	}
+	page := ann.leads("add", ann.post("/accounts", "name", "spare", "key", secret, "limit", "5"), "/accounts")
+	if !strings.Contains(page, "The API key spare is added.") || !strings.Contains(page, "$0.00 of $5.00 used today") || strings.Contains(page, secret) || !strings.Contains(page, "harness account add NAME") {
+		t.Errorf("%s", page)
+	}
+	s.host.SetAccount(pluginsdk.Account{Name: "work", Kind: pluginsdk.AccountLogin, Plan: true, Usable: true, Home: "/data/accounts/work"})
+	page = ann.leads("change", ann.post("/accounts/work", "plan", "true", "overage", "true", "fallback", "spare"), "/accounts")
+	if !strings.Contains(page, "fallback: spare") || !strings.Contains(page, "paid use beyond the plan is allowed") {
+		t.Errorf("%s", page)
+	}
+	s.expect("a key that is named", ann.post("/accounts/spare/remove"), 422, "another account names it")
+	s.expect("a limit that is none", ann.post("/accounts/spare", "limit", "-3"), 422, "an amount in USD")
+	page = ann.leads("change", ann.post("/accounts/work", "plan", "true", "fallback", ""), "/accounts")
+	if strings.Contains(page, "fallback: spare") || strings.Contains(page, "is allowed") {
+		t.Errorf("%s", page)
+	}
+	page = ann.leads("default", ann.post("/accounts/work/default"), "/accounts")
+	if !strings.Contains(page, "work is the default account now.") {
+		t.Errorf("%s", page)
+	}
+	page = ann.leads("remove", ann.post("/accounts/spare/remove"), "/accounts")
+	if strings.Contains(page, "<strong>spare</strong>") {
+		t.Errorf("%s", page)
+	}
+	ben := s.logIn("Ben", pluginsdk.ScopeApprove)
+	s.expect("who may not", ben.visit("/accounts"), http.StatusForbidden)
+	s.expect("who may not", ben.post("/accounts", "name", "x", "key", "y"), http.StatusForbidden)
+}
+
+// The account of a thread is chosen from those that there are, by who may.
+func TestAThreadIsGivenAnAccountInItsSettings(t *testing.T) {
+	s := demanding(t)
+	s.planned(time.Now().Add(time.Hour))
+	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
+	ann.reads("/chat/T/settings", []string{`name="account"`, `<option value="" selected>The default one`, "work (the default)", `value="spare"`, `href="/chat/T/rights"`})
+	ann.leads("save", ann.post("/chat/T/settings", "account", "spare"), "/chat/T")
+	if got := s.thread("T").Account; got != "spare" {
+		t.Errorf("the account is %q", got)
+	}
+	ann.reads("/chat/T", []string{"account spare"})
+	s.logIn("Ben", pluginsdk.ScopeChat).reads("/chat/T/settings", nil, `name="account"`)
+}
+
+func TestThePageOfRightsComparesThem(t *testing.T) {
+	s := demanding(t)
+	ann := s.logIn("Ann", pluginsdk.ScopeRead)
+	ann.reads("/chat/T/rights", []string{"cannot tell its rules", "0.0.0"}, "What it says</h2>")
+	s.host.SetRights("T", pluginsdk.AgentRights{
+		Version: "2.1.330", Known: true, Differences: []string{"it allows " + hostile},
+		Meant: []pluginsdk.AgentRule{{Behavior: pluginsdk.RuleDeny, Rule: "Read(/etc/**)", Source: "harness"}},
+		Said:  []pluginsdk.AgentRule{{Behavior: pluginsdk.RuleAllow, Rule: hostile, Source: "userSettings"}},
+		Hooks: []pluginsdk.AgentHook{{Event: "PreToolUse", Command: "check.sh", Source: "managed"}},
+	})
+	ann.reads("/chat/T/rights", []string{"has other rules", "Denied", "Read(/etc/**)", "userSettings", "check.sh", "What it says</h2>"}, hostile)
+	s.host.Fail("Accounts.Rights", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the agent does not answer"))
+	ann.reads("/chat/T/rights", []string{"This cannot be shown: the agent does not answer"})
+}
+
+// Nobody is billed what a plan has paid: sums of money say which is which.
+func TestUsageTellsPlansFromBills(t *testing.T) {
+	s := demanding(t)
+	s.host.AddTurn(plugintest.Turn{Account: "work", Model: "opus", At: time.Now(), Usage: pluginsdk.UsageSum{CostUSD: 2, NotionalUSD: 2, Unsure: 1}})
+	s.host.AddTurn(plugintest.Turn{Account: "spare", Model: "opus", At: time.Now(), Usage: pluginsdk.UsageSum{CostUSD: 1}})
+	ann := s.logIn("Ann", pluginsdk.ScopeRead)
+	ann.reads("/usage", []string{"Billed", "≈ $1.00", "On plans", "≈ $2.00", "By account", "work", "Nobody is billed", "the cost of 1 turn may be wrong"})
+	ann.reads("/", []string{"Cost today, $2.00 on plans", "≈ $3.00"})
+	s.host.AddRun(pluginsdk.Run{
+		ID: "D", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 0.5, Account: "work", Override: &pluginsdk.RunOverride{Model: "haiku"},
+		Result: &pluginsdk.InvokeResult{Notional: true, CostUnsure: true, Models: []pluginsdk.ModelUsage{{Model: "claude-haiku", CostUSD: 0.1}}},
+	})
+	ann.reads("/runs/D", []string{"≈ $0.50", "nobody is billed this", "work", "the model haiku", "claude-haiku"})
+}
