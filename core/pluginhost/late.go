@@ -3,7 +3,6 @@ package pluginhost
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -24,12 +23,12 @@ func (i *Instance) watchFor(v *version, hook pluginsdk.Hook, callID string) {
 // answering whether it does. A version that is late repeatedly is passed over for longer
 // each time.
 func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
-	grace := i.host.config.LateGrace
+	grace, givenUp := i.host.config.LateGrace, time.Now()
 	defer i.router.lateEnds(v)
 	// The next attempt of the same call has the same id, and may be counted here before
 	// it reaches the plugin. So the late call must be found gone twice.
-	for until, ended := time.Now().Add(grace), 0; ended < 2; {
-		if !i.worksOn(v, callID) {
+	for until, ended := givenUp.Add(grace), 0; ended < 2; {
+		if !i.worksOn(v, callID, givenUp) {
 			if ended++; ended < 2 && !i.await(v, min(lateLook, grace)) {
 				return
 			}
@@ -47,16 +46,26 @@ func (i *Instance) watchLate(v *version, hook pluginsdk.Hook, callID string) {
 	i.await(v, min(grace<<min(i.router.delays(v), 8), i.host.config.BackoffMax)-grace)
 }
 
-// worksOn reports whether the plugin still works on a call that was given up: whether it
-// has more calls of that id than are under way here. Without an answer it does.
-func (i *Instance) worksOn(v *version, callID string) bool {
+// worksOn reports whether the plugin still works on a call that was given up: whether one
+// of that id began before, or the plugin has more of them than are under way here. Without
+// an answer it does.
+func (i *Instance) worksOn(v *version, callID string, givenUp time.Time) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), i.host.config.LateGrace)
 	defer cancel()
-	calls, err := v.process.InFlight(ctx)
+	calls, err := v.process.InFlightCalls(ctx)
 	if err != nil {
 		return true
 	}
-	n := len(slices.DeleteFunc(calls, func(id string) bool { return id != callID }))
+	n := 0
+	for _, call := range calls {
+		if call.ID != callID {
+			continue
+		}
+		if began := call.StartedAt; !began.IsZero() && began.Before(givenUp) {
+			return true
+		}
+		n++
+	}
 	return n > i.router.underWay(v, callID)
 }
 

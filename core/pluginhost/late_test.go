@@ -82,6 +82,29 @@ func TestACallThatHangsIsNotTakenForItsRepetition(t *testing.T) {
 	}
 }
 
+// Nor is it when the repetition is counted here for long, and does not reach the plugin.
+func TestACallThatHangsIsNotTakenForARepetitionThatIsOnItsWay(t *testing.T) {
+	h, r := start(t, "first")
+	i := serving(t, h, r, "first")
+	i.router.mu.Lock()
+	v := i.router.serving
+	i.router.mu.Unlock()
+	giveUp(t, i, "C", t.TempDir()+"/never")
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = i.Do(t.Context(), "", pluginsdk.HookCommand, "C", func(*launch.Plugin) error {
+			select {
+			case <-v.gone:
+			case <-t.Context().Done():
+			}
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "it has not reached the plugin")
+		})
+	}()
+	r.until(t, "the end of the plugin", func() bool { return r.row("first").Restarts == 1 })
+	<-over
+}
+
 func release(t *testing.T, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -71,13 +72,33 @@ func (c *PluginClient) Deactivate(ctx context.Context) error {
 // InFlight returns the ids of the hook calls that have not returned yet, the
 // oldest first, also of those whose caller has given up.
 func (c *PluginClient) InFlight(ctx context.Context) ([]string, error) {
+	calls, err := c.InFlightCalls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, 0, len(calls))
+	for _, call := range calls {
+		ids = append(ids, call.ID)
+	}
+	return ids, nil
+}
+
+// InFlightCall is a hook call that has not returned yet.
+type InFlightCall struct {
+	ID        string
+	StartedAt time.Time // by the plugin's clock; zero when the plugin does not say it
+}
+
+// InFlightCalls returns the hook calls that have not returned yet, the oldest first,
+// also those whose caller has given up.
+func (c *PluginClient) InFlightCalls(ctx context.Context) ([]InFlightCall, error) {
 	m, err := c.lifecycle.InFlight(ctx, &pluginv1.InFlightRequest{})
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, 0, len(m.GetCalls()))
+	calls := make([]InFlightCall, 0, len(m.GetCalls()))
 	for _, call := range m.GetCalls() {
-		ids = append(ids, call.GetCallId())
+		calls = append(calls, InFlightCall{ID: call.GetCallId(), StartedAt: timeFrom(call.GetStartedAt())})
 	}
-	return ids, nil
+	return calls, nil
 }
