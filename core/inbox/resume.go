@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,10 +71,11 @@ func (in *Inbox) parkedRow(runID string, reason, parked pluginsdk.Parked) *ledge
 	if reason.Until.After(in.config.Now()) {
 		when = reason.Until
 	}
+	metadata, _ := json.Marshal(map[string]string{"event": "pipeline_parked"}) //nolint:errchkjson // strings
 	return &ledger.Row{
 		Key: fmt.Sprintf("%s%s:%s:%d", ledger.ParkedKey, runID, parked.Window, when.Unix()),
 		Message: pluginsdk.NewMessage{
-			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core",
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Metadata: metadata,
 			Content: in.plan.Told(parked) + " To have it go on now: /plan go, with another model behind it, or with the word fallback. To give it up: /stop",
 		},
 	}

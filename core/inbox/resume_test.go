@@ -45,7 +45,8 @@ func TestAParkedRunNeverRunsOutOfAttempts(t *testing.T) {
 	told := make(map[string]bool)
 	for _, parked := range f.store.parks {
 		told[parked.Row.Key] = true
-		if !strings.HasPrefix(parked.Row.Key, "parked:"+accepted.RunID+":five_hour:") || parked.Row.Message.Kind != pluginsdk.MessageNotification {
+		if !strings.HasPrefix(parked.Row.Key, "parked:"+accepted.RunID+":five_hour:") || parked.Row.Message.Kind != pluginsdk.MessageNotification ||
+			string(parked.Row.Message.Metadata) != `{"event":"pipeline_parked"}` {
 			t.Errorf("told by %+v", parked.Row)
 		}
 	}

@@ -19,6 +19,10 @@ const (
 	columnPinged      = "discord: pinged"
 )
 
+// parkedEvent is the event of a message that says that its run waits for a plan. Where the run was
+// asked for, the bot has another message say so, which becomes the answer.
+const parkedEvent = "pipeline_parked"
+
 // stopButton is the label of the button that is there while a run is at work.
 const stopButton = "Stop"
 
@@ -112,6 +116,9 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 		if !d.find(place.Posted, used, last) && d.find(place.Posted, used, 0) {
 			note(columnDisordered, "%s: delivery %s of message %d stands before what was delivered earlier: %q",
 				place, d.ID, d.MessageID, shorten(strings.Join(d.words, " ")))
+		}
+		if d.at < 0 && j.messages[d.MessageID].Event == parkedEvent {
+			continue // the message that has shown it became the answer
 		}
 		if d.at < 0 {
 			note(columnMissing, "%s: delivery %s of message %d is called delivered, and is not there whole: %q",

@@ -45,6 +45,8 @@ func onDiscord(r *check.Records) {
 	}
 	ask(201, "c0", "900", "/busy interrupt", "succeeded")
 	answer(202, "c0", "The busy mode is interrupt.")
+	row(205, "c0", "system", "pipeline_parked", "Parked.") // another message has said so
+	r.Deliveries = append(r.Deliveries, check.Delivery{ID: "p1", MessageID: 205, Plugin: "discord", Target: channel, State: "delivered"})
 	ask(211, "c1", "901", "Please answer m-T700-0001.", "succeeded")
 	answer(212, "c1", "I have read m-T700-0001.")
 	ask(221, "c2", "902", "Please answer m-T700-0002.", "cancelled")

@@ -104,6 +104,9 @@ func (d *delivery) carry(ctx context.Context) (id string, err error) {
 	if last := d.run.Last; last != nil && last.Delivery == d.request.Delivery.ID {
 		return last.Message, nil
 	}
+	if id, told, err := d.parked(ctx); told || err != nil {
+		return id, err
+	}
 	if d.ends, err = d.isEnd(ctx); err != nil {
 		return "", err
 	}
@@ -153,18 +156,23 @@ func (d *delivery) isEnd(ctx context.Context) (bool, error) {
 
 // outcome is what the end of a run is to who asked: done or failed.
 func (d *delivery) outcome() string {
-	var of struct {
-		Event string `json:"event"`
-	}
 	if d.request.Message.Kind == pluginsdk.MessageStatus {
-		_ = json.Unmarshal(d.request.Message.Metadata, &of) // without any it has failed
-		switch of.Event {
+		switch d.event() {
 		case "pipeline_files", "pipeline_empty", "pipeline_emptied":
-		default:
+		default: // also without any
 			return failed
 		}
 	}
 	return done
+}
+
+// event is what the message's metadata says that it tells of; empty: nothing.
+func (d *delivery) event() string {
+	var of struct {
+		Event string `json:"event"`
+	}
+	_ = json.Unmarshal(d.request.Message.Metadata, &of) // that of others has other fields
+	return of.Event
 }
 
 // answer posts what belongs to a run that was asked for here, and other messages. The

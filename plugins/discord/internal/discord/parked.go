@@ -18,16 +18,53 @@ import (
 const parkedUnknown = -1
 
 // parks takes in that a run waits for a window of a plan: nothing more is shown as at work, and
-// a message says when it goes on, with buttons that have it go on now or end it.
-func (p *Plugin) parks(run string, parked pluginsdk.Parked) {
+// a message says when it goes on, with buttons that have it go on now or end it. The channel gets
+// what came of that.
+func (p *Plugin) parks(run string, parked pluginsdk.Parked) <-chan error {
+	over := make(chan error, 1)
 	p.runs.note(run, func(r *record) { r.parking = true }) // an attempt that begins now is shown after this
 	p.side.push(run, true, func(ctx context.Context) {
 		defer p.runs.note(run, func(r *record) { r.parking = false })
 		p.views.stop(run)
-		if err := p.showParked(ctx, run, parked); err != nil {
+		err := p.showParked(ctx, run, parked)
+		if err != nil {
 			p.host.Log.Warn("a message may not say that its answer waits for a plan", "run", run, "err", err)
 		}
+		over <- err
 	})
+	return over
+}
+
+// parked has the message that stands in the answer's place tell what the delivery tells: that
+// its run waits for a plan. It returns that message's id. told is false when the delivery is to be
+// posted as any other: it tells something else, its run was not asked for here, or the settings
+// want no message before the answer. Of a run that waits no more nothing is told.
+func (d *delivery) parked(ctx context.Context) (id string, told bool, err error) {
+	if !d.asked || d.run.Channel != d.channel || d.event() != "pipeline_parked" {
+		return "", false, nil
+	}
+	run := d.request.Message.RunID
+	within, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	found, err := d.p.host.Runs.Get(within, &pluginsdk.GetRunRequest{ID: run})
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
+		return "", true, nil
+	case err != nil:
+		return "", false, err
+	case found.Run.Parked == nil:
+		return "", true, nil
+	}
+	select {
+	case err = <-d.p.parks(run, *found.Run.Parked):
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	shown, _, err := d.p.runs.get(ctx, run)
+	return shown.Live, shown.Live != "" || shown.Over, err
 }
 
 // showParked shows that a run waits, if it was asked for on Discord and is not over.

@@ -71,6 +71,66 @@ func TestARunThatWaitsForThePlanFromTheBeginning(t *testing.T) {
 	p.reacts(id, failed)
 }
 
+// The row of the thread that says that a run waits is not posted beside the message that says
+// so with buttons, whichever of the two is there first. It is posted where there is no such
+// message, and not at all when the run goes on already.
+func TestThatARunWaitsIsToldOnce(t *testing.T) {
+	t.Parallel()
+	row := func(run string) pluginsdk.Message {
+		of := lineOf(run, "pipeline_parked", "Parked until 9. To have it go on now: /plan go")
+		of.Kind, of.Source = pluginsdk.MessageNotification, "core"
+		return of
+	}
+	waits := pluginsdk.Parked{Window: "five_hour", Until: parkedUntil}
+	t.Run("the message first", func(t *testing.T) {
+		p := newPost(t, fake.Config{}, nil)
+		p.connect()
+		_, run := p.question("well?")
+		line := p.parks(run)
+		p.shows(line)
+		p.deliver(p.to(row(run)))
+		p.holds("beside it", line)
+	})
+	t.Run("the row first", func(t *testing.T) {
+		p := newPost(t, fake.Config{}, nil)
+		p.connect()
+		_, run := p.question("well?")
+		p.host.ParkRun(run, waits)
+		request := p.to(row(run))
+		p.deliver(request)
+		line := parkedLine(waits)
+		p.holds("at once", line)
+		request.Delivery.Attempt = 2
+		p.deliver(request)
+		p.holds("once more", line)
+		p.deliver(p.to(reply(run, "Done.")))
+		p.holds("in the end", "Done.")
+	})
+	t.Run("it goes on already", func(t *testing.T) {
+		p := newPost(t, fake.Config{}, nil)
+		p.connect()
+		_, run := p.question("well?")
+		p.deliver(p.to(row(run)))
+		p.holds("of what is over")
+	})
+	t.Run("nothing is shown before the answer", func(t *testing.T) {
+		p := newPost(t, fake.Config{}, map[string]any{"live": false})
+		p.connect()
+		_, run := p.question("well?")
+		p.host.ParkRun(run, waits)
+		p.deliver(p.to(row(run)))
+		p.holds("as a message", row(run).Content)
+	})
+	t.Run("of another place", func(t *testing.T) {
+		p := newPost(t, fake.Config{}, nil)
+		p.connect()
+		p.host.AddRun(pluginsdk.Run{ID: "elsewhere", State: pluginsdk.RunQueued})
+		p.host.ParkRun("elsewhere", waits)
+		p.deliver(p.to(row("elsewhere")))
+		p.holds("as a message", row("elsewhere").Content)
+	})
+}
+
 // Nobody is told of a plan in a place where nobody has asked.
 func TestARunOfOthersThatWaitsIsNotShown(t *testing.T) {
 	t.Parallel()
