@@ -113,7 +113,7 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 	used := make([]bool, len(place.Posted))
 	last := 0
 	for _, d := range dues {
-		if !d.find(place.Posted, used, last) && d.find(place.Posted, used, 0) {
+		if !d.find(place.Posted, used, last) && d.find(place.Posted, used, 0) && !j.answers(place.Posted[d.at]) {
 			note(columnDisordered, "%s: delivery %s of message %d stands before what was delivered earlier: %q",
 				place, d.ID, d.MessageID, shorten(strings.Join(d.words, " ")))
 		}
@@ -144,7 +144,7 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 		case slices.Contains(posted.Buttons, stopButton):
 			note(columnLeftOver, "%s, with the button %s", what, stopButton)
 		case used[i]:
-		case j.tells(posted):
+		case !posted.Thinking && j.answers(posted):
 		case posted.Thinking && j.diedSoonAfter(posted.At):
 		case posted.Thinking:
 			note(columnLeftOver, "%s: it says that the bot thinks", what)
@@ -189,9 +189,10 @@ func (d *due) has(text string) bool {
 	return strings.Contains(strings.Join(d.words, " "), strings.Join(strings.Fields(text), " "))
 }
 
-// tells reports whether a message says what became of a command that nothing is delivered to.
-func (j *judge) tells(posted Posted) bool {
-	return !posted.Thinking && slices.ContainsFunc(j.Discord.Commands, func(c Command) bool { return c.Answer == posted.ID })
+// answers reports whether a message is the answer to a command that was chosen. It stands where
+// the command was given, before what the bot has posted meanwhile.
+func (j *judge) answers(posted Posted) bool {
+	return slices.ContainsFunc(j.Discord.Commands, func(c Command) bool { return c.Answer == posted.ID })
 }
 
 // brokenOff reports whether a text is what there was of an answer that nobody got: its run
