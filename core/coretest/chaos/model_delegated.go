@@ -27,7 +27,7 @@ var (
 // delegated answers for a worker and for a reviewer; is: the request is of one of them. What
 // they do follows from what they are asked, so that a kill makes no difference.
 func delegated(r fakeapi.Request) (reply fakeapi.Reply, is bool) {
-	all := strings.Join(r.UserTexts(), "\n")
+	all := asked(r)
 	if strings.Contains(all, reviewHead) {
 		if len(r.ToolResults()) > 0 {
 			return fakeapi.Reply{Text: "That is my verdict."}, true
@@ -38,7 +38,7 @@ func delegated(r fakeapi.Request) (reply fakeapi.Reply, is bool) {
 	if marker == "" || !strings.Contains(all, workerHead) {
 		return reply, false
 	}
-	where := workingDirectory.FindStringSubmatch(r.System + all)
+	where := workingDirectory.FindStringSubmatch(r.System + strings.Join(r.UserTexts(), "\n"))
 	if len(r.ToolResults()) > 0 || where == nil {
 		return fakeapi.Reply{Text: "I have written it.\n\nDONE: " + marker}, true
 	}
@@ -49,6 +49,20 @@ func delegated(r fakeapi.Request) (reply fakeapi.Reply, is bool) {
 	return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Write", Input: encoded(map[string]string{
 		"file_path": filepath.Join(strings.TrimSpace(where[1]), "work", name), "content": "the work " + marker + "\n",
 	})}}}, true
+}
+
+// asked is what the request asks for, without what the CLI adds: that names the newest commits,
+// which are other pieces of work.
+func asked(r fakeapi.Request) string {
+	var all []string
+	for _, message := range r.Messages {
+		for _, block := range message.Content {
+			if message.Role == "user" && block.Type == "text" {
+				all = append(all, said(block))
+			}
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // verdict accepts: of work in the repository with what was run and what is there as evidence,
