@@ -91,6 +91,20 @@ var noted = pluginsdk.Command{Plugin: "notes", CommandSpec: pluginsdk.CommandSpe
 	{Name: "task", Type: pluginsdk.OptionTask, Named: true},
 }}}
 
+// A command of which Discord tells twice is answered once. Source: reference#consistency.
+func TestACommandThatIsToldOfTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.host.AddCommand(noted)
+	w.offered(w.guild, "note")
+	w.discord.BreakEvents(fake.EventFault{Event: "INTERACTION_CREATE", Kind: "duplicate"})
+	given := w.discord.Slash(fake.Slash{Channel: w.channel, Name: "note", Options: map[string]any{"words": "buy milk"}})
+	w.answered(given)
+	w.submission(1)
+	w.stop() // when nothing is at work any more
+	w.noBreach()
+}
+
 // A command is given as it would be typed, and its answer stands where Discord waits for it:
 // in channels, threads and direct messages.
 func TestACommandAndItsAnswer(t *testing.T) {

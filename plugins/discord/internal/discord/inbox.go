@@ -69,8 +69,9 @@ func (s *session) readable(message wire.Message) bool {
 	return message.Type == wire.MessageDefault || message.Type == wire.MessageReply
 }
 
-// recent are the messages that were dealt with not long ago, so that one that is told of
-// twice is not read twice. What it has forgotten, the key of the submission catches.
+// recent are the messages and interactions that were dealt with not long ago, so that one that
+// is told of twice is not dealt with twice. What it has forgotten, the key of the submission
+// catches.
 type recent struct {
 	mu   sync.Mutex
 	ids  map[string]bool
@@ -78,21 +79,21 @@ type recent struct {
 	next int
 }
 
-// recentMessages is how many messages are remembered.
-const recentMessages = 512
+// recentLength is how many messages and interactions are remembered.
+const recentLength = 512
 
 func newRecent() *recent {
-	return &recent{ids: make(map[string]bool, recentMessages), ring: make([]string, recentMessages)}
+	return &recent{ids: make(map[string]bool, recentLength), ring: make([]string, recentLength)}
 }
 
-// has reports whether a message is known.
+// has reports whether a message or interaction is known.
 func (r *recent) has(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ids[id]
 }
 
-// add remembers a message, and reports whether it was not known.
+// add remembers a message or interaction, and reports whether it was not known.
 func (r *recent) add(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

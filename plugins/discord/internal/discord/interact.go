@@ -40,8 +40,11 @@ type act struct {
 }
 
 // interacted deals with what somebody did, beside everything else: Discord waits for three
-// seconds.
+// seconds. What is told of twice was done once.
 func (s *session) interacted(i wire.Interaction) {
+	if !s.recent.add(i.ID) {
+		return
+	}
 	s.lanes.push("interaction "+i.ID, false, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTime)
 		defer cancel()
