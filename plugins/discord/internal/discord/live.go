@@ -215,30 +215,54 @@ func (p *Plugin) liveMessage(ctx context.Context, of *account, run string, at re
 	return id, err
 }
 
+// What Discord does not take for the moment is asked again closeTries times, after
+// closePause, and twice as long each time.
+const (
+	closeTries = 7
+	closePause = 500 * time.Millisecond
+)
+
 // close ends what is shown of a run that has no answer of its own: what was said of one
-// stays, without the button. An interaction that waits for it is told why.
+// stays, without the button. An interaction that waits for it is told why. It is ended later
+// when Discord does not take it for the moment.
 func (p *Plugin) close(ctx context.Context, run string, of record, why string) {
+	if !p.tryClose(ctx, run, of, why) {
+		return
+	}
+	p.side.push(run+" close", true, func(ctx context.Context) {
+		for n := range closeTries {
+			if !pause(ctx, closePause<<n) || !p.tryClose(ctx, run, of, why) {
+				return
+			}
+		}
+	})
+}
+
+// tryClose is one attempt of close. It reports whether another may succeed.
+func (p *Plugin) tryClose(ctx context.Context, run string, of record, why string) (again bool) {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	account := p.account.Load()
 	if account.client == nil {
-		return
+		return false
 	}
 	if of.Answer != nil && time.Now().Before(of.Answer.Until) {
 		if _, err := account.client.EditResponse(ctx, of.Answer.App, of.Answer.Token, rest.Message{Content: text.Clip(why, text.Limit)}); err != nil {
 			p.host.Log.Warn("a command's end could not be shown", "channel", of.Channel, "err", err)
+			again = rest.Passing(err)
 		}
 	}
 	live, err := p.liveMessage(ctx, account, run, of)
 	if err == nil && live != "" {
 		err = account.breakOff(ctx, of.Channel, live)
 	}
-	if err == nil && (of.Live != "" || of.Answer != nil) {
+	if err == nil && !again && (of.Live != "" || of.Answer != nil) {
 		err = p.runs.change(ctx, run, func(r *record) { r.Live, r.Answer = "", nil })
 	}
 	if err != nil {
 		p.host.Log.Warn("a message may go on saying that an answer is being written", "channel", of.Channel, "err", err)
 	}
+	return again || err != nil && rest.Passing(err)
 }
 
 // breakOff leaves what there is of an answer as it is, without the button. Nothing of it is

@@ -255,6 +255,24 @@ func TestQuestionsThatAreMerged(t *testing.T) {
 	p.reacts(second, done)
 }
 
+// Nothing goes on saying that an answer is being written, or waits for a plan, because Discord
+// was not there when its run was merged into another one.
+func TestARunThatEndsWhileDiscordIsAway(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, fake.Config{}, nil)
+	p.connect()
+	_, run := p.question("one?")
+	_, merged := p.question("two?")
+	p.shows(p.parks(merged))
+	const looks = "GET /channels/*/messages/*"
+	p.discord.Break(fake.Fault{Route: looks, Kind: fake.FaultStatus, Status: 503})
+	p.hear(event(pluginsdk.EventPipelineMerged, pluginsdk.MergedPayload{RunID: merged, Into: run}))
+	p.until("it could not be closed", func() bool { of, _ := p.inner.runs.cached(run); return len(of.Questions) == 2 })
+	p.holds("meanwhile", parkedLine(pluginsdk.Parked{Window: "five_hour", Until: parkedUntil}))
+	p.discord.Mend()
+	p.until("it is gone", func() bool { return len(p.says()) == 0 })
+}
+
 // A process that takes over shows the run on in the same message.
 func TestARunThatOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
