@@ -196,7 +196,11 @@ func unpacked(t *testing.T, file string) map[string]string {
 
 // Whoever has added an account and set nothing else must not be answered by the demo agent.
 func TestAnAccountIsEnoughForTheRealAgent(t *testing.T) {
-	t.Parallel()
+	for _, credential := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"} {
+		t.Setenv(credential, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
 	in := leanInstallation(t, "")
 	binary := filepath.Join(t.TempDir(), "claude")
 	if err := os.WriteFile(binary, []byte("#!/bin/sh\necho 9.9.9\n"), 0o700); err != nil { //nolint:gosec // a program
@@ -205,7 +209,7 @@ func TestAnAccountIsEnoughForTheRealAgent(t *testing.T) {
 	in.config.Agent, in.config.ClaudeBinary = "claude", binary
 	in.start()()
 	if !slices.ContainsFunc(daemon.Doctor(t.Context(), in.config), func(c daemon.Check) bool { return c.Name == "agent" && !c.OK }) {
-		t.Skip("left out: the environment of this test has credentials of its own")
+		t.Fatal("doctor does not say that the agent has no credentials")
 	}
 	in.accounts().add("spare", pluginsdk.AccountKey, "sk-spare")
 	for _, one := range daemon.Doctor(t.Context(), in.config) {
