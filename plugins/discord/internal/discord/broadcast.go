@@ -35,7 +35,7 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 		}
 	case pluginsdk.EventPipelineParked:
 		if of, ok := payload[pluginsdk.ParkedPayload](event); ok {
-			p.parks(of.RunID, of.Parked)
+			p.parks(of.RunID)
 		}
 	case pluginsdk.EventPipelineComplete:
 		if of, ok := payload[pluginsdk.CompletePayload](event); ok {

@@ -112,6 +112,9 @@ func (d *delivery) carry(ctx context.Context) (id string, err error) {
 	}
 	if d.ends {
 		d.p.views.end(run)
+		if err = d.p.side.flush(ctx, run); err != nil { // what is about to show that it waits
+			return "", err
+		}
 		if d.run, _, err = d.p.runs.get(ctx, run); err != nil { // with what the view has posted
 			return "", err
 		}

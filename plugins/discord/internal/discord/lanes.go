@@ -75,5 +75,22 @@ func (l *lanes) busy(channel string) bool {
 	return running
 }
 
+// flush waits until every job is done that waits in a channel's lane.
+func (l *lanes) flush(ctx context.Context, channel string) error {
+	if !l.busy(channel) {
+		return nil
+	}
+	done := make(chan struct{})
+	l.push(channel, true, func(context.Context) { close(done) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	}
+}
+
 // wait returns when no job is at work any more. The session's context has ended before.
 func (l *lanes) wait() { l.work.Wait() }

@@ -17,20 +17,27 @@ import (
 // parkedUnknown is the time at which a run goes on that waits for a plan, where it was not told.
 const parkedUnknown = -1
 
+// parking is what came of showing that a run waits for a plan.
+type parking struct {
+	waits bool   // false: it waits no more, or was not asked for on Discord
+	live  string // the message that says so; empty: the settings want none before the answer
+	err   error
+}
+
 // parks takes in that a run waits for a window of a plan: nothing more is shown as at work, and
 // a message says when it goes on, with buttons that have it go on now or end it. The channel gets
 // what came of that.
-func (p *Plugin) parks(run string, parked pluginsdk.Parked) <-chan error {
-	over := make(chan error, 1)
+func (p *Plugin) parks(run string) <-chan parking {
+	over := make(chan parking, 1)
 	p.runs.note(run, func(r *record) { r.parking = true }) // an attempt that begins now is shown after this
 	p.side.push(run, true, func(ctx context.Context) {
 		defer p.runs.note(run, func(r *record) { r.parking = false })
 		p.views.stop(run)
-		err := p.showParked(ctx, run, parked)
-		if err != nil {
-			p.host.Log.Warn("a message may not say that its answer waits for a plan", "run", run, "err", err)
+		of := p.showParked(ctx, run)
+		if of.err != nil {
+			p.host.Log.Warn("a message may not say that its answer waits for a plan", "run", run, "err", of.err)
 		}
-		over <- err
+		over <- of
 	})
 	return over
 }
@@ -43,52 +50,44 @@ func (d *delivery) parked(ctx context.Context) (id string, told bool, err error)
 	if !d.asked || d.run.Channel != d.channel || d.event() != "pipeline_parked" {
 		return "", false, nil
 	}
-	run := d.request.Message.RunID
-	within, cancel := context.WithTimeout(ctx, hostTime)
-	defer cancel()
-	found, err := d.p.host.Runs.Get(within, &pluginsdk.GetRunRequest{ID: run})
-	switch {
-	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
-		return "", true, nil
-	case err != nil:
-		return "", false, err
-	case found.Run.Parked == nil:
-		return "", true, nil
-	}
 	select {
-	case err = <-d.p.parks(run, *found.Run.Parked):
+	case of := <-d.p.parks(d.request.Message.RunID):
+		return of.live, !of.waits || of.live != "", of.err
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		return "", false, context.Cause(ctx)
 	}
-	if err != nil {
-		return "", false, err
-	}
-	shown, _, err := d.p.runs.get(ctx, run)
-	return shown.Live, shown.Live != "" || shown.Over, err
 }
 
-// showParked shows that a run waits, if it was asked for on Discord and is not over.
-func (p *Plugin) showParked(ctx context.Context, run string, parked pluginsdk.Parked) error {
+// showParked shows that a run waits, if it was asked for on Discord and does wait: it may have
+// ended, or go on, since somebody said so.
+func (p *Plugin) showParked(ctx context.Context, run string) parking {
 	ctx, cancel := context.WithTimeout(ctx, 2*hostTime)
 	defer cancel()
 	of, ok, err := p.runs.get(ctx, run)
 	account := p.account.Load()
 	if err != nil || !ok || of.Over || of.ends || account.client == nil {
-		return err
+		return parking{err: err}
+	}
+	found, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: run})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return parking{}
+	}
+	if err != nil || found.Run.Parked == nil || found.Run.State.Final() {
+		return parking{err: err}
 	}
 	p.reactions.set(of, queued)
-	until := int64(parkedUnknown)
+	parked, until := *found.Run.Parked, int64(parkedUnknown)
 	if !parked.Until.IsZero() {
 		until = parked.Until.Unix()
 	}
 	if of.Parked == until && of.Live != "" && of.Live != unknownLive {
-		return nil // it is shown already
+		return parking{waits: true, live: of.Live}
 	}
 	live, err := p.postParked(ctx, account, run, of, rest.Message{Content: parkedLine(parked), Components: parkedButtons(run)})
-	if err != nil {
-		return err
+	if err == nil {
+		err = p.runs.change(ctx, run, func(r *record) { r.Live, r.Answer, r.Parked = live, nil, until })
 	}
-	return p.runs.change(ctx, run, func(r *record) { r.Live, r.Answer, r.Parked = live, nil, until })
+	return parking{waits: true, live: live, err: err}
 }
 
 // postParked puts a message into the place of the answer that is awaited: below what there is of

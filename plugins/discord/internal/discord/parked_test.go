@@ -131,6 +131,30 @@ func TestThatARunWaitsIsToldOnce(t *testing.T) {
 	})
 }
 
+// What is about to say that a run waits must not say so behind its end.
+func TestARunThatEndsWhileItIsShownToWait(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, fake.Config{}, nil)
+	p.connect()
+	_, run := p.question("well?")
+	p.discord.Break(fake.Fault{Route: "POST /channels/*/messages", Kind: fake.FaultLost, Delay: 300 * time.Millisecond, Times: 1})
+	p.parks(run)
+	p.until("it is on its way", func() bool { return p.discord.Count("POST /channels/*/messages") > 0 })
+	p.deliver(p.to(lineOf(run, "pipeline_error", "Interrupted by a newer message.")))
+	p.holds("in the end", "Interrupted by a newer message.")
+}
+
+// An event that comes late does not have a run shown as waiting that goes on already.
+func TestARunThatGoesOnIsNotShownToWait(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, fake.Config{}, nil)
+	p.connect()
+	_, run := p.question("well?")
+	p.hear(event(pluginsdk.EventPipelineParked, pluginsdk.ParkedPayload{RunID: run, Parked: pluginsdk.Parked{Window: "five_hour", Until: parkedUntil}}))
+	p.deliver(p.to(reply(run, "Well."))) // once what was heard is dealt with
+	p.holds("in the end", "Well.")
+}
+
 // Nobody is told of a plan in a place where nobody has asked.
 func TestARunOfOthersThatWaitsIsNotShown(t *testing.T) {
 	t.Parallel()

@@ -111,7 +111,7 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 	case run.State.Final():
 		p.views.end(id)
 	case run.Parked != nil:
-		p.parks(id, *run.Parked)
+		p.parks(id)
 	default: // it waits
 		p.views.stop(id)
 	}
