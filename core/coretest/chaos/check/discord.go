@@ -113,12 +113,12 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 	used := make([]bool, len(place.Posted))
 	last := 0
 	for _, d := range dues {
+		if j.messages[d.MessageID].Event == parkedEvent {
+			continue
+		}
 		if !d.find(place.Posted, used, last) && d.find(place.Posted, used, 0) && !j.answers(place.Posted[d.at]) {
 			note(columnDisordered, "%s: delivery %s of message %d stands before what was delivered earlier: %q",
 				place, d.ID, d.MessageID, shorten(strings.Join(d.words, " ")))
-		}
-		if d.at < 0 && j.messages[d.MessageID].Event == parkedEvent {
-			continue // the message that has shown it became the answer
 		}
 		if d.at < 0 {
 			note(columnMissing, "%s: delivery %s of message %d is called delivered, and is not there whole: %q",
@@ -129,6 +129,11 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 		report.Read++
 		if len(d.parts) > 1 {
 			report.Long++
+		}
+	}
+	for _, d := range dues {
+		if j.messages[d.MessageID].Event == parkedEvent {
+			d.find(place.Posted, used, 0) // many say the same; of most, the message that says so became the answer
 		}
 	}
 	for i, posted := range place.Posted {

@@ -144,6 +144,22 @@ func TestARunThatEndsWhileItIsShownToWait(t *testing.T) {
 	p.holds("in the end", "Interrupted by a newer message.")
 }
 
+// Nobody has told this process that a run was cancelled while it waited, and nothing is
+// delivered of it.
+func TestARunThatIsCancelledUnheardWhileItWaits(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, fake.Config{IdentifyEvery: time.Millisecond}, nil)
+	p.connect()
+	id, run := p.question("well?")
+	p.shows(p.parks(run))
+	if _, err := p.host.SDK().Runs.Cancel(t.Context(), &pluginsdk.CancelRunRequest{ID: run}); err != nil {
+		t.Fatal(err)
+	}
+	p.restart()
+	p.until("nothing says that it waits", func() bool { return len(p.says()) == 0 })
+	p.reacts(id, failed)
+}
+
 // An event that comes late does not have a run shown as waiting that goes on already.
 func TestARunThatGoesOnIsNotShownToWait(t *testing.T) {
 	t.Parallel()

@@ -110,6 +110,11 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 		return p.resumeMerged(ctx, id, run.MergedInto)
 	case run.State.Final():
 		p.views.end(id)
+		// Nothing is delivered of a run that was cancelled while it waited for a plan.
+		if of, ok, err := p.runs.get(ctx, id); err != nil || !ok || of.Parked == 0 || run.State != pluginsdk.RunCancelled {
+			return err
+		}
+		p.dropped(ctx, id, run.Error)
 	case run.Parked != nil:
 		p.parks(id)
 	default: // it waits
