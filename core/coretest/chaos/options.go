@@ -42,7 +42,7 @@ func parse(args []string, getenv func(string) string) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", defaultSeed, "of the schedule and the load")
 	flags.IntVar(&o.threads, "threads", defaultThreads, "threads that talk at the same time")
 	flags.StringVar(&o.bin, "bin", "bin", "directory of harness and plugins/")
-	flags.BoolVar(&o.windows, "windows", false, "use the plan's window up from time to time, and open it again")
+	flags.BoolVar(&o.windows, "windows", true, "use the plan's window up from time to time, and open it again")
 	flags.BoolVar(&o.keep, "keep", false, "keep the data directory although every column is zero")
 	database := flags.String("db", "both", "sqlite, postgres or both")
 	demo := flags.Bool("demo", false, "use the demo agent although there is a CLI")
