@@ -69,7 +69,7 @@ func (r *reactions) set(of record, state string) {
 // show shows what is wanted on a message.
 func (r *reactions) show(ctx context.Context, account *account, on question) {
 	old := r.next(on)
-	if old == nil {
+	if old == nil || old[0] == queued && r.p.connected() == nil { // another process shows by now what waits
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, showTime)
