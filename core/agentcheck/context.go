@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 )
@@ -75,6 +77,13 @@ func nothingRemembers(w *world) string {
 	t := w.say("say:hm", "hm")
 	for _, call := range t.main() {
 		w.expect(!fakeapi.Seeing("/.claude/projects/")(call), "the CLI tells the model to keep a memory of its own, beside that of Harness")
+	}
+	request := w.request("")
+	request.ThreadID, request.SessionID, request.Resume = uuid.NewString(), uuid.NewString(), false
+	r := w.open(request)
+	defer r.close()
+	for kind, path := range r.begin("say:hm").Memory {
+		w.expect(path == "" || path == nil, "the CLI says that it keeps a memory of its own, beside that of Harness (%s: %v)", kind, path)
 	}
 	return ""
 }

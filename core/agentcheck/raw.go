@@ -31,6 +31,10 @@ type rawLine struct {
 	IsError   bool    `json:"is_error"`
 	Result    string  `json:"result"`
 	TotalUSD  float64 `json:"total_cost_usd"`
+
+	// Of system/init.
+	Socket string         `json:"messaging_socket_path"`
+	Memory map[string]any `json:"memory_paths"`
 }
 
 // rawPatience is how long a line of the CLI is waited for.
@@ -90,6 +94,14 @@ func (r *raw) until(what string, is func(rawLine) bool) rawLine {
 			r.w.expect(false, "the CLI did not write %s", what)
 		}
 	}
+}
+
+// begin runs the first turn, and returns with what the CLI says at its beginning.
+func (r *raw) begin(prompt string) rawLine {
+	r.send(map[string]any{"type": "user", "message": map[string]string{"role": "user", "content": prompt}})
+	begun := r.until("system/init", func(l rawLine) bool { return l.Type == "system" && l.Subtype == "init" })
+	r.until("a result", func(l rawLine) bool { return l.Type == "result" })
+	return begun
 }
 
 // turn runs a turn and returns its result line.
