@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,10 +37,24 @@ func (a Account) stamp() string {
 	return a.Name + " " + hex.EncodeToString(sum[:8])
 }
 
-// credentialVariables are what the CLI authenticates with before it looks at a login.
-var credentialVariables = []string{
-	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "CLAUDE_CODE_OAUTH_SCOPES",
-	"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
+// The CLI authenticates with what these variables of the daemon's environment say before it looks
+// at a login: with tokens and keys, headers, client certificates, profiles, and through clouds.
+var (
+	credentialVariables = []string{"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "CLAUDE_CODE_OAUTH_SCOPES"}
+	credentialPrefixes  = append([]string{"ANTHROPIC_", "CLAUDE_CODE_CLIENT_", "CLAUDE_CODE_USE_", "CLAUDE_CODE_SKIP_"},
+		slices.Concat(slices.Collect(maps.Values(cloudPrefixes))...)...)
+	// notCredentials are variables with such a prefix that every account has: where the API is,
+	// and which models there are.
+	notCredentials = []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_BETAS", "ANTHROPIC_LOG"}
+	notPrefixes    = []string{"ANTHROPIC_DEFAULT_", "ANTHROPIC_SMALL_FAST_MODEL"}
+)
+
+// isCredential reports whether the CLI may authenticate with a variable.
+func isCredential(name string) bool {
+	if slices.Contains(notCredentials, name) || hasAnyPrefix(name, notPrefixes) {
+		return false
+	}
+	return slices.Contains(credentialVariables, name) || hasAnyPrefix(name, credentialPrefixes)
 }
 
 // credentialSettings are the operator's settings that authenticate.
@@ -53,7 +68,7 @@ func (a Account) over(env []string, settings json.RawMessage) ([]string, json.Ra
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(credentialVariables, name)
+		return isCredential(name)
 	})
 	if a.Home != "" {
 		env = append(env, "CLAUDE_CONFIG_DIR="+a.Home)

@@ -49,3 +49,28 @@ func TestTheOperatorOverridesWhatIsPreset(t *testing.T) {
 		t.Errorf("built %v", built)
 	}
 }
+
+// What one account authenticates with, another must not have: work and private life are apart.
+func TestAnAccountHasNothingOfTheEnvironmentsCredentials(t *testing.T) {
+	of := Account{Name: "private", Env: []string{"ANTHROPIC_API_KEY=private"}}
+	env, _, err := of.over([]string{
+		"ANTHROPIC_API_KEY=work", "ANTHROPIC_AUTH_TOKEN=work", "ANTHROPIC_CUSTOM_HEADERS=Authorization: work", "ANTHROPIC_PROFILE=work", "ANTHROPIC_FEDERATION_RULE_ID=work",
+		"ANTHROPIC_FOUNDRY_API_KEY=work", "CLAUDE_CODE_OAUTH_TOKEN=work", "CLAUDE_CODE_CLIENT_KEY=work", "CLAUDE_CODE_USE_BEDROCK=work", "CLAUDE_CODE_SKIP_BEDROCK_AUTH=work",
+		"AWS_SECRET_ACCESS_KEY=work", "AWS_BEARER_TOKEN_BEDROCK=work", "GOOGLE_APPLICATION_CREDENTIALS=work", "AZURE_CLIENT_SECRET=work",
+		"ANTHROPIC_BASE_URL=for all", "ANTHROPIC_DEFAULT_HAIKU_MODEL=for all", "HOME=for all", "CLAUDE_CODE_EAGER_FLUSH=for all",
+	}, []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range env {
+		if strings.Contains(entry, "work") {
+			t.Errorf("%s is left", entry)
+		}
+	}
+	if want := 5; len(env) != want {
+		t.Errorf("%d variables, want %d: %q", len(env), want, env)
+	}
+	if lookup(env, "ANTHROPIC_API_KEY") != "private" {
+		t.Error("the account's own key is missing")
+	}
+}

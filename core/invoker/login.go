@@ -24,7 +24,7 @@ func LoginCommand(ctx context.Context, config Config, home string) (*exec.Cmd, e
 	cmd.Dir = home
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return name == "CLAUDECODE" || strings.HasPrefix(name, "CLAUDE_CODE_") || slices.Contains(credentialVariables, name)
+		return name == "CLAUDECODE" || strings.HasPrefix(name, "CLAUDE_CODE_") || isCredential(name)
 	})
 	cmd.Env = append(cmd.Env, "CLAUDE_CONFIG_DIR="+home)
 	return cmd, nil
