@@ -139,7 +139,8 @@ func (t *turn) control(line []byte) {
 	reason := ask.DecisionReason
 	switch {
 	case startsSubAgent(ask.ToolName):
-		reason = reasonForAgent(t.session.agentsMost)
+		t.agentsAsked++
+		reason = reasonForAgent(t.session.agentsMost+t.agentsAsked, t.session.agentsMost)
 	case request.foreign():
 		reason = fmt.Sprintf("The tool is of the MCP server %q, which %s has configured, and not Harness. %s", ask.Server.Name, ask.Server.Source, reason)
 	}

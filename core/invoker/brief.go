@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -78,13 +79,19 @@ func (c *Claude) prompt(w want) ([]byte, error) {
 }
 
 // features returns what a binary can do. A binary that does not say is taken for one that can
-// do nothing more than the oldest.
-func (c *Claude) features(b cli.Binary, path string, environ []string) cli.Features {
+// do nothing more than the oldest. One that does not answer in time may be busy: the turn is
+// tried again.
+func (c *Claude) features(b cli.Binary, path string, environ []string) (cli.Features, *pluginsdk.Failure) {
 	found, err := c.config.Catalog.Features(context.Background(), b, path, environ)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return found, &pluginsdk.Failure{
+			Kind: pluginsdk.FailureSilent, Retryable: true, Message: "the Claude CLI does not say in time what it can do: " + err.Error(),
+		}
+	}
 	if err != nil {
 		c.config.Log.Warn("what the Claude CLI can do cannot be found out", "path", path, "err", err)
 	}
-	return found
+	return found, nil
 }
 
 // meant returns the rules that a process is given. Source says where each comes from.

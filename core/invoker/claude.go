@@ -199,7 +199,7 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 		s.tools.End()
 		s.close(in)
 		s.grown.Store(true)
-		if after == keep && w.key == "" {
+		if after == keep && (w.key == "" || t.outdated) {
 			after = retire // without a key no later turn finds the process
 		}
 		switch after {

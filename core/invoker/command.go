@@ -25,6 +25,10 @@ func (c *Claude) Command(request ledger.AgentRequest) (command *exec.Cmd, releas
 	if err != nil {
 		return nil, nil, err
 	}
+	features, failure := c.features(w.binary, path, w.brief.environ)
+	if failure != nil {
+		return nil, nil, errors.New(failure.Message)
+	}
 	files, err := c.writePrivate(map[privateFile][]byte{
 		privateMCP: c.config.MCPConfig, privateSettings: w.brief.settings, privatePrompt: w.brief.prompt,
 	})
@@ -35,7 +39,7 @@ func (c *Claude) Command(request ledger.AgentRequest) (command *exec.Cmd, releas
 	if id == "" {
 		id = uuid.NewString()
 	}
-	command = exec.Command(path, w.arguments(id, w.resume, files, c.features(w.binary, path, w.brief.environ))...)
+	command = exec.Command(path, w.arguments(id, w.resume, files, features)...)
 	command.Env, command.Dir = w.brief.environ, w.cwd
 	return command, func() { c.removePrivate(files) }, nil
 }

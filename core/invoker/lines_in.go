@@ -224,11 +224,13 @@ type modelUsage struct {
 // modelUsages is by model.
 type modelUsages map[string]modelUsage
 
-// bill returns the usage as a bill, sorted by model.
+// bill returns the usage as a bill, sorted by model. The CLI names a model with a longer context
+// "NAME[1m]" here, and NAME elsewhere.
 func (u modelUsages) bill() bill {
 	var b bill
-	for _, model := range slices.Sorted(maps.Keys(u)) {
-		one := u[model]
+	for _, name := range slices.Sorted(maps.Keys(u)) {
+		one := u[name]
+		model, _, _ := strings.Cut(name, "[")
 		b.add(pluginsdk.ModelUsage{Model: model, CostUSD: one.CostUSD, Usage: pluginsdk.Usage{
 			InputTokens: one.Input, OutputTokens: one.Output, CacheReadTokens: one.CacheRead, CacheWriteTokens: one.CacheWrite,
 		}})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 )
 
 // lay writes files below a directory.
@@ -100,8 +101,12 @@ func TestAManualHasAnEnd(t *testing.T) {
 	}
 	long := t.TempDir()
 	lay(t, long, map[string]string{"CLAUDE.md": "Begin.\n@long.md", "long.md": strings.Repeat("x", maxManual)})
-	if text, err := readManual(long, maxImports); err == nil || !strings.Contains(text, "Begin.") || len(text) > 1000 {
+	if text, err := readManual(long, maxImports); err == nil || !strings.Contains(text, "Begin.") || !strings.Contains(text, "[cut here") || len(text) > maxManual+1000 {
 		t.Errorf("one that is too long: %v, %d bytes", err, len(text))
+	}
+	lay(t, long, map[string]string{"CLAUDE.md": strings.Repeat("é", maxManual)})
+	if text, err := readManual(long, maxImports); err == nil || !strings.Contains(text, "éé") || !utf8.ValidString(text) || len(text) > maxManual+1000 {
+		t.Errorf("one that is too long by itself: %v, %d bytes", err, len(text))
 	}
 	// What is no file is not read, however long that would take.
 	odd := t.TempDir()
@@ -110,6 +115,23 @@ func TestAManualHasAnEnd(t *testing.T) {
 	}
 	if text, err := readManual(odd, maxImports); text != "" || err != nil {
 		t.Errorf("a directory: %q, %v", text, err)
+	}
+}
+
+// A manual that cannot be read is not the last word: the agent would work without any.
+func TestAnotherManualIsReadWhereTheFirstCannotBe(t *testing.T) {
+	outside := t.TempDir()
+	lay(t, outside, map[string]string{"CLAUDE.md": "SECRET"})
+	for name, target := range map[string]string{"a link that leads out": filepath.Join(outside, "CLAUDE.md"), "a link to nothing": "nothing"} {
+		dir := t.TempDir()
+		lay(t, dir, map[string]string{"AGENTS.md": "For all."})
+		if err := os.Symlink(target, filepath.Join(dir, "CLAUDE.md")); err != nil {
+			t.Fatal(err)
+		}
+		text, err := readManual(dir, maxImports)
+		if !strings.Contains(text, "For all.") || strings.Contains(text, "SECRET") || (err == nil) != (target == "nothing") {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
 	}
 }
 

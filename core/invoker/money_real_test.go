@@ -45,6 +45,9 @@ func (s *spender) reply(r fakeapi.Request) fakeapi.Reply {
 		InputTokens: 1 + s.random.Int64N(20_000), OutputTokens: 20 + s.random.Int64N(3_000),
 		CacheReadTokens: s.random.Int64N(50_000), CacheWriteTokens: s.random.Int64N(9_000),
 	}
+	if strings.HasPrefix(r.Prompt(), "say:dear") {
+		reply.Usage.InputTokens, reply.Usage.OutputTokens = 90_000, 9_000
+	}
 	if s.stall && len(reply.Tools) == 0 && fakeapi.Main(r) {
 		reply.Stall, s.stall = "never", false
 	}
@@ -80,6 +83,18 @@ var kinds = []struct {
 	}},
 	{"sub-agent of another model", func(_ *spender, r *ledger.AgentRequest, _ int) func(context.CancelCauseFunc) {
 		r.Prompt = `usetool:Agent {"description":"d","prompt":"say:below","subagent_type":"general-purpose","model":"haiku","run_in_background":false}` + "\nthen:done"
+		return nil
+	}},
+	{"resumed, with a sub-agent that uses more", func(s *spender, r *ledger.AgentRequest, _ int) func(context.CancelCauseFunc) {
+		s.reapOnce(time.Now().Add(time.Hour))
+		r.Prompt = `usetool:Agent {"description":"d","prompt":"say:dear","subagent_type":"general-purpose","run_in_background":false}` + "\nthen:done"
+		return nil
+	}},
+	{"resumed after a restart", func(s *spender, _ *ledger.AgentRequest, _ int) func(context.CancelCauseFunc) {
+		s.reapOnce(time.Now().Add(time.Hour))
+		s.past.mu.Lock()
+		defer s.past.mu.Unlock()
+		s.past.totals = nil
 		return nil
 	}},
 	{"resumed", func(s *spender, _ *ledger.AgentRequest, _ int) func(context.CancelCauseFunc) {
@@ -184,6 +199,23 @@ func TestRealMoney(t *testing.T) {
 		}
 	}
 	t.Logf("%.6f USD of ours, %.6f of the API", ours, charged)
+}
+
+// A process that is killed between the request and the first line of its answer has told of
+// nothing, and the call may be paid for.
+func TestRealKilledBeforeTheAnswer(t *testing.T) {
+	a := startReal(t, nil)
+	go func() {
+		if _, err := a.api.Wait(t.Context(), fakeapi.Saying("held")); err != nil {
+			return
+		}
+		for _, s := range a.pool.sessions() {
+			s.process.kill()
+		}
+	}()
+	if result := a.ask("thread", "", "block:held say:never"); result.Failure == nil || !result.CostUnsure {
+		t.Errorf("it is sure that the turn cost %f: %+v", result.CostUSD, result.Failure)
+	}
 }
 
 // byModel compares the parts of a turn by model.

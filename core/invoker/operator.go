@@ -179,8 +179,8 @@ func environOf(value json.RawMessage) ([]string, error) {
 }
 
 // manualName is the file in a working directory with instructions for the agent. It goes
-// into a session's system prompt, as it is when a turn begins. Where there is none,
-// otherManual is read, the name that many agents share. (The CLI reads neither, since
+// into a session's system prompt, as it is when a turn begins. Where there is none that can be
+// read, otherManual is read, the name that many agents share. (The CLI reads neither, since
 // it has no setting sources.)
 const (
 	manualName  = "CLAUDE.md"
@@ -212,11 +212,10 @@ func readManual(dir string, imports int) (string, error) {
 	}
 	defer root.Close()
 	m := &manual{root: root, seen: map[string]bool{}}
-	name := manualName
-	if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-		name = otherManual
+	err = m.add(manualName, maxImports-imports)
+	if m.text.Len() == 0 {
+		err = errors.Join(err, m.add(otherManual, maxImports-imports))
 	}
-	err = m.add(name, maxImports-imports)
 	return m.text.String(), err
 }
 
@@ -229,14 +228,14 @@ func (m *manual) add(name string, depth int) error {
 	m.seen[name] = true
 	content, err := m.read(name)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(m.root.Name(), name), err)
+		err = fmt.Errorf("%s: %w", filepath.Join(m.root.Name(), name), err)
 	}
 	if content == "" {
-		return nil
+		return err
 	}
 	fmt.Fprintf(&m.text, "Contents of %s (instructions for work in %s; follow them):\n\n%s\n\n",
 		filepath.Join(m.root.Name(), name), m.root.Name(), strings.TrimSpace(content))
-	var errs []error
+	errs := []error{err}
 	for _, path := range imports(content) {
 		if path = m.local(filepath.Dir(name), path); path != "" {
 			errs = append(errs, m.add(path, depth+1))
@@ -245,7 +244,8 @@ func (m *manual) add(name string, depth int) error {
 	return errors.Join(errs...)
 }
 
-// read returns the content of a file; empty when there is none.
+// read returns the content of a file; empty when there is none. Beside errManualCut it returns the
+// beginning of the content, with a mark where it ends.
 func (m *manual) read(name string) (string, error) {
 	file, err := openRegular(m.root, name)
 	if file == nil || err != nil {
@@ -257,11 +257,19 @@ func (m *manual) read(name string) (string, error) {
 		return "", err
 	}
 	if m.size+len(content) > maxManual {
-		return "", fmt.Errorf("more than %d KiB of instructions; this file is left out", maxManual>>10)
+		content = bytes.ToValidUTF8(content[:maxManual-m.size], nil)
+		m.size = maxManual
+		if len(content) == 0 {
+			return "", errManualCut
+		}
+		return string(content) + fmt.Sprintf("\n\n[cut here: instructions may have %d KiB in all]", maxManual>>10), errManualCut
 	}
 	m.size += len(content)
 	return string(content), nil
 }
+
+// errManualCut says that instructions are longer than maxManual.
+var errManualCut = fmt.Errorf("there are more than %d KiB of instructions; the agent does not get the rest", maxManual>>10)
 
 // openRegular opens a file; nil: there is none, or it is no regular file. It never
 // blocks: the agent can replace a file by a pipe at any moment.

@@ -39,36 +39,63 @@ type windowOfLine struct {
 	Status      string  `json:"status"`
 }
 
-// windows returns the windows that the line tells of, sorted by name.
-func (l rateLimitLine) windows() []pluginsdk.PlanWindow {
-	info := l.Info
-	var windows []pluginsdk.PlanWindow
-	for name, w := range info.Windows {
-		windows = append(windows, pluginsdk.PlanWindow{
-			Name: name, Model: modelOfWindow(name), Used: w.Utilization, Status: planStatus(w.Status), ResetsAt: instant(w.ResetsAt),
-		})
+// windows returns the windows that the line tells of, sorted by name, and the one that decides
+// about a turn of the model; nil: the line is about no plan. The one that decides has no name, and
+// is not among the windows, when the line does not tell which of them is used up.
+func (l rateLimitLine) windows(model string) (windows []pluginsdk.PlanWindow, decides *pluginsdk.PlanWindow) {
+	for name, w := range l.Info.Windows {
+		if name, family, ok := planWindow(name); ok {
+			windows = append(windows, pluginsdk.PlanWindow{
+				Name: name, Model: family, Used: w.Utilization, Status: planStatus(w.Status), ResetsAt: instant(w.ResetsAt),
+			})
+		}
 	}
-	if info.Type != "" && info.Type != "overage" {
-		at := slices.IndexFunc(windows, func(w pluginsdk.PlanWindow) bool { return w.Name == info.Type })
-		if at < 0 {
-			windows = append(windows, pluginsdk.PlanWindow{Name: info.Type, Model: modelOfWindow(info.Type), ResetsAt: instant(info.ResetsAt)})
-			at = len(windows) - 1
+	if w, ok := l.decisive(windows, model); ok {
+		decides = &w
+		if w.Name != "" {
+			windows = append(slices.DeleteFunc(windows, func(other pluginsdk.PlanWindow) bool { return other.Name == w.Name }), w)
 		}
-		decisive := &windows[at]
-		if status := planStatus(info.Status); rank(status) > rank(decisive.Status) || decisive.Status == "" {
-			decisive.Status = status
-		}
-		if info.Utilization != nil {
-			decisive.Used = max(decisive.Used, *info.Utilization)
-		}
-		if decisive.Status == pluginsdk.PlanRejected {
-			decisive.Used = max(decisive.Used, 1)
-		}
-		decisive.Overage = info.UsingOverage || info.OverageInUse
 	}
 	slices.SortFunc(windows, func(a, b pluginsdk.PlanWindow) int { return cmp.Compare(a.Name, b.Name) })
-	return windows
+	return windows, decides
 }
+
+// decisive returns the window that decides about a turn of the model. A window whose name is not
+// known is taken for one of that model's use. About what is paid for beyond the plan, the window
+// that is used up decides.
+func (l rateLimitLine) decisive(windows []pluginsdk.PlanWindow, model string) (w pluginsdk.PlanWindow, ok bool) {
+	info := l.Info
+	paid := info.UsingOverage || info.OverageInUse
+	name, family, known := planWindow(info.Type)
+	is := func(other pluginsdk.PlanWindow) bool { return other.Name == name }
+	switch {
+	case info.Type == overageType || info.Type == "" && paid:
+		name, family = "", ""
+		is = func(other pluginsdk.PlanWindow) bool { return other.Status == pluginsdk.PlanRejected }
+	case info.Type == "" || !known && model == "":
+		return w, false
+	case !known:
+		family = model
+	}
+	w = pluginsdk.PlanWindow{Name: name, Model: family, ResetsAt: instant(info.ResetsAt)}
+	if at := slices.IndexFunc(windows, is); at >= 0 {
+		w = windows[at]
+	}
+	if info.Utilization != nil && name != "" {
+		w.Used = max(w.Used, *info.Utilization)
+	}
+	if status := planStatus(info.Status); w.Status == "" || rank(status) > rank(w.Status) {
+		w.Status = status
+	}
+	if w.Status == pluginsdk.PlanRejected {
+		w.Used = max(w.Used, 1)
+	}
+	w.Overage = paid
+	return w, true
+}
+
+// overageType is the type of a line about what is paid for beyond the plan, which is no window.
+const overageType = "overage"
 
 // planStatus returns the status of a window in the words of the contract.
 func planStatus(said string) pluginsdk.PlanStatus {
@@ -85,14 +112,23 @@ func rank(status pluginsdk.PlanStatus) int {
 	return slices.Index([]pluginsdk.PlanStatus{pluginsdk.PlanAllowed, pluginsdk.PlanWarning, pluginsdk.PlanRejected}, status)
 }
 
-// modelOfWindow returns the family of models that a window limits; empty: all models.
-func modelOfWindow(name string) string {
-	family, ok := strings.CutPrefix(name, "seven_day_")
-	if ok && slices.Contains([]string{"opus", "sonnet", "haiku", "fable", "mythos"}, family) {
-		return family
+// planWindow returns a window of a plan by the CLI's name for it: its name here, and the family
+// of models whose use it limits; empty: all models. ok is false for anything else, such as the
+// limit of what is paid for beyond the plan (extra_usage), or of other programs
+// (seven_day_oauth_apps): those limit no turn.
+func planWindow(name string) (window, family string, ok bool) {
+	switch name {
+	case "five_hour", weekly:
+		return name, "", true
+	case "seven_day_overage_included": // "Fable limit" in the CLI's words
+		name = weekly + "_fable"
 	}
-	return ""
+	family, ok = strings.CutPrefix(name, weekly+"_")
+	return name, family, ok && slices.Contains([]string{"opus", "sonnet", "haiku", "fable", "mythos"}, family)
 }
+
+// weekly is the CLI's name for the window of a week. Behind it may stand a family of models.
+const weekly = "seven_day"
 
 // instant returns the time that a number of seconds since 1970 names; the zero time for none.
 func instant(seconds float64) time.Time {
@@ -108,22 +144,20 @@ func (t *turn) limits(line []byte) {
 	if !t.decode(line, &told) {
 		return
 	}
-	windows := told.windows()
-	if len(windows) == 0 {
-		return
+	windows, decides := told.windows(t.model)
+	if len(windows) > 0 {
+		t.session.tellPlan(windows)
+		t.notional = true
 	}
-	t.session.tellPlan(windows)
-	t.notional = true
-	for _, w := range windows {
-		if w.Name != told.Info.Type {
-			continue
+	switch {
+	case decides == nil:
+	case decides.Overage:
+		t.billed = true
+		if !t.session.account.Overage {
+			t.usedUp, t.unpaid = decides, true
 		}
-		if w.Status == pluginsdk.PlanRejected && !w.Overage {
-			t.usedUp = &w
-		}
-		if w.Overage && !t.session.account.Overage {
-			t.usedUp, t.unpaid = &w, true
-		}
+	case decides.Status == pluginsdk.PlanRejected:
+		t.usedUp = decides
 	}
 }
 
@@ -131,7 +165,7 @@ func (t *turn) limits(line []byte) {
 func (t *turn) planFailure(words string) *pluginsdk.Failure {
 	w := t.usedUp
 	if t.unpaid {
-		words = "The plan's window " + w.Name + " is used up, and paid use beyond the plan is not allowed for this account."
+		words = "The plan's " + pluginsdk.WindowName(w.Name, w.Model) + " is used up, and paid use beyond the plan is not allowed for this account."
 	}
 	return &pluginsdk.Failure{
 		Kind: pluginsdk.FailurePlan, Message: words, APIStatus: 429, Retryable: true,
@@ -222,7 +256,8 @@ type usageResponse struct {
 
 // usageWindow is a window of a usageResponse.
 type usageWindow struct {
-	Percent  *float64   `json:"utilization"` // from 0 to 100
+	Name     string     `json:"display_name"` // of a window of one family of models, in the list of those: "Fable"
+	Percent  *float64   `json:"utilization"`  // from 0 to 100
 	ResetsAt *time.Time `json:"resets_at"`
 }
 
@@ -242,13 +277,25 @@ func (s *session) tookUsage(line []byte) bool {
 }
 
 func (r usageResponse) windows() []pluginsdk.PlanWindow {
-	var windows []pluginsdk.PlanWindow
+	told := make(map[string]usageWindow)
 	for name, raw := range r.Response.Response.Limits {
 		var w usageWindow
-		if json.Unmarshal(raw, &w) != nil || w.Percent == nil {
+		if json.Unmarshal(raw, &w) == nil {
+			told[name] = w
+		}
+	}
+	var byModel []usageWindow
+	_ = json.Unmarshal(r.Response.Response.Limits["model_scoped"], &byModel) // missing, or of another shape: none
+	for _, w := range byModel {
+		told[weekly+"_"+strings.ToLower(w.Name)] = w
+	}
+	var windows []pluginsdk.PlanWindow
+	for name, w := range told {
+		name, family, ok := planWindow(name)
+		if !ok || w.Percent == nil {
 			continue
 		}
-		window := pluginsdk.PlanWindow{Name: name, Model: modelOfWindow(name), Used: *w.Percent / 100, Status: pluginsdk.PlanAllowed}
+		window := pluginsdk.PlanWindow{Name: name, Model: family, Used: *w.Percent / 100, Status: pluginsdk.PlanAllowed}
 		if w.ResetsAt != nil {
 			window.ResetsAt = w.ResetsAt.UTC()
 		}

@@ -1,6 +1,9 @@
 package invoker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Plans of the agent. It writes its plan into a file that plan mode names to it (in plans/ of
 // the CLI's configuration directory) and calls planTool. Verified with 2.1.197 and 2.1.330: when
@@ -40,5 +43,5 @@ func hasPlan(input json.RawMessage) bool {
 	var has struct {
 		Plan string `json:"plan"`
 	}
-	return json.Unmarshal(input, &has) == nil && has.Plan != ""
+	return json.Unmarshal(input, &has) == nil && strings.TrimSpace(has.Plan) != ""
 }

@@ -125,8 +125,11 @@ func (s *session) between(line []byte) {
 		s.tookUsage(line)
 	case "rate_limit_event":
 		var told rateLimitLine
-		if json.Unmarshal(line, &told) == nil && len(told.windows()) > 0 {
-			s.tellPlan(told.windows())
+		if json.Unmarshal(line, &told) != nil {
+			return
+		}
+		if windows, _ := told.windows(""); len(windows) > 0 {
+			s.tellPlan(windows)
 		}
 	case "control_request":
 		var request controlRequest
@@ -241,7 +244,10 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 	if w.brief.cut != nil {
 		c.config.Log.Warn("the agent does not get all that the working directory has to tell it", "err", w.brief.cut)
 	}
-	features := c.features(w.binary, path, w.brief.environ)
+	features, failure := c.features(w.binary, path, w.brief.environ)
+	if failure != nil {
+		return nil, nil, failure
+	}
 	tools, servers, err := c.openTools()
 	if err != nil {
 		return nil, nil, otherFailure(err)

@@ -2,11 +2,13 @@ package invoker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -330,8 +332,11 @@ func (t *turn) since(line resultLine) (since bill, sure bool) {
 		since, sure = line.SinceLast.bill(), true
 	case s.turns > 0 || !s.resumed:
 		since, sure = totals.less(before), true
+	case s.countsAnew():
+		since, sure = totals, true
 	default: // the totals begin with the process, or go on from those of the session
 		since, sure = s.past.resumed(s.id, totals, told)
+		sure = sure && len(t.calls.seen) == 0 // the stream tells little of what sub-agents use
 	}
 	s.past.set(s.id, totals)
 	if len(line.ModelUsage) == 0 && len(line.SinceLast) == 0 { // nothing by model: the line's own count
@@ -341,6 +346,23 @@ func (t *turn) since(line resultLine) (since bill, sure bool) {
 		return told, sure // after some errors the CLI leaves out what was spent
 	}
 	return since, sure
+}
+
+// countsAnew reports whether the totals of the CLI begin with each process, also in a session
+// that it resumes. Verified with 2.1.197. Nothing but the version tells.
+func (s *session) countsAnew() bool {
+	oldest, newest := Verified()
+	return cli.Newer(newest, s.version) && !cli.Newer(s.version, oldest)
+}
+
+// mayCall reports whether a call of the API may be under way. It is while the model answers,
+// and between that and the next call's first line; not while the agent waits for a tool that is
+// no sub-agent.
+func (t *turn) mayCall() bool {
+	if !t.begun || t.calls.last || t.result != nil {
+		return false
+	}
+	return len(t.tools) == 0 || slices.ContainsFunc(slices.Collect(maps.Values(t.tools)), startsSubAgent)
 }
 
 // totals returns what the CLI has counted so far.
@@ -387,7 +409,7 @@ func (p *past) resumed(session string, totals, told bill) (since bill, sure bool
 		}
 		return since, since.missing(told) == 0
 	}
-	// Sub-agents, of whose calls the stream tells little, may double a turn.
+	// The stream hides most of what sub-agents use, so this only guesses.
 	if sure = since.usd() <= 2*told.usd(); !sure {
 		since = told
 	}

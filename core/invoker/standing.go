@@ -15,10 +15,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Whether a session keeps what Harness promises: before its first prompt it is asked what it
-// holds to, and what it says when a turn begins is looked at. A CLI that breaks a promise of
-// trust gets no prompt, unless the operator says so (Config.Unsafe). What a CLI cannot tell
-// counts as kept.
+// Whether a session keeps what Harness promises. Before its first prompt a session is asked which
+// settings, rules and hooks it has; if they break a promise of trust, it gets no prompt. What the
+// CLI tells only when its first turn begins (memory, plugins, permission mode) interrupts that
+// turn. The operator can allow both (Config.Unsafe). What a CLI cannot tell counts as kept.
 
 // inquire sends control requests to a session between turns, and returns the answers by
 // subtype. ok is false without all answers before enough, the end of the process or that of

@@ -43,6 +43,6 @@ func denialOfAgent(most int) string {
 }
 
 // reasonForAgent says to people why they are asked about a sub-agent.
-func reasonForAgent(most int) string {
-	return fmt.Sprintf("It would be sub-agent number %d of this turn; %d start without a question (HARNESS_SUBAGENTS).", most+1, most)
+func reasonForAgent(number, most int) string {
+	return fmt.Sprintf("This would be sub-agent number %d of this turn. The first %d start without a question (HARNESS_SUBAGENTS).", number, most)
 }

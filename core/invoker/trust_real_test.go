@@ -406,7 +406,10 @@ func TestRealSubAgentsAreCounted(t *testing.T) {
 			asked := 0
 			if row.people != nil {
 				asked = len(row.people.asked)
-				for _, one := range row.people.asked {
+				for n, one := range row.people.asked {
+					if number := fmt.Sprintf("number %d ", max(row.most, 0)+n+1); !strings.Contains(one.Reason, number) {
+						t.Errorf("the person is told %q, want %q in it", one.Reason, number)
+					}
 					if !strings.Contains(one.Reason, "HARNESS_SUBAGENTS") {
 						t.Errorf("the person is told %q", one.Reason)
 					}

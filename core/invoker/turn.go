@@ -36,6 +36,7 @@ type turn struct {
 	textBytes     int
 	thinkingBytes int
 	tools         map[string]string          // id -> name of the tools that have no result yet
+	agentsAsked   int                        // for how many sub-agents people were asked
 	plans         map[string]json.RawMessage // tool use id -> input of the calls of planTool
 	apiError      string                     // the CLI's name for an API error
 	retryDelay    time.Duration              // until the CLI repeats a failed API call
@@ -51,13 +52,16 @@ type turn struct {
 	calls  calls
 	asking *asking
 
+	begun       bool                  // the CLI has begun the turn, and may have called the API
 	interrupt   string                // request id of our interrupt; empty: none was sent
 	capped      bool                  // the turn is being interrupted at its cap
 	usedUp      *pluginsdk.PlanWindow // does not let the turn through; nil: none was told
 	unpaid      bool                  // the turn is being interrupted: nobody has allowed what it costs beyond the plan
 	notional    bool                  // the account has a plan
+	billed      bool                  // what the turn costs beyond the plan is paid for
 	leftOut     bool                  // the CLI left the schema out, so the turn is of no use
 	broken      *pluginsdk.Failure    // the turn is being interrupted: its session is not safe
+	outdated    bool                  // the process was started as one of another version of the CLI
 	refused     *refusal              // by the model's safeguards
 	answered    bool                  // the CLI has answered the interrupt
 	withdrawing map[string]string     // request id -> message that is being taken back
@@ -221,6 +225,7 @@ func (t *turn) patience() time.Duration {
 // stop asks the CLI to end the turn. The channel says when to stop waiting for that.
 func (t *turn) stop() <-chan time.Time {
 	t.withdraw()
+	t.cost.unsure = t.cost.unsure || t.mayCall()
 	t.interrupt = uuid.NewString()
 	t.session.process.send(interruptLine(t.interrupt))
 	return time.After(t.config.InterruptGrace)
@@ -279,7 +284,10 @@ func (t *turn) afterStop() verdict {
 // failed returns the result of a failed turn, with its cost as far as it is known.
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 	result := t.cost.result(t.calls.total())
-	result.Account, result.Notional = t.session.account.Name, t.notional || t.session.plan.has(t.session.account.Name)
+	result.Account = t.session.account.Name
+	result.Notional = !t.billed && (t.notional || t.session.plan.has(result.Account))
+	// A call that no result line reports, and of which the stream has told nothing, may be paid for.
+	result.CostUnsure = result.CostUnsure || t.begun && t.result == nil
 	result.SessionID, result.Model, result.Failure = t.session.id, t.model, failure
 	return result
 }

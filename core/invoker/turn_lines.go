@@ -73,12 +73,13 @@ func (t *turn) system(subtype string, line []byte) {
 		if !t.decode(line, &start) {
 			return
 		}
-		t.model = start.Model
+		t.model, t.begun = start.Model, true
 		t.leftOut = len(t.schema) > 0 && !slices.Contains(start.Tools, outputTool)
 		t.began()
 		t.begunWith(line)
 		if t.session.turns == 0 {
 			t.session.watch.look(start.Version, start.Tools)
+			t.outdated = t.config.Catalog.Correct(t.session.binary, start.Version)
 		}
 		for _, server := range start.Servers {
 			if server.Status != "connected" {

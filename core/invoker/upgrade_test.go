@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -86,4 +87,40 @@ func TestACLIThatIsAwayDuringItsUpgradeIsTriedAgain(t *testing.T) {
 	_ = wantFailure(t, a.ask("two", "", "version"), pluginsdk.FailureMissing, true)
 	install(t, dir, "2.0")
 	wantText(t, a.ask("two", "", "version"), "2.0")
+}
+
+// The file of a launcher stays the same when the CLI that it starts is upgraded. What the CLI can
+// do is then found out anew, and the process that was started for the old one ends with its turn.
+func TestACLIThatIsUpgradedBehindItsLauncher(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := func(is string) {
+		if err := os.WriteFile(filepath.Join(dir, "version"), []byte(is), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("1.0.0")
+	launcher := filepath.Join(dir, "claude")
+	script := fmt.Sprintf("#!/bin/sh\nINVOKER_TEST_VERSION=$(cat '%s') exec '%s' \"$@\"\n", filepath.Join(dir, "version"), self)
+	if err := os.WriteFile(launcher, []byte(script), 0o700); err != nil { //nolint:gosec // it has to be executable
+		t.Fatal(err)
+	}
+	a := startAgent(t, "plain", func(c *Config) { c.Binary = launcher })
+	first := a.ask("thread", "", "version")
+	wantText(t, first, "1.0.0")
+	version("2.0.0")
+	a.reapOnce(time.Now().Add(time.Hour))
+	wantText(t, a.ask("thread", first.SessionID, "version"), "2.0.0")
+	if n := len(a.pool.sessions()); n != 0 {
+		t.Errorf("%d processes are left that were started for the old version", n)
+	}
+	for range 2 {
+		wantText(t, a.ask("thread", first.SessionID, "version"), "2.0.0")
+		if left := a.pool.sessions(); len(left) != 1 || left[0].version != "2.0.0" {
+			t.Errorf("%d processes", len(left))
+		}
+	}
 }

@@ -69,6 +69,26 @@ const FreshPrompt = "--system-prompt-snapshot=off"
 type Catalog struct {
 	mu    sync.Mutex
 	known map[Binary]Features
+	told  map[Binary]string // the version that a session told otherwise last
+}
+
+// Correct takes the version that a session of the binary tells of itself. If the binary was
+// another version when it was asked, its features are forgotten, and Correct reports true, once
+// for each version: the file of a launcher stays the same when the CLI that it starts is upgraded.
+func (c *Catalog) Correct(b Binary, version string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.known[b]
+	_, isVersion := numbers(version)
+	if _, was := numbers(found.Version); !ok || !isVersion || !was || found.Version == version || c.told[b] == version {
+		return false
+	}
+	if c.told == nil {
+		c.told = make(map[Binary]string)
+	}
+	c.told[b] = version
+	delete(c.known, b)
+	return true
 }
 
 // Features returns the features of a binary. It runs the binary, twice and without a
@@ -123,6 +143,9 @@ func run(ctx context.Context, path string, environ []string, argument string) (s
 	cmd := exec.CommandContext(ctx, path, argument)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = environ, os.TempDir(), time.Second
 	output, err := cmd.Output()
+	if cause := ctx.Err(); cause != nil {
+		return "", fmt.Errorf("%s %s: %w", path, argument, cause)
+	}
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
