@@ -381,7 +381,7 @@ func TestWhatIsPaidForIsAllowedFirst(t *testing.T) {
 		p.chat(other, "/plan go fallback") // half a cent is left
 		p.until("the run to be parked anew", func() bool {
 			run := p.kept(next.ID).Parked
-			return run != nil && strings.HasPrefix(run.Reason, "The key spare may cost $1.00 in a day as a fallback, and what is left of that")
+			return run != nil && strings.HasPrefix(run.Reason, "The key spare may cost $1.00 in a day as a fallback, and that is spent, or set aside for turns at work.")
 		})
 		if p.asked(next.ID) != 0 {
 			t.Error("the agent was asked for what nobody pays")

@@ -107,13 +107,14 @@ type Intent struct {
 }
 
 // Reservation is money that a plugin's gate sets aside for a run, in an account of the
-// plugin's: until the run is over, when what it has cost is spent from the account.
+// plugin's: until the run is over, when what it has cost is spent from the account. What the
+// core sets aside (CoreAccounts) is for one attempt of the run: until the attempt's result is
+// stored, with the account as its Purse. Of an attempt without a result all is spent.
 type Reservation struct {
 	Plugin string
 	pluginsdk.Reservation
-	// FromNow leaves out what the run has cost before it was first reserved for: another
-	// account has paid that.
-	FromNow bool
+	// Again says that the same attempt has set it aside before, and has cost nothing since.
+	Again bool
 }
 
 // OverLimit is a reservation for which there is not enough left.
@@ -135,9 +136,12 @@ type ResultCommit struct {
 	RunID string
 	// Key is the same when, and only when, this commit is repeated: its first
 	// COMMIT may have had no known outcome.
-	Key      string
-	Step     pluginsdk.RunStep // StepInvoked when the turn has an answer
-	Result   pluginsdk.InvokeResult
+	Key    string
+	Step   pluginsdk.RunStep // StepInvoked when the turn has an answer
+	Result pluginsdk.InvokeResult
+	// Purse is the account of CoreAccounts in which was set aside what the turn may cost, and
+	// from which what it has cost is spent; empty: none.
+	Purse    string
 	Events   []pluginsdk.StreamEvent // whole blocks only
 	Steps    []pluginsdk.PipelineStep
 	Hooks    []pluginsdk.HookCall // as in Finish

@@ -69,6 +69,9 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	if err := p.startAnswered(t); err != nil {
 		return err
 	}
+	if err := p.setAside(ctx, t); err != nil {
+		return err
+	}
 	p.config.Fault("commitIntent", t.run.ID)
 	if !t.resume {
 		t.sessionID = uuid.NewString()
@@ -77,11 +80,11 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	effects := t.pending.waiting()
 	err := p.store.SaveIntent(ctx, t.fence, ledger.Intent{
 		RunID: t.run.ID, SessionID: t.sessionID, Account: t.account, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Hooks: t.calls.all(), Effects: effects,
-		Reservations: t.reserved,
+		Reservations: slices.Clone(t.reserved),
 	})
 	var over *ledger.OverLimit
 	if errors.As(err, &over) && over.Reservation.Plugin == ledger.CoreAccounts {
-		return p.fallbackSpent(t)
+		return p.fallbackSpent(t, fallbackWords(t.account, over.Reservation.LimitUSD))
 	}
 	if errors.As(err, &over) {
 		return &hooks.Denied{Plugin: over.Reservation.Plugin, Reason: over.Error()}
@@ -186,7 +189,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	}
 	effects := t.pending.waiting()
 	commit := ledger.ResultCommit{
-		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Events: t.events, Steps: t.steps, Hooks: t.calls.all(),
+		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Purse: t.purse(), Events: t.events, Steps: t.steps, Hooks: t.calls.all(),
 		AgentRun: ledger.AgentRun{
 			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Plugin: t.run.Plugin,
 			Purpose: t.purpose(), Model: t.result.Model,
@@ -223,7 +226,8 @@ func (p *Pipeline) commitResult(t *trip) error {
 	t.pending.stored(len(effects))
 	p.figures.turned(t)
 	if failure != nil && failure.Kind == pluginsdk.FailureBudget && t.fallbackCap > 0 && t.capLeft == t.fallbackCap {
-		return p.fallbackSpent(t)
+		return p.fallbackSpent(t, fmt.Sprintf(
+			"The key %s pays at most $%.2f for one attempt as a fallback, and this one has cost that.", t.account, t.fallbackCap))
 	}
 	if failure != nil {
 		return failure

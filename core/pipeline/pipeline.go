@@ -265,7 +265,6 @@ func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
 	if err := p.capTurn(ctx, t); err != nil {
 		return err
 	}
-	t.capLeft = lower(t.capLeft, t.fallbackCap)
 	if err := p.commitIntent(ctx, t); err != nil { // 5a
 		return err
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -76,41 +77,82 @@ const (
 	fallbackPart  = 4
 )
 
-// useFallback has the turn be of an account that is paid for, and sets aside in the day's
-// limit what the turn may cost. spent says in a sentence why it is not: nothing is left.
+// useFallback has the turn be of an account that is paid for. spent says in a sentence why it
+// is not: nothing is left of the day's limit.
 func (p *Pipeline) useFallback(ctx context.Context, t *trip, account string) (spent string, err error) {
-	limit, day := p.plan.DailyLimit(account), p.config.Now().UTC().Format(time.DateOnly)
+	limit := p.plan.DailyLimit(account)
 	if limit <= 0 {
 		return fmt.Sprintf("The key %s has no daily limit, so that it is no fallback.", account), nil
 	}
-	purse := ledger.FallbackAccount(account, day)
-	used, err := p.store.Reserved(ctx, ledger.CoreAccounts, purse)
+	one, err := p.fromFallback(ctx, account)
 	if err != nil {
-		return "", storeError("read what the fallback has cost", err)
+		return "", err
 	}
-	amount := min(max(fallbackLeast, limit/fallbackPart), limit-used)
-	if amount < leastAmount {
+	if one.AmountUSD < leastAmount {
 		return fallbackWords(account, limit), nil
 	}
-	t.account, t.fallbackCap = account, amount
-	t.reserved = append(t.reserved, ledger.Reservation{
-		Plugin: ledger.CoreAccounts, FromNow: true, Reservation: pluginsdk.Reservation{Account: purse, LimitUSD: limit, AmountUSD: amount},
-	})
+	t.account, t.fallback = account, true
 	return "", nil
+}
+
+// fromFallback is what an attempt that begins now may cost as one of a fallback, in the limit
+// of the present day.
+func (p *Pipeline) fromFallback(ctx context.Context, account string) (ledger.Reservation, error) {
+	limit, day := p.plan.DailyLimit(account), p.config.Now().UTC().Format(time.DateOnly)
+	one := ledger.Reservation{
+		Plugin: ledger.CoreAccounts, Reservation: pluginsdk.Reservation{Account: ledger.FallbackAccount(account, day), LimitUSD: limit},
+	}
+	used, err := p.store.Reserved(ctx, one.Plugin, one.Account)
+	if err != nil {
+		return one, storeError("read what the fallback has cost", err)
+	}
+	one.AmountUSD = min(max(fallbackLeast, limit/fallbackPart), limit-used)
+	return one, nil
+}
+
+// setAside has step 5a set aside what the turn may cost as one of a fallback. It is asked right
+// before 5a: the hooks may have taken until after midnight, and others may have spent meanwhile.
+func (p *Pipeline) setAside(ctx context.Context, t *trip) error {
+	if !t.fallback {
+		return nil
+	}
+	if i := slices.IndexFunc(t.reserved, ofFallback); i >= 0 {
+		t.reserved[i].Again = true // the agent did not know the session, and has done nothing
+	} else {
+		one, err := p.fromFallback(ctx, t.account)
+		if err != nil {
+			return err
+		}
+		if one.AmountUSD < leastAmount { // also when the limit was taken away
+			return p.fallbackSpent(t, fallbackWords(t.account, one.LimitUSD))
+		}
+		t.reserved, t.fallbackCap = append(t.reserved, one), one.AmountUSD
+	}
+	t.capLeft = lower(t.capLeft, t.fallbackCap)
+	return nil
+}
+
+func ofFallback(one ledger.Reservation) bool { return one.Plugin == ledger.CoreAccounts }
+
+// purse returns the account in which was set aside what the turn may cost as one of a
+// fallback; empty: it is none.
+func (t *trip) purse() string {
+	if i := slices.IndexFunc(t.reserved, ofFallback); i >= 0 {
+		return t.reserved[i].Account
+	}
+	return ""
 }
 
 // leastAmount is what no turn costs less than, in USD.
 const leastAmount = 0.01
 
 func fallbackWords(account string, limit float64) string {
-	return fmt.Sprintf("The key %s may cost $%.2f in a day as a fallback, and what is left of that is set aside for other runs.", account, limit)
+	return fmt.Sprintf("The key %s may cost $%.2f in a day as a fallback, and that is spent, or set aside for turns at work.", account, limit)
 }
 
-// fallbackSpent is the failure of a turn whose fallback pays for no more of it: others have set
-// aside, at this moment, what was left, or it has come to what it may cost. The run waits for
-// the plan.
-func (p *Pipeline) fallbackSpent(t *trip) error {
-	words := fallbackWords(t.account, p.plan.DailyLimit(t.account))
+// fallbackSpent is the failure of a turn whose fallback pays for no more of it, as the words
+// say. The run waits for the plan.
+func (p *Pipeline) fallbackSpent(t *trip, words string) error {
 	t.account = p.plan.Account(t.thread.Account)
 	if parked := p.parkedBy(t, words); parked != nil {
 		return parked

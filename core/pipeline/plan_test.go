@@ -199,7 +199,7 @@ func TestAPersonsWordOnAParkedRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			reserved := b.store.intents[0].Reservations
-			if len(reserved) != 1 || reserved[0].Plugin != "core" || !reserved[0].FromNow || reserved[0].LimitUSD != 8 || reserved[0].AmountUSD != want {
+			if len(reserved) != 1 || reserved[0].Plugin != "core" || reserved[0].Again || reserved[0].LimitUSD != 8 || reserved[0].AmountUSD != want {
 				t.Errorf("of which $%v are used: set aside %+v", used, reserved)
 			}
 			if r := b.agent.requests[0]; r.Account != "spare" || r.CostCapUSD != want {
@@ -210,7 +210,7 @@ func TestAPersonsWordOnAParkedRun(t *testing.T) {
 	t.Run("a fallback with nothing left", func(t *testing.T) {
 		b := paid(8)
 		_, err := b.attempt(t)
-		parked := wantPlan(t, err, "The key spare may cost $8.00 in a day as a fallback, and what is left of that is set aside for other runs. The window is used up.")
+		parked := wantPlan(t, err, "The key spare may cost $8.00 in a day as a fallback, and that is spent, or set aside for turns at work. The window is used up.")
 		if parked.Account != "environment" || len(b.agent.requests) != 0 {
 			t.Errorf("parked %+v, asked %+v", parked, b.agent.requests)
 		}
@@ -226,6 +226,37 @@ func TestAPersonsWordOnAParkedRun(t *testing.T) {
 		var failure *pluginsdk.Failure
 		if !errors.As(err, &failure) || failure.Kind != pluginsdk.FailurePlan || !strings.HasPrefix(failure.Message, "The key spare") || len(b.agent.requests) != 0 {
 			t.Errorf("%v, asked %+v", err, b.agent.requests)
+		}
+	})
+	t.Run("a fallback while the hooks take until after midnight", func(t *testing.T) {
+		b := paid(8) // of the day before nothing is left, but that comes later
+		before, after := time.Date(2026, 11, 23, 23, 59, 0, 0, time.UTC), time.Date(2026, 11, 24, 0, 1, 0, 0, time.UTC)
+		now := before
+		b.plugins = newBench("p").plugins
+		b.plugins[0].before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+			now = after
+			b.store.reserved["core/key:spare:2026-11-24"] = 7.5 // spent by others meanwhile
+			return r.Prompt, nil
+		}
+		b.line = New(Config{Model: "m", Now: func() time.Time { return now }}, b.doors())
+		if _, err := b.attempt(t); err != nil {
+			t.Fatal(err)
+		}
+		one := b.store.intents[0].Reservations[0]
+		if one.Account != "key:spare:2026-11-24" || one.AmountUSD != 0.5 || b.agent.requests[0].CostCapUSD != 0.5 || b.store.results[0].Purse != one.Account {
+			t.Errorf("set aside %+v, asked %+v, spent from %q", one, b.agent.requests[0], b.store.results[0].Purse)
+		}
+	})
+	t.Run("a fallback for a session that the agent does not know", func(t *testing.T) {
+		b := paid(0)
+		b.claim.Thread.SessionID, b.claim.Thread.SessionAccount = "gone", "spare"
+		b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}, nil)
+		if _, err := b.attempt(t); err != nil {
+			t.Fatal(err)
+		}
+		first, again := b.store.intents[0].Reservations, b.store.intents[1].Reservations
+		if len(first) != 1 || first[0].Again || len(again) != 1 || !again[0].Again || again[0].AmountUSD != first[0].AmountUSD || b.agent.requests[1].CostCapUSD != 2 {
+			t.Errorf("set aside %+v, then %+v, asked %+v", first, again, b.agent.requests[1])
 		}
 	})
 	t.Run("a fallback whose limit was taken away", func(t *testing.T) {
@@ -261,7 +292,7 @@ func TestATurnThatItsFallbackPaysNoFurther(t *testing.T) {
 	b.claim.Run.Override = &pluginsdk.RunOverride{Account: "spare"}
 	b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: "it has come to its cap"}, &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: "it has come to its cap"})
 	_, err := b.attempt(t)
-	wantPlan(t, err, "The key spare may cost $1.00 in a day as a fallback, and what is left of that is set aside for other runs. The window is used up.")
+	wantPlan(t, err, "The key spare pays at most $1.00 for one attempt as a fallback, and this one has cost that. The window is used up.")
 	b.claim.Run.Turn = &pluginsdk.StartTurnRequest{Prompt: "x", CostCapUSD: 0.5} // a cap of its own is what it was
 	if _, err := b.attempt(t); pluginsdk.CodeOf(err) != pluginsdk.CodeInternal {
 		t.Errorf("its own cap: %v", err)

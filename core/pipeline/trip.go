@@ -60,7 +60,9 @@ type trip struct {
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 	reserved   []ledger.Reservation
 	account    string // that the turn is of
-	// fallbackCap is what the turn may cost as one of a fallback, in USD; 0: it is none.
+	fallback   bool   // the account is paid for in the place of another one
+	// fallbackCap is what the turn may cost as one of a fallback, in USD; 0: it is none, or not
+	// known yet.
 	fallbackCap float64
 	capLeft     float64 // cap of this attempt, in USD; 0: none
 

@@ -69,7 +69,8 @@ func (s *Store) SaveIntent(ctx context.Context, fence ledger.Fence, in ledger.In
 // hook calls and commands, what the thread's session is from now on, the AgentRun, effects of hooks,
 // and rows for the thread. It is on disk then, but on SQLite with c.MayWaitForDisk. Runs
 // that were merged into it and whose messages c.Absorbed does not name go back to the
-// queue. Tokens and cost add up over the attempts of a run. Rows whose keys are known are
+// queue. Tokens and cost add up over the attempts of a run; what the turn has cost is spent
+// from c.Purse. Rows whose keys are known are
 // not stored again; a commit whose key is known changes nothing. Of one that is refused as
 // stale the AgentRun is stored alone: the turn has been paid for.
 func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {
@@ -100,6 +101,11 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		}
 		if err := tx.giveBack(ctx, fence.ThreadID, c.RunID, absorbed, c.Absorbed); err != nil {
 			return err
+		}
+		if c.Purse != "" {
+			if err := tx.spend(ctx, ledger.CoreAccounts, c.Purse, c.RunID, c.Result.CostUSD); err != nil {
+				return err
+			}
 		}
 		_, _, err = s.add(ctx, tx, more)
 		return err

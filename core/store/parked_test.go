@@ -170,34 +170,3 @@ func TestASessionRemembersItsAccount(t *testing.T) {
 		}
 	})
 }
-
-// What a fallback may cost in a day has nothing to do with what the run has cost before on
-// the plan, of which nobody is billed a cent.
-func TestAFallbackPaysForWhatItWasUsedFor(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		ctx := t.Context()
-		spare := func(amount float64) ledger.Reservation {
-			one := setAside("key:spare:2026-11-23", 1, amount)
-			one.Plugin, one.FromNow = "core", true
-			return one
-		}
-		wantReserved := func(want float64) {
-			t.Helper()
-			if got := must[float64](t)(s.Reserved(ctx, "core", "key:spare:2026-11-23")); got < want-1e-9 || got > want+1e-9 {
-				t.Errorf("reserved %v, want %v", got, want)
-			}
-		}
-		first, next := claimed(t, s, "first"), claimed(t, s, "next")
-		costs(t, s, first, 5) // on the plan
-		check(t, intent(s, first, spare(0.6)))
-		wantReserved(0.6)
-		wantOver(t, intent(s, next, spare(0.5)), 0, 0.6)
-		commit := result(first)
-		commit.Key, commit.Result.CostUSD = "second", 0.25
-		check(t, s.SaveResult(ctx, first.Fence, commit))
-		finish(t, s, first, "answer")
-		wantReserved(0.25)
-		check(t, intent(s, next, spare(0.5)))
-		wantReserved(0.75)
-	})
-}

@@ -22,7 +22,7 @@ func (Reservation) Fields() []ent.Field {
 		field.String("account").Immutable(),
 		field.String("run_id").Immutable(),
 		field.Float("usd"),
-		field.Float("base_usd").Default(0), // what the run had cost before, which another account has paid
+		field.Float("base_usd").Default(0), // nobody uses it any more
 	}
 }
 
