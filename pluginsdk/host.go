@@ -211,7 +211,9 @@ type Runs interface {
 	// of its account. What is known of the plan does not stand in its way: when the agent finds
 	// that it is used up still, the run is parked anew. A run
 	// that is not parked is CodeStale, a fallback that is not set or has no daily limit
-	// CodeInvalid. Needs runs.control.
+	// CodeInvalid. It is a person's word: without a person, in whose name ctx has the call made
+	// (WithPerson) or whom the request names, it is CodeInvalid, and in a hook or a tool of a run
+	// or a task CodeDenied. Needs runs.control.
 	Resume(ctx context.Context, request *ResumeRunRequest) (*ResumeRunResponse, error)
 }
 
@@ -258,7 +260,7 @@ type ResumeRunRequest struct {
 	RunID    string
 	Model    string // it goes on with this model; empty: with the one that it has
 	Fallback bool   // it goes on with the fallback of its account, within that one's daily limit
-	Author   string // as in CancelRunRequest
+	Author   string // the person who says so
 }
 
 // ResumeRunResponse has the run as it is now.

@@ -31,13 +31,8 @@ func (s approvals) List(ctx context.Context, request *pluginsdk.ListApprovalsReq
 // by a command in its reply or a call of a tool, is no person's word.
 func (s approvals) Decide(ctx context.Context, request *pluginsdk.DecideApprovalRequest) (*pluginsdk.DecideApprovalResponse, error) {
 	return serve(s.caller, "Approvals.Decide", func() (*pluginsdk.DecideApprovalResponse, error) {
-		in, err := s.granted(ctx, s.plugin)
-		if err != nil {
+		if err := s.outsideOfRuns(ctx, "answers what the agent asks", "hand the answer in"); err != nil {
 			return nil, err
-		}
-		if cause := cmp.Or(in.origin.Cause(), in.origin.TaskID); cause != "" {
-			return nil, pluginsdk.Errorf(pluginsdk.CodeDenied,
-				"only a person answers what the agent asks, and this comes from %s; hand the answer in outside of its hooks and tools", cause)
 		}
 		author, err := person(ctx, request.Author)
 		if err != nil {
@@ -78,6 +73,19 @@ func (s approvals) Revoke(ctx context.Context, request *pluginsdk.RevokeApproval
 		}
 		return &pluginsdk.RevokeApprovalRuleResponse{}, s.Approvals.Revoke(ctx, ledger.By{Plugin: s.plugin, Author: author}, request.ID)
 	})
+}
+
+// outsideOfRuns refuses (CodeDenied) a call that is made in a hook or a tool of a run or a task,
+// of what only a person does. What they do, and what the plugin is to do instead, is in words.
+func (s *caller) outsideOfRuns(ctx context.Context, does, instead string) error {
+	in, err := s.granted(ctx, s.plugin)
+	if err != nil {
+		return err
+	}
+	if cause := cmp.Or(in.origin.Cause(), in.origin.TaskID); cause != "" {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person %s, and this comes from %s; %s outside of its hooks and tools", does, cause, instead)
+	}
+	return nil
 }
 
 // person is in whose name a plugin speaks: the caller's whose token it has checked, else

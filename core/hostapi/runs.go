@@ -63,12 +63,24 @@ func (s runs) Stop(ctx context.Context, request *pluginsdk.StopThreadRequest) (*
 	})
 }
 
+// Resume is a person's word, and may spend their money. It is not for the hooks and tools of a
+// run or a task, as Approvals.Decide is not.
 func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (*pluginsdk.ResumeRunResponse, error) {
 	return serve(s.caller, "Runs.Resume", func() (*pluginsdk.ResumeRunResponse, error) {
 		if err := checkLengths(length{"model", len(request.Model), maxWord}, length{"author", len(request.Author), maxWord}); err != nil {
 			return nil, err
 		}
-		run, err := s.Inbox.ResumeRun(ctx, *request, ledger.By{Plugin: s.plugin, Author: request.Author})
+		if err := s.outsideOfRuns(ctx, "has a parked run go on", "resume it"); err != nil {
+			return nil, err
+		}
+		author, err := person(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
+		if author == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "author: name the person who has the parked run go on; a plugin does not decide that by itself")
+		}
+		run, err := s.Inbox.ResumeRun(ctx, *request, ledger.By{Plugin: s.plugin, Author: author})
 		return &pluginsdk.ResumeRunResponse{Run: run}, err
 	})
 }

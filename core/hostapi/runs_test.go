@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -38,5 +39,35 @@ func TestDeliveriesAreReadAndRetried(t *testing.T) {
 	made, err := f.Deliveries.Retry(ctx, &pluginsdk.RetryDeliveryRequest{ID: "D"})
 	if err != nil || made.Delivery.ID != "D" || made.Delivery.State != pluginsdk.DeliveryPending {
 		t.Errorf("%+v, %v", made, err)
+	}
+}
+
+// To have a parked run go on is a person's word, and with a fallback it spends their money: a
+// plugin that has nobody behind it, or an agent by the hooks and tools of its run, must not.
+func TestOnlyAPersonHasAParkedRunGoOn(t *testing.T) {
+	f := newFixture()
+	said := &pluginsdk.ResumeRunRequest{RunID: "R", Fallback: true, Author: "Ann"}
+	for what, origin := range map[string]ledger.Behalf{
+		"a run's hook or tool":  {RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}},
+		"what a run has caused": {CauseRunID: "R"},
+		"a task's hook":         {TaskID: "K"},
+	} {
+		ctx, _ := f.within(t, origin)
+		refused(t, what, second(f.Runs.Resume(ctx, said)), pluginsdk.CodeDenied, "only a person", "outside of its hooks and tools")
+		refused(t, what+", in a person's name", second(f.Runs.Resume(pluginsdk.WithPerson(ctx, "Bob"), said)), pluginsdk.CodeDenied)
+	}
+	for _, nobodys := range []pluginsdk.ResumeRunRequest{{RunID: "R", Fallback: true}, {RunID: "R", Model: "haiku"}, {RunID: "R"}} {
+		refused(t, "nobody's word", second(f.Runs.Resume(t.Context(), &nobodys)), pluginsdk.CodeInvalid, "author:", "name the person")
+	}
+	if len(f.inbox.by) > 0 {
+		t.Fatalf("it goes on, by %+v", f.inbox.by)
+	}
+	for _, ctx := range []context.Context{t.Context(), pluginsdk.WithPerson(t.Context(), "Bob")} {
+		if _, err := f.Runs.Resume(ctx, said); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []ledger.By{{Plugin: "p", Author: "Ann"}, {Plugin: "p", Author: "Bob"}}; !slices.Equal(f.inbox.by, want) { // who was checked, not who is claimed
+		t.Errorf("by %+v, want %+v", f.inbox.by, want)
 	}
 }

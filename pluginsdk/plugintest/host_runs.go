@@ -249,6 +249,12 @@ func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (
 		return nil, err
 	}
 	defer leave()
+	if call, _ := pluginsdk.CallFrom(ctx); call.RunID != "" {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person has a parked run go on, and this comes from %s", call.RunID)
+	}
+	if cmp.Or(pluginsdk.PersonFrom(ctx), request.Author) == "" {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "author: name the person who has the parked run go on")
+	}
 	i, err := find(s.h.runs, "run", request.RunID, runID)
 	if err != nil {
 		return nil, err
