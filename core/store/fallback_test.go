@@ -2,7 +2,10 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"math"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,4 +144,220 @@ func TestAKilledAttemptHasSpentWhatWasSetAside(t *testing.T) {
 		wantOver(t, p.begins(claimed(t, s, "next"), 0.3), 1.8, 0)
 		sound(t, s)
 	})
+}
+
+// book is what really happened with the money of one day.
+type book struct {
+	known  float64 // what attempts have cost whose results were stored
+	killed float64 // what was set aside for those that were killed
+	real   float64 // what all of them have cost
+	// killedOver is what those that were killed have cost above what was set aside for them.
+	killedOver float64
+	// lastOver is what others have cost above that since an attempt was let through last: until
+	// then, all that was known had to be within the limit.
+	lastOver float64
+}
+
+// try is an attempt at work.
+type try struct {
+	day    string
+	amount float64
+}
+
+// fallbackWorld is a store in which several runs use one fallback, with what really happened.
+type fallbackWorld struct {
+	purse
+
+	random *rand.Rand
+	serial int
+	day    string
+	books  map[string]*book
+	claims []ledger.Claim
+	open   []*try // by run; nil: none is at work
+}
+
+// call is what the most expensive call of the API costs.
+const call = 0.4
+
+// What happens to runs that share a fallback, in any order and on both databases: the limit of
+// a day is passed by no more than the last call of each turn that was at work last, or was
+// killed; and no cent is held for what is over.
+func TestTheFallbacksLimitHoldsWhateverHappens(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		for seed := range uint64(8) {
+			limit := []float64{0.5, 1, 2, 9}[seed%4]
+			w := &fallbackWorld{purse: newPurse(t, s, limit), random: rand.New(rand.NewPCG(seed, 1)), books: make(map[string]*book)}
+			w.serial = int(seed) * 100 //nolint:gosec // it is small
+			w.nextDay()
+			for range 3 {
+				w.claims, w.open = append(w.claims, ledger.Claim{}), append(w.open, nil)
+				w.renew(len(w.claims) - 1)
+			}
+			for step := range 60 {
+				did := w.step(*clock)
+				if w.check(); t.Failed() {
+					t.Fatalf("seed %d, step %d: %s", seed, step, did)
+				}
+			}
+		}
+		sound(t, s)
+	})
+}
+
+func (w *fallbackWorld) step(now time.Time) string {
+	i := w.random.IntN(len(w.claims))
+	c, at := w.claims[i], w.open[i]
+	switch what := w.random.IntN(10); {
+	case what == 0:
+		w.nextDay()
+		return "midnight"
+	case what == 1:
+		w.kill()
+		return "kill"
+	case what == 2:
+		w.rush()
+		return "all begin at once"
+	case at == nil && what <= 6:
+		w.granted(i, w.begin(i))
+		return "begin"
+	case at == nil && what == 7:
+		must[[]ledger.Lane](w.t)(w.s.ParkRun(w.t.Context(), c.Fence, parkedFor(c, now)))
+		w.claims[i] = claim(w.t, w.s, c.Thread.ID)
+		return "park"
+	case at == nil && what == 8:
+		w.turn(c, 3*w.random.Float64(), "")
+		return "a turn on the plan"
+	case at == nil:
+		finish(w.t, w.s, c, "done")
+		w.renew(i)
+		return "finish"
+	case what == 3: // the agent did not know the session
+		one := w.reservation(at.day, at.amount)
+		one.Again = true
+		check(w.t, intent(w.s, c, one))
+		return "begin again"
+	default:
+		w.end(i)
+		return "end"
+	}
+}
+
+func (w *fallbackWorld) nextDay() {
+	w.serial++
+	w.day = time.Date(2026, 1, w.serial, 0, 0, 0, 0, time.UTC).Format(time.DateOnly)
+	w.books[w.day] = &book{}
+}
+
+// renew puts a new run in a place.
+func (w *fallbackWorld) renew(i int) { w.claims[i] = claimed(w.t, w.s, uuid.NewString()) }
+
+func (w *fallbackWorld) reservation(day string, amount float64) ledger.Reservation {
+	one := setAside(ledger.FallbackAccount("spare", day), w.limit, amount)
+	one.Plugin = ledger.CoreAccounts
+	return one
+}
+
+// begin begins an attempt of a run, and returns it unless it was refused. It may know too little
+// of what is spent.
+func (w *fallbackWorld) begin(i int) *try {
+	ctx, day := w.t.Context(), w.day
+	amount := max(1, w.limit/4)
+	if w.random.IntN(4) > 0 {
+		used, err := w.s.Reserved(ctx, ledger.CoreAccounts, ledger.FallbackAccount("spare", day))
+		check(w.t, err)
+		amount = min(amount, w.limit-used)
+	}
+	return w.ask(i, day, amount)
+}
+
+func (w *fallbackWorld) ask(i int, day string, amount float64) *try {
+	if amount < 0.01 {
+		return nil
+	}
+	err := intent(w.s, w.claims[i], w.reservation(day, amount))
+	var over *ledger.OverLimit
+	if errors.As(err, &over) {
+		return nil
+	}
+	check(w.t, err)
+	return &try{day: day, amount: amount}
+}
+
+func (w *fallbackWorld) granted(i int, at *try) {
+	if w.open[i] = at; at != nil {
+		w.books[at.day].lastOver = 0
+	}
+}
+
+// rush has all runs that are not at work begin at the same moment.
+func (w *fallbackWorld) rush() {
+	var wait sync.WaitGroup
+	began, amount := make([]*try, len(w.claims)), min(w.limit, 1)
+	for i, at := range w.open {
+		if at == nil {
+			wait.Go(func() { began[i] = w.ask(i, w.day, amount) })
+		}
+	}
+	wait.Wait()
+	for i, at := range w.open {
+		if at == nil {
+			w.granted(i, began[i])
+		}
+	}
+}
+
+// costs is what an attempt that ends now has really cost.
+func (w *fallbackWorld) costs(at *try) float64 {
+	switch w.random.IntN(3) {
+	case 0:
+		return 0 // 529
+	case 1:
+		return at.amount * w.random.Float64()
+	}
+	return at.amount + call*w.random.Float64()
+}
+
+func (w *fallbackWorld) end(i int) {
+	at := w.open[i]
+	usd, of := w.costs(at), w.books[at.day]
+	w.turn(w.claims[i], usd, ledger.FallbackAccount("spare", at.day))
+	of.known, of.real, of.lastOver = of.known+usd, of.real+usd, of.lastOver+max(0, usd-at.amount)
+	w.open[i] = nil
+}
+
+// kill kills the daemon. A person gives some of the runs up before they are claimed again.
+func (w *fallbackWorld) kill() {
+	must[[]ledger.Queue](w.t)(w.s.Recover(w.t.Context(), uuid.NewString()))
+	for i, at := range w.open {
+		if at != nil {
+			usd, of := w.costs(at), w.books[at.day]
+			of.killed, of.real, of.killedOver = of.killed+at.amount, of.real+usd, of.killedOver+max(0, usd-at.amount)
+			w.open[i] = nil
+		}
+		if w.random.IntN(3) > 0 {
+			w.claims[i] = claim(w.t, w.s, w.claims[i].Thread.ID)
+			continue
+		}
+		_, cancelled, err := w.s.CancelQueued(w.t.Context(), w.claims[i].Run.ID, "given up")
+		if err != nil || !cancelled {
+			w.t.Errorf("cancelled: %v, %v", cancelled, err)
+		}
+		w.renew(i)
+	}
+}
+
+func (w *fallbackWorld) check() {
+	for day, of := range w.books {
+		want := of.known + of.killed
+		for _, at := range w.open {
+			if at != nil && at.day == day {
+				want += at.amount
+			}
+		}
+		w.name = ledger.FallbackAccount("spare", day)
+		w.wants(want)
+		if most := w.limit + of.killedOver + of.lastOver; of.real > most+1e-6 {
+			w.t.Errorf("%s: the key has cost %v, and may cost %v", day, of.real, most)
+		}
+	}
 }

@@ -489,7 +489,7 @@ type ResumeRunRequest struct {
 	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// It goes on with the fallback of its account, within that one's daily limit.
 	Fallback bool `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
-	// As in CancelRunRequest.
+	// The person who says so.
 	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

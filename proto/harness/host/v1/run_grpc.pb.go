@@ -50,7 +50,7 @@ type RunServiceClient interface {
 	StopThread(ctx context.Context, in *StopThreadRequest, opts ...grpc.CallOption) (*StopThreadResponse, error)
 	// ResumeRun has a parked run go on now: as it is, with another model, or with the
 	// fallback of its account. FAILED_PRECONDITION: it is not parked; INVALID_ARGUMENT: there
-	// is no fallback with a daily limit. Needs runs.control.
+	// is no fallback with a daily limit, or no person is named. Needs runs.control.
 	ResumeRun(ctx context.Context, in *ResumeRunRequest, opts ...grpc.CallOption) (*ResumeRunResponse, error)
 }
 
@@ -154,7 +154,7 @@ type RunServiceServer interface {
 	StopThread(context.Context, *StopThreadRequest) (*StopThreadResponse, error)
 	// ResumeRun has a parked run go on now: as it is, with another model, or with the
 	// fallback of its account. FAILED_PRECONDITION: it is not parked; INVALID_ARGUMENT: there
-	// is no fallback with a daily limit. Needs runs.control.
+	// is no fallback with a daily limit, or no person is named. Needs runs.control.
 	ResumeRun(context.Context, *ResumeRunRequest) (*ResumeRunResponse, error)
 	mustEmbedUnimplementedRunServiceServer()
 }
