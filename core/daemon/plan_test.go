@@ -349,6 +349,7 @@ func TestWhatIsPaidForIsAllowedFirst(t *testing.T) {
 		t.Parallel()
 		p := newPlanned(t, database(t), `[
 			{"match":"beyond","times":1,"text":"Paid for.","plan":{"window":"five_hour","used":1,"overage":true,"resetsIn":"2h"}},
+			{"match":"flaky","times":1,"failure":{"kind":"api","message":"overloaded","apiStatus":529,"retryable":true}},
 			{"match":"more","text":"Paid by the key.","costUsd":0.995},
 			{"match":"","text":"Done."}]`)
 		account := func(name string, edit func(*ledger.Account)) {
@@ -364,7 +365,15 @@ func TestWhatIsPaidForIsAllowedFirst(t *testing.T) {
 		stop := p.start()
 		thread := p.thread("talk")
 		p.answers(p.chat(thread, "beyond").RunID, 1)
-		run := p.parks(p.chat(thread, "more").RunID)
+		flaky := p.thread("flaky")
+		run := p.parks(p.chat(flaky, "flaky").RunID)
+		p.chat(flaky, "/plan go fallback") // the second attempt has the whole limit as well
+		p.until("the first attempt's end", func() bool { run = p.kept(run.ID); return run.State == pluginsdk.RunQueued && len(run.Failures) == 1 })
+		p.move(run.NextAttemptAt.Sub(p.now()))
+		if run = p.answers(run.ID, 2); run.Account != "spare" {
+			t.Errorf("tried again with the account %q", run.Account)
+		}
+		run = p.parks(p.chat(thread, "more").RunID)
 		p.chat(thread, "/plan go fallback")
 		if run = p.answers(run.ID, 1); run.Account != "spare" {
 			t.Errorf("answered with the account %q", run.Account)
