@@ -145,6 +145,9 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	d.plan = plan.New(plan.Config{Share: float64(config.PlanShare) / 100, Spread: config.PlanSpread, Now: config.Now, Log: d.room("plan")}, plan.Doors{
 		Store: d.store, Events: d.events, Overage: d.accounts.Overage, Notify: d.tellPrimary,
+		GoOn: func(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error {
+			return d.inbox.GoOn(ctx, later, due)
+		},
 	})
 	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
 		return nil, errors.Join(err, d.Close())

@@ -217,6 +217,46 @@ func TestAPlanThatIsUsedUpCostsTime(t *testing.T) {
 	})
 }
 
+// A window that opens before its time, as the agent tells, lets go on what waits for it; and who
+// takes another model or account for a thread waits for the first one no more.
+func TestAWindowThatOpensEarlyLetsGoOn(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		t.Parallel()
+		p := newPlanned(t, database(t), `[
+			{"match":"use it up","times":1,"planUsedUp":{"window":"five_hour","resetsIn":"2h","lasts":"1ms"}},
+			{"match":"it is open","times":1,"text":"Yes.","plan":{"window":"five_hour","used":0.1,"resetsIn":"2h"}},
+			{"match":"of opus","times":1,"planUsedUp":{"window":"seven_day_opus","model":"opus","resetsIn":"48h"}},
+			{"match":"","text":"Done."}]`)
+		p.config.PlanSpread = 100 * time.Millisecond
+		p.start()
+		began := p.now()
+		first := p.parks(p.chat(p.thread("first"), "use it up").RunID)
+		second := p.parks(p.chat(p.thread("second"), "hello").RunID)
+		third := p.thread("third")
+		bold := p.parks(p.chat(third, "it is open").RunID)
+		p.chat(third, "/plan go")
+		p.answers(bold.ID, 1)
+		p.answers(first.ID, 2)
+		p.answers(second.ID, 1)
+
+		deep := p.thread("deep")
+		model := func(name string) {
+			t.Helper()
+			if status := p.call(http.MethodPatch, "/api/threads/"+deep, map[string]string{"model": name}, nil); status != http.StatusOK {
+				t.Fatalf("PATCH /api/threads: %d", status)
+			}
+		}
+		model("claude-opus-4-6")
+		opus := p.parks(p.chat(deep, "of opus").RunID)
+		model("claude-haiku-4-5")
+		p.answers(opus.ID, 2)
+		if now := p.now(); now.Sub(began) > time.Hour {
+			t.Errorf("it has taken until %s", now)
+		}
+	})
+}
+
 // What is told of a reset may be nonsense. A run goes on all the same, and the API is not
 // asked over and over.
 func TestAResetThatCannotBeTrue(t *testing.T) {

@@ -55,6 +55,8 @@ type Store interface {
 	// ParkedRuns returns the runs that are parked in a thread, or in all (empty), in the order
 	// in which they go on.
 	ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Run, error)
+	// HastenParked has parked runs that are due after later go on when due says.
+	HastenParked(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) ([]ledger.Queue, error)
 	Accounts(ctx context.Context) ([]ledger.Account, error)
 	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error

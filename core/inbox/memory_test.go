@@ -387,6 +387,21 @@ func (m *memory) ResumeRun(_ context.Context, resumed ledger.ResumedRun) (r plug
 	return r, queue, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no run %s", id)
 }
 
+func (m *memory) HastenParked(_ context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) (queues []ledger.Queue, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.State != pluginsdk.RunQueued || run.Parked == nil || !run.NextAttemptAt.After(later) {
+			continue
+		}
+		if at := due(*run.Parked, run.Kind != pluginsdk.RunTurn); !at.IsZero() {
+			run.NextAttemptAt = at
+			queues = append(queues, queueOf(run))
+		}
+	}
+	return queues, nil
+}
+
 func (m *memory) ParkedRuns(_ context.Context, threadID string) (parked []pluginsdk.Run, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -79,6 +80,19 @@ func (in *Inbox) parkedRow(runID string, reason, parked pluginsdk.Parked) *ledge
 			Content: in.plan.Told(parked) + " To have it go on now: /plan go, with another model behind it, or with the word fallback. To give it up: /stop",
 		},
 	}
+}
+
+// GoOn has parked runs that are due after later go on when due says, unless that is the zero
+// time. people says that people wait for the run.
+func (in *Inbox) GoOn(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error {
+	queues, err := in.store.HastenParked(ctx, later, due)
+	for _, queue := range queues {
+		in.lanes.Wake(queue)
+	}
+	if len(queues) > 0 {
+		in.config.Log.Info("parked runs go on before their time", "runs", len(queues))
+	}
+	return err
 }
 
 // planned returns the head of a thread's queue if that is parked; the zero Run: it is not.

@@ -4,7 +4,7 @@
 //
 // What the agent tells of the windows is kept over restarts. People go first: what plugins
 // start stops at a share of each window, and when a window opens, people's runs go on before
-// theirs, none of them at the same second.
+// theirs, spread over a while.
 package plan
 
 import (
@@ -40,6 +40,9 @@ type Doors struct {
 	Events Events
 	// Overage reports whether paid use beyond the plan is allowed for an account.
 	Overage func(account string) bool
+	// GoOn has parked runs that are due after later go on when due says. Due returns the zero
+	// time for a run that is to wait on; people says that people wait for the run.
+	GoOn func(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error
 	// Notify tells people, once for each key.
 	Notify func(ctx context.Context, key, text string) error
 }
@@ -66,7 +69,23 @@ type Room struct {
 
 	mu      sync.Mutex
 	windows map[key]*window
+	opened  map[key]opening // what has opened, for whose runs it may not be done yet
 }
+
+// opening is a window that was closed and is not now.
+type opening struct {
+	at      time.Time
+	plugins bool // it is open also for what plugins start
+}
+
+// hold says whom a window holds back.
+type hold int
+
+const (
+	nobody hold = iota
+	plugins
+	everybody
+)
 
 // key names a window: an account has each once.
 type key struct{ account, name string }
@@ -77,6 +96,7 @@ type window struct {
 
 	saved ledger.PlanState // as it is stored
 	warn  int              // per cent that people are to be told of; 0: none
+	held  hold             // whom it has held back, at most, since the last look
 }
 
 // New returns a Room. It knows nothing of the windows before Start.
@@ -96,7 +116,7 @@ func New(config Config, doors Doors) *Room {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Room{config: config, doors: doors, figures: newFigures(), windows: make(map[key]*window)}
+	return &Room{config: config, doors: doors, figures: newFigures(), windows: make(map[key]*window), opened: make(map[key]opening)}
 }
 
 // Start reads what is known of the windows, and begins to watch them.
@@ -107,7 +127,8 @@ func (r *Room) Start(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	for _, state := range known {
-		r.windows[key{state.Account, state.Name}] = &window{PlanState: state, saved: state}
+		// What a daemon before this one was told, and how it was set, may have held anybody back.
+		r.windows[key{state.Account, state.Name}] = &window{PlanState: state, saved: state, held: everybody}
 	}
 	r.mu.Unlock()
 	r.loop.Start(context.WithoutCancel(ctx), r.watch)
@@ -144,16 +165,56 @@ func (r *Room) watch(ctx context.Context) {
 func (r *Room) look(ctx context.Context) {
 	r.mu.Lock()
 	now := r.config.Now()
-	for _, w := range r.windows {
+	for at, w := range r.windows {
 		if w.over(now) && (w.Used > 0 || w.Status != pluginsdk.PlanAllowed) {
 			w.begin(now)
 			r.publish(w.PlanWindow)
+		}
+		switch holds := r.holds(w, now); {
+		case holds < w.held:
+			r.opened[at] = opening{now, holds == nobody}
+			w.held = holds
+		case holds > w.held:
+			delete(r.opened, at)
+			w.held = holds
 		}
 	}
 	r.mu.Unlock()
 	if err := r.keep(ctx); err != nil && ctx.Err() == nil {
 		r.config.Log.Warn("what was seen of a plan cannot be stored yet", "err", err)
 	}
+	if err := r.goOn(ctx, now); err != nil && ctx.Err() == nil {
+		r.config.Log.Warn("the runs that wait for a window that has opened cannot be told to go on yet", "err", err)
+	}
+}
+
+// goOn has the runs go on that are parked for a window that has opened before it was told to. It
+// does so until the window has been open for a while: a run may be parked at the moment in which
+// the window opens.
+func (r *Room) goOn(ctx context.Context, now time.Time) error {
+	r.mu.Lock()
+	opened := maps.Clone(r.opened)
+	r.mu.Unlock()
+	if len(opened) == 0 {
+		return nil
+	}
+	err := r.doors.GoOn(ctx, now.Add(r.longest()), func(parked pluginsdk.Parked, people bool) time.Time {
+		if open, is := opened[key{parked.Account, parked.Window}]; is && (people || open.plugins) {
+			return r.due(now, people)
+		}
+		return time.Time{}
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at, open := range opened {
+		if r.opened[at] == open && now.Sub(open.at) >= watchEvery {
+			delete(r.opened, at)
+		}
+	}
+	return nil
 }
 
 // keep tells people what they are to be told, and stores what has changed.
@@ -274,7 +335,7 @@ func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
 		r.windows[key{seen.Account, seen.Name}] = w
 	}
 	anew := !first && (w.over(now) || !w.ResetsAt.IsZero() && seen.ResetsAt.Sub(w.ResetsAt) > same)
-	was := w.Status
+	was, usedUp := w.Status, !first && w.usedUp()
 	switch {
 	case anew:
 		w.begin(now)
@@ -284,14 +345,24 @@ func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
 		if seen.ResetsAt.IsZero() {
 			seen.ResetsAt = w.ResetsAt
 		}
-		if seen.Used == 0 {
+		switch {
+		case seen.Used > 0:
+		case w.Status != pluginsdk.PlanRejected || seen.Status == pluginsdk.PlanRejected:
 			seen.Used = w.Used
+		default: // that all of it was used does not hold any more
+			w.FirstUsed, w.FirstSeen = 0, now
 		}
 	}
 	if seen.Status == pluginsdk.PlanRejected {
 		seen.Used = 1
 	}
 	w.PlanWindow = seen
+	switch { // it may be another one before the next look
+	case w.usedUp() && !usedUp:
+		w.held = everybody
+	case w.Used >= r.config.Share:
+		w.held = max(w.held, plugins)
+	}
 	passed := w.pass()
 	if first || anew || passed || was != seen.Status {
 		r.publish(projected(w.PlanState, now))
@@ -329,13 +400,25 @@ func (w *window) limits(model string) bool {
 // it opens. Then one run tries.
 const unsureFor = time.Minute
 
-// closed reports whether the window lets the turn through, and if not, until when.
+// holds returns whom the window holds back.
+func (r *Room) holds(w *window, now time.Time) hold {
+	switch {
+	case w.over(now):
+		return nobody
+	case w.usedUp() && !r.doors.Overage(w.Account):
+		return everybody
+	case w.Used >= r.config.Share:
+		return plugins
+	}
+	return nobody
+}
+
+// closed reports whether the window holds the turn back, and until when.
 func (r *Room) closed(w *window, ask ledger.PlanAsk, now time.Time) (until time.Time, closed bool) {
-	if w.over(now) || !w.limits(ask.Model) {
+	if !w.limits(ask.Model) {
 		return time.Time{}, false
 	}
-	usedUp := w.usedUp() && !r.doors.Overage(ask.Account)
-	if !usedUp && (ask.People || w.Used < r.config.Share) {
+	if held := r.holds(w, now); held == nobody || held == plugins && ask.People {
 		return time.Time{}, false
 	}
 	until = w.ResetsAt
@@ -406,13 +489,23 @@ func (r *Room) ParkOf(parked pluginsdk.Parked, ask ledger.PlanAsk) pluginsdk.Par
 	who := "plugins"
 	if ask.People {
 		who = "people"
-		parked.Until = opens.Add(r.config.Jitter(r.config.Spread))
-	} else {
-		parked.Until = opens.Add(3*r.config.Spread/2 + r.config.Jitter(9*r.config.Spread/2))
 	}
+	parked.Until = r.due(opens, ask.People)
 	r.figures.parked.Add(1, who)
 	return parked
 }
+
+// due returns when a run goes on that waits for a window which opens then: a little later, by
+// chance, and what plugins have started after people's.
+func (r *Room) due(opens time.Time, people bool) time.Time {
+	if people {
+		return opens.Add(r.config.Jitter(r.config.Spread))
+	}
+	return opens.Add(3*r.config.Spread/2 + r.config.Jitter(9*r.config.Spread/2))
+}
+
+// longest is how much later than its window opens a run goes on at most.
+func (r *Room) longest() time.Duration { return 6 * r.config.Spread }
 
 // Windows returns what is known of the windows of an account's plan, by name; none: nothing
 // was seen of a plan.

@@ -27,6 +27,44 @@ type bench struct {
 	told   []string // by their keys
 	events []pluginsdk.PlanWindow
 	broken error
+	parked []parkedRun
+}
+
+// parkedRun is a run that is parked at the bench.
+type parkedRun struct {
+	pluginsdk.Parked
+
+	people bool
+}
+
+// park parks a run that waits for what the ask waits for.
+func (b *bench) park(t *testing.T, ask ledger.PlanAsk) {
+	t.Helper()
+	why := b.Admit(ask)
+	if why == nil {
+		t.Fatalf("%+v does not wait", ask)
+	}
+	b.parked = append(b.parked, parkedRun{b.ParkOf(*why, ask), ask.People})
+}
+
+// wait checks in how long the parked runs go on, after a round of the room.
+func (b *bench) wait(t *testing.T, what string, want ...time.Duration) {
+	t.Helper()
+	b.round(t)
+	for i, run := range b.parked {
+		if got := run.Until.Sub(b.clock); got != want[i] {
+			t.Errorf("%s: the run %d, people %v, goes on in %s, want %s", what, i, run.people, got, want[i])
+		}
+	}
+}
+
+func (b *bench) goOn(_ context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error {
+	for i, run := range b.parked {
+		if at := due(run.Parked, run.people); run.Until.After(later) && !at.IsZero() {
+			b.parked[i].Until = at
+		}
+	}
+	return nil
 }
 
 func (b *bench) PlanWindows(context.Context) (all []ledger.PlanState, err error) {
@@ -63,14 +101,14 @@ func (b *bench) anew() {
 		Now:    func() time.Time { return b.clock },
 		Jitter: func(most time.Duration) time.Duration { return most / 2 },
 	}, Doors{
-		Store: b, Events: b, Overage: func(string) bool { return b.overage },
+		Store: b, Events: b, Overage: func(string) bool { return b.overage }, GoOn: b.goOn,
 		Notify: func(_ context.Context, key, text string) error {
 			b.told = append(b.told, key+" "+text)
 			return nil
 		},
 	})
 	for _, state := range b.stored {
-		b.windows[key{state.Account, state.Name}] = &window{PlanState: state, saved: state}
+		b.windows[key{state.Account, state.Name}] = &window{PlanState: state, saved: state, held: everybody}
 	}
 }
 
@@ -215,6 +253,65 @@ func TestAWindowThatIsNotToldToOpenIsTried(t *testing.T) {
 	if parked := b.Admit(person); parked == nil || !parked.Until.IsZero() {
 		t.Errorf("those behind it: %+v", parked)
 	}
+}
+
+// A plan that is bought, a setting that is changed, a window that opens early: who waits for what
+// is open now must not wait until the time that was told before.
+func TestAWindowThatOpensEarly(t *testing.T) {
+	soon, sooner := 3*spread/2+9*spread/4, spread/2 // of plugins, of people
+	full := func(t *testing.T) *bench {
+		b := newBench()
+		b.see("five_hour", 1, pluginsdk.PlanRejected, 2*time.Hour)
+		b.see("seven_day_opus", 1, pluginsdk.PlanRejected, 2*time.Hour)
+		b.park(t, person)
+		b.park(t, plugin)
+		opus := person
+		opus.Model = "claude-opus-4-6"
+		b.parked = append(b.parked, parkedRun{b.ParkOf(pluginsdk.Parked{Window: "seven_day_opus", Until: b.clock.Add(2 * time.Hour)}, opus), true})
+		b.wait(t, "closed", 2*time.Hour+sooner, 2*time.Hour+soon, 2*time.Hour+sooner)
+		return b
+	}
+	t.Run("as the agent tells", func(t *testing.T) {
+		b := full(t)
+		b.see("five_hour", 0, pluginsdk.PlanAllowed, 2*time.Hour)
+		if w := b.Windows("home")[0]; w.Used != 0 {
+			t.Errorf("the plan is used up to %v, of which nobody has told", w.Used)
+		}
+		b.wait(t, "open", sooner, soon, 2*time.Hour+sooner)
+		b.wait(t, "a round later", sooner, soon, 2*time.Hour+sooner)
+	})
+	t.Run("for people alone", func(t *testing.T) {
+		b := full(t)
+		b.see("five_hour", 0.9, pluginsdk.PlanWarning, 2*time.Hour)
+		b.wait(t, "open for people", sooner, 2*time.Hour+soon, 2*time.Hour+sooner)
+		b.see("five_hour", 0.1, pluginsdk.PlanAllowed, 5*time.Hour)
+		b.wait(t, "open for all", sooner, soon, 2*time.Hour+sooner)
+	})
+	t.Run("as it is parked", func(t *testing.T) {
+		b := full(t)
+		b.see("five_hour", 0.1, pluginsdk.PlanAllowed, 2*time.Hour)
+		b.round(t)
+		late := parkedRun{b.ParkOf(pluginsdk.Parked{Account: "home", Window: "five_hour", Until: b.clock.Add(2 * time.Hour)}, person), true}
+		b.parked = []parkedRun{late}
+		b.clock = b.clock.Add(watchEvery)
+		b.wait(t, "parked as it opened", sooner)
+		b.parked = []parkedRun{late}
+		b.wait(t, "parked for something else", 2*time.Hour+sooner-watchEvery)
+	})
+	t.Run("as the operator says", func(t *testing.T) {
+		b := full(t)
+		b.overage = true
+		b.wait(t, "open for people", sooner, 2*time.Hour+soon, sooner)
+	})
+	t.Run("as the operator has said before the start", func(t *testing.T) {
+		b := newBench()
+		b.see("five_hour", 0.85, pluginsdk.PlanWarning, 2*time.Hour)
+		b.park(t, plugin)
+		b.wait(t, "closed", 2*time.Hour+soon)
+		b.anew()
+		b.config.Share = 0.9
+		b.wait(t, "open", soon)
+	})
 }
 
 // People want to know in time that a plan comes to its end, once, and not of a window that has

@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -120,4 +122,71 @@ func (s *Store) ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Ru
 		return nil, wrap("list parked runs", err)
 	}
 	return all(rows, runOf), nil
+}
+
+// HastenParked has parked runs that are due after later go on when due says, unless that is the
+// zero time. people says that people wait for the run. It returns the queues of those that go on
+// earlier than before.
+func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) (queues []ledger.Queue, err error) {
+	late := []predicate.Run{run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtGT(instant(later))}
+	rows, err := s.read.Run.Query().Where(late...).Order(run.ByID()).
+		Select(run.FieldID, run.FieldThreadID, run.FieldBeside, run.FieldKind, run.FieldParked).All(ctx)
+	if err != nil || len(rows) == 0 {
+		return nil, wrap("list parked runs", err)
+	}
+	threads := make(map[string]pluginsdk.Thread)
+	for _, row := range rows {
+		if _, known := threads[row.ThreadID]; known || row.ThreadID == "" {
+			continue
+		}
+		of, err := s.Thread(ctx, row.ThreadID)
+		if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			return nil, err
+		}
+		threads[row.ThreadID] = of
+	}
+	moved := make(map[string]pluginsdk.Parked)
+	for _, row := range rows {
+		fence := ledger.Fence{ThreadID: row.ThreadID}
+		if row.Beside {
+			fence.TurnID = row.ID
+		}
+		at := due(*row.Parked, ledger.ForPeople(pluginsdk.Run{ID: row.ID, Kind: row.Kind}, threads[row.ThreadID], fence))
+		if at.IsZero() {
+			continue
+		}
+		parked := *row.Parked
+		parked.Until = instant(at)
+		moved[row.ID] = parked
+	}
+	if len(moved) == 0 {
+		return nil, nil
+	}
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		queues = nil
+		for _, row := range rows {
+			parked, is := moved[row.ID]
+			if !is {
+				continue
+			}
+			n, err := tx.Run.Update().Where(append(late, run.ID(row.ID))...).SetNextAttemptAt(parked.Until).SetParked(&parked).Save(ctx)
+			switch {
+			case err != nil:
+				return err
+			case n == 0: // it goes on, or is over
+			case row.Beside:
+				queues = append(queues, ledger.Queue{TurnID: row.ID})
+			default:
+				queues = append(queues, ledger.Queue{ThreadID: row.ThreadID})
+			}
+		}
+		return nil
+	})
+	return queues, wrap("have parked runs go on", err)
+}
+
+// hastenThread has the parked runs of a thread go on now.
+func (t *tx) hastenThread(ctx context.Context, threadID string, now time.Time) error {
+	return t.Run.Update().Where(run.ThreadID(threadID), run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtGT(now)).
+		SetNextAttemptAt(now).Exec(ctx)
 }

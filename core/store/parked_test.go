@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -141,6 +142,51 @@ func TestAParkedRunIsToldToGoOnOrEnded(t *testing.T) {
 		}
 		if tc = claimTurn(t, s, turn, "test"); tc.Run.Attempt != 1 {
 			t.Errorf("attempt %d", tc.Run.Attempt)
+		}
+	})
+}
+
+// What opens early is for those who wait for it, and for nobody else; who has gone on meanwhile
+// is not put back.
+func TestParkedRunsAreHastened(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		ctx := t.Context()
+		until, later, soon := clock.Add(2*time.Hour), clock.Add(time.Minute), clock.Add(10*time.Second)
+		person, other, near := claimed(t, s, "person"), claimed(t, s, "other"), claimed(t, s, "near")
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, person.Fence, parkedFor(person, until)))
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, near.Fence, parkedFor(near, later)))
+		another := parkedFor(other, until)
+		another.Parked.Window = "seven_day"
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, other.Fence, another))
+		turn := claimTurn(t, s, acceptTurn(t, s, pluginsdk.StartTurnRequest{Prompt: "review"}).RunID, "test")
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, turn.Fence, parkedFor(turn, until)))
+		asked := make(map[bool]int) // whether people wait
+		queues := must[[]ledger.Queue](t)(s.HastenParked(ctx, later, func(parked pluginsdk.Parked, people bool) time.Time {
+			asked[people]++
+			if parked.Window == "five_hour" && parked.Account == "environment" {
+				return soon
+			}
+			return time.Time{}
+		}))
+		if len(queues) != 2 || !slices.Contains(queues, ledger.Queue{ThreadID: person.Thread.ID}) || !slices.Contains(queues, ledger.Queue{TurnID: turn.Run.ID}) || asked[true] != 2 || asked[false] != 1 {
+			t.Errorf("hastened %+v, asked about %v", queues, asked)
+		}
+		for _, c := range []struct {
+			claim ledger.Claim
+			until time.Time
+		}{{person, soon}, {turn, soon}, {other, until}, {near, later}} {
+			if r := must[pluginsdk.Run](t)(s.Run(ctx, c.claim.Run.ID)); r.Parked == nil || !r.Parked.Until.Equal(c.until) || !r.NextAttemptAt.Equal(c.until) {
+				t.Errorf("due at %s, parked %+v, want %s", r.NextAttemptAt, r.Parked, c.until)
+			}
+		}
+		*clock = soon
+		claim(t, s, person.Thread.ID)
+
+		// A person who takes another model for the thread does not want to wait for the first one.
+		model := "haiku"
+		must[pluginsdk.Thread](t)(s.UpdateThread(ctx, other.Thread.ID, pluginsdk.ThreadPatch{Model: &model}))
+		if c := claim(t, s, other.Thread.ID); c.Run.ID != other.Run.ID {
+			t.Errorf("claimed %+v", c.Run)
 		}
 	})
 }

@@ -162,6 +162,7 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 		p.AskTools = new(ledger.AskTools(*p.AskTools))
 	}
 	var out pluginsdk.Thread
+	now := s.now()
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		update := tx.Thread.UpdateOneID(id)
 		if p.ReportTo != nil {
@@ -185,6 +186,11 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			return err
 		}
 		out = toldThreadOf(row)
+		if p.Model != nil || p.Account != nil { // what a run waits for may be of the old one
+			if err := tx.hastenThread(ctx, id, now); err != nil {
+				return err
+			}
+		}
 		if p.PermissionMode != nil {
 			_, err := tx.run(ctx, `UPDATE tasks SET permission_mode = $1, epoch = epoch + 1
 				WHERE thread_id = $2 AND status NOT IN ('completed', 'failed', 'cancelled')`, row.PermissionMode, id)
