@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -36,13 +37,21 @@ func (in *Inbox) parkForPlan(ctx context.Context, log *slog.Logger, w *worker, a
 		in.conclude(log, w, fail(attempt.left), fail(bare))
 		return
 	}
-	row := in.parkedRow(runID, reason, parked)
+	in.park(ctx, log, w, attempt, ledger.ParkedRun{
+		RunID: runID, Parked: parked, Override: stillSaid(claim.Run.Override), Row: in.parkedRow(runID, reason, parked),
+	})
+}
+
+// park parks a run as row says, with what the attempt has left.
+func (in *Inbox) park(ctx context.Context, log *slog.Logger, w *worker, attempt failed, row ledger.ParkedRun) {
+	claim, parked := attempt.claim, row.Parked
+	bare := attempt.left
+	bare.Effects = nil
 	var lanes []ledger.Lane
 	park := func(left ledger.Left) func() error {
 		return func() (err error) {
-			lanes, err = in.store.ParkRun(ctx, claim.Fence, ledger.ParkedRun{
-				RunID: runID, Parked: parked, Override: stillSaid(claim.Run.Override), Hooks: left.Hooks, Effects: left.Effects, Row: row,
-			})
+			row.Hooks, row.Effects = left.Hooks, left.Effects
+			lanes, err = in.store.ParkRun(ctx, claim.Fence, row)
 			return err
 		}
 	}
@@ -53,7 +62,30 @@ func (in *Inbox) parkForPlan(ctx context.Context, log *slog.Logger, w *worker, a
 	for _, lane := range lanes {
 		in.outbox.Wake(lane.Plugin, lane.Target)
 	}
-	in.events.Publish(pluginsdk.EventPipelineParked, claim.Thread.ID, pluginsdk.ParkedPayload{ThreadID: claim.Thread.ID, RunID: runID, Parked: parked})
+	in.events.Publish(pluginsdk.EventPipelineParked, claim.Thread.ID, pluginsdk.ParkedPayload{ThreadID: claim.Thread.ID, RunID: row.RunID, Parked: parked})
+}
+
+// modelUnknown reports whether an attempt has failed since nobody knows the model with which a
+// person has had the run go on.
+func modelUnknown(run pluginsdk.Run, failure *pluginsdk.Failure) bool {
+	if run.Override == nil || run.Override.Model == "" || failure == nil || failure.Kind != pluginsdk.FailureAPI || failure.Retryable {
+		return false
+	}
+	return failure.APIStatus == http.StatusNotFound || failure.APIStatus == 0 && strings.Contains(strings.ToLower(failure.Message), "model")
+}
+
+// parkAgain parks a run that a person has had go on with a model that nobody knows, as if they
+// had not said so, and tells them. It is due at once: the next attempt finds out until when the
+// run waits.
+func (in *Inbox) parkAgain(ctx context.Context, log *slog.Logger, w *worker, attempt failed) {
+	run, now := attempt.claim.Run, in.config.Now().UTC()
+	log.Warn("a parked run has gone on with a model that is not known; it waits again", "model", run.Override.Model, "err", attempt.cause)
+	row := notice(fmt.Sprintf("%s%s:model:%s", ledger.ParkedKey, run.ID, run.Override.Model), fmt.Sprintf(
+		"The model %q is not known, so this message waits for the plan again.%s", run.Override.Model, howToGoOn))
+	in.park(ctx, log, w, attempt, ledger.ParkedRun{
+		RunID: run.ID, Row: row,
+		Parked: pluginsdk.Parked{Reason: fmt.Sprintf("The model %q is not known.", run.Override.Model), Account: run.Account, Until: now, Since: now},
+	})
 }
 
 // stillSaid is what of a person's word on a run holds when it is parked again: that it is to
@@ -72,14 +104,18 @@ func (in *Inbox) parkedRow(runID string, reason, parked pluginsdk.Parked) *ledge
 	if reason.Until.After(in.config.Now()) {
 		when = reason.Until
 	}
+	return notice(fmt.Sprintf("%s%s:%s:%d", ledger.ParkedKey, runID, parked.Window, when.Unix()), in.plan.Told(parked)+howToGoOn)
+}
+
+// howToGoOn stands behind what people are told of a parked run.
+const howToGoOn = " To have it go on now: /plan go, with another model behind it, or with the word fallback. To give it up: /stop"
+
+// notice tells the people of a parked run's thread.
+func notice(key, text string) *ledger.Row {
 	metadata, _ := json.Marshal(map[string]string{"event": "pipeline_parked"}) //nolint:errchkjson // strings
-	return &ledger.Row{
-		Key: fmt.Sprintf("%s%s:%s:%d", ledger.ParkedKey, runID, parked.Window, when.Unix()),
-		Message: pluginsdk.NewMessage{
-			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Metadata: metadata,
-			Content: in.plan.Told(parked) + " To have it go on now: /plan go, with another model behind it, or with the word fallback. To give it up: /stop",
-		},
-	}
+	return &ledger.Row{Key: key, Message: pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Metadata: metadata, Content: text,
+	}}
 }
 
 // GoOn has parked runs that are due after later go on when due says, unless that is the zero
@@ -179,7 +215,9 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	request := pluginsdk.ResumeRunRequest{RunID: head.ID}
 	how := "as it is"
 	if len(words) == 2 {
-		request.Fallback = words[1] == "fallback"
+		if request.Fallback = words[1] == "fallback"; !request.Fallback && nearly(strings.ToLower(words[1]), "fallback") {
+			return "", fmt.Errorf("%q is no model; say /plan go with nothing, a model's name or the word fallback behind it", words[1])
+		}
 		if how = "with the fallback of its account"; !request.Fallback {
 			request.Model, how = words[1], "with the model "+words[1]
 		}
@@ -188,6 +226,27 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 		return "", err
 	}
 	return "It goes on now, " + how + ".", nil
+}
+
+// nearly reports whether at most two letters of a word are wrong, missing or too many.
+func nearly(word, meant string) bool {
+	row := make([]int, len(meant)+1) // how many are, of the word so far and so much of what is meant
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(word) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(meant) {
+			change := corner
+			if word[i] != meant[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, corner+1)
+		}
+	}
+	return row[len(meant)] <= 2
 }
 
 func (in *Inbox) showPlan(ctx context.Context, thread pluginsdk.Thread) (string, error) {

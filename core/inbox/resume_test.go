@@ -109,6 +109,8 @@ func TestAParkedRunIsToldToGoOn(t *testing.T) {
 		"/plan go fallback ":  {answer: "/plan failed: fallback: the account home has none"},
 		"/plan go fallback  ": {accounts: []ledger.Account{{Name: "home", Fallback: "spare"}, {Name: "spare", Kind: pluginsdk.AccountKey}}, answer: "/plan failed: fallback: the key spare has no daily limit"},
 		"/plan go a b":        {answer: `/plan failed: "go a b" is not understood; say /plan, or /plan go with nothing, a model's name or fallback behind it`},
+		"/plan go falback":    {answer: `/plan failed: "falback" is no model; say /plan go with nothing, a model's name or the word fallback behind it`},
+		"/plan go Fallback":   {answer: `/plan failed: "Fallback" is no model;`},
 		"/plan stop":          {answer: `/plan failed: "stop" is not understood; say /plan, or /plan go with nothing, a model's name or fallback behind it`},
 		"/plan go  ":          {caused: true, answer: "/plan failed: only a person has a parked message go on, and this message was caused by a run"},
 		"/plan":               {answer: "The plan.\n\nThis thread: Parked: It is used up.\n\nParked in all threads: 1."},
@@ -199,6 +201,39 @@ func TestATurnOfARunAtWorkIsNotParked(t *testing.T) {
 	f.store.until(t, "the turn to be parked", func() bool {
 		return slices.ContainsFunc(f.store.runs, func(r *ledger.Run) bool { return r.ID == alone && r.Parked != nil })
 	})
+}
+
+// A slip of the pen must not cost a message: with a model that nobody knows it is not answered,
+// and waits for the plan as before.
+func TestAModelThatNobodyKnows(t *testing.T) {
+	for what, failure := range map[string]*pluginsdk.Failure{
+		"the API says it": {Kind: pluginsdk.FailureAPI, APIStatus: 404, Message: "model: claude-hiaku"},
+		"the CLI says it": {Kind: pluginsdk.FailureAPI, Message: "There's an issue with the selected model (claude-hiaku)."},
+	} {
+		t.Run(what, func(t *testing.T) {
+			f, runID := plannedFixture(t)
+			tries := 0
+			f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+				if tries++; claim.Run.Override != nil && claim.Run.Override.Model != "" {
+					return pluginsdk.Errorf(pluginsdk.CodeInternal, "%w", failure)
+				}
+				return planIsUsedUp(time.Now().Add(time.Hour))
+			}
+			f.typed(t, pluginsdk.Submission{Content: "/plan go claude-hiaku"})
+			f.store.until(t, "the run to wait again", func() bool {
+				run := f.store.runs[0]
+				return run.State.Final() || run.Parked != nil && run.Parked.Window == "five_hour" && run.NextAttemptAt.After(time.Now())
+			})
+			run, err := f.store.Run(t.Context(), runID)
+			if err != nil || run.State != pluginsdk.RunQueued || run.Override != nil || run.Attempt != 0 || tries != 2 || len(f.line.failed) != 0 {
+				t.Errorf("the run is %+v after %d tries, failed for %v: %v", run, tries, f.line.failed, err)
+			}
+			said := f.store.parks[1].Row
+			if said.Key != "parked:"+runID+":model:claude-hiaku" || !strings.HasPrefix(said.Message.Content, `The model "claude-hiaku" is not known, so this message waits for the plan again. To have it go on now: /plan go`) {
+				t.Errorf("told by %+v", said)
+			}
+		})
+	}
 }
 
 // A person's word on a model holds until the run is over; that on money holds for the attempt

@@ -252,6 +252,8 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 		})
 	case errors.As(cause, &failure) && failure.Kind == pluginsdk.FailurePlan && failure.Parked != nil && pluginsdk.CodeOf(stopped) != pluginsdk.CodeCancelled:
 		in.parkForPlan(clean, log, w, attempt, *failure.Parked)
+	case modelUnknown(claim.Run.Run, failure) && stopped == nil:
+		in.parkAgain(clean, log, w, attempt)
 	case errors.Is(stopped, ErrStopping):
 		log.Info("run goes back to the queue", "err", cause)
 		in.conclude(log, w, func() error { return in.store.Release(clean, claim.Fence, runID) })
