@@ -33,7 +33,8 @@ func (in *Inbox) joinIn(ctx context.Context, accepted ledger.Accepted, person bo
 
 // supersede cancels the thread's turn of the agent because of a newer message, also a
 // turn that is being claimed at this moment. It leaves alone a run that answers the
-// message itself, and a plugin's command, which may be half done.
+// message itself, a plugin's command, which may be half done, and a turn that a plugin has
+// asked for in the thread, at work or parked.
 func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	if in.eachRunning(accepted.ThreadID, func(r running) {
 		if r.kind == pluginsdk.RunMessage && r.newest < accepted.MessageID {
@@ -46,7 +47,7 @@ func (in *Inbox) supersede(ctx context.Context, accepted ledger.Accepted) {
 	if err == nil && run.ID == "" {
 		run, err = in.planned(ctx, accepted.ThreadID)
 	}
-	if err == nil && run.ID != "" && newest(run) < accepted.MessageID {
+	if err == nil && run.ID != "" && run.Kind == pluginsdk.RunMessage && newest(run) < accepted.MessageID {
 		if err = in.cancelQueued(ctx, run.ID, ErrSuperseded); err == nil {
 			err = in.endTurnsOf(ctx, run.ID, ErrSuperseded)
 		}

@@ -173,6 +173,30 @@ func TestAParkedRunIsShownAndEnded(t *testing.T) {
 	}
 }
 
+// A person who writes takes back their own message, and not what a plugin has asked for: that is
+// spared when it waits, as it is at work.
+func TestAMessageSparesAParkedTurn(t *testing.T) {
+	for what, waits := range map[string]func() error{
+		"for the plan": func() error { return planIsUsedUp(time.Now().Add(time.Hour)) },
+		"for people":   parked,
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t, Config{Slots: 5})
+			f.store.threads["T"] = pluginsdk.Thread{ID: "T", BusyMode: pluginsdk.BusyInterrupt}
+			f.line.handle = func(context.Context, ledger.Claim) error { return waits() }
+			f.begin(t)
+			turn := f.ask(t, pluginsdk.StartTurnRequest{ThreadID: "T", Prompt: "sum up", Session: pluginsdk.SessionThread}, "")
+			f.store.until(t, "the turn to be parked", func() bool {
+				return f.store.runs[0].Parked != nil || f.store.runs[0].State == pluginsdk.RunWaiting
+			})
+			f.submit(t, "T", "2", "something else")
+			if state := f.state(turn); state.Final() {
+				t.Errorf("the turn is %s", state)
+			}
+		})
+	}
+}
+
 // What a run at work has asked for cannot be waited for: the run would sit on its place for
 // hours. What nobody at work waits for is parked like anything else.
 func TestATurnOfARunAtWorkIsNotParked(t *testing.T) {
