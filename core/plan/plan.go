@@ -281,16 +281,17 @@ const (
 	same = 2 * time.Minute
 )
 
-// believable returns when a window opens, as far as what was told can be true. The zero time
-// is that it was not told: what lies in the past has opened nothing.
-func believable(name string, told, now time.Time) time.Time {
+// believable returns when a window opens, as far as what was told can be true; absurd says that
+// something later was told. The zero time is that it was not told: what lies in the past has
+// opened nothing.
+func believable(name string, told, now time.Time) (opens time.Time, absurd bool) {
 	if told.IsZero() || !told.After(now) {
-		return time.Time{}
+		return time.Time{}, false
 	}
 	if latest := now.Add(length(name) + slack); told.After(latest) {
-		return latest
+		return latest, true
 	}
-	return told
+	return told, false
 }
 
 // over reports whether the window has begun anew since it was seen.
@@ -323,7 +324,8 @@ func (r *Room) Observe(account string, seen []pluginsdk.PlanWindow) {
 }
 
 func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
-	seen.ResetsAt = believable(seen.Name, seen.ResetsAt, now)
+	var absurd bool
+	seen.ResetsAt, absurd = believable(seen.Name, seen.ResetsAt, now)
 	if !(seen.Used >= 0) {
 		seen.Used = 0
 	}
@@ -334,7 +336,7 @@ func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
 		w = &window{PlanState: ledger.PlanState{PlanWindow: seen, FirstUsed: seen.Used, FirstSeen: now}}
 		r.windows[key{seen.Account, seen.Name}] = w
 	}
-	anew := !first && (w.over(now) || !w.ResetsAt.IsZero() && seen.ResetsAt.Sub(w.ResetsAt) > same)
+	anew := !first && (w.over(now) || !absurd && !w.ResetsAt.IsZero() && seen.ResetsAt.Sub(w.ResetsAt) > same)
 	was, usedUp := w.Status, !first && w.usedUp()
 	switch {
 	case anew:
@@ -342,7 +344,7 @@ func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
 		w.FirstUsed = seen.Used
 	case !first:
 		// Not every line tells of all.
-		if seen.ResetsAt.IsZero() {
+		if seen.ResetsAt.IsZero() || absurd && !w.ResetsAt.IsZero() {
 			seen.ResetsAt = w.ResetsAt
 		}
 		switch {
@@ -482,7 +484,7 @@ func (r *Room) ParkOf(parked pluginsdk.Parked, ask ledger.PlanAsk) pluginsdk.Par
 	if last := ask.Last; last != nil && last.Account == parked.Account && last.Window == parked.Window && !last.Since.IsZero() && last.Since.Before(now) {
 		parked.Since = last.Since
 	}
-	opens := believable(parked.Window, parked.Until, now)
+	opens, _ := believable(parked.Window, parked.Until, now)
 	if opens.IsZero() {
 		opens = now.Add(min(max(now.Sub(parked.Since), untoldFirst), untoldMax))
 	}

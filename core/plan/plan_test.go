@@ -359,6 +359,25 @@ func TestPeopleAreWarnedOnce(t *testing.T) {
 	warned()
 }
 
+// An agent that tells nonsense of a reset, again and again, tells of one window: people are warned
+// of it once, and its time does not move away from those who wait.
+func TestAnAbsurdResetIsNoNewWindow(t *testing.T) {
+	b := newBench()
+	opens := b.clock.Add(5*time.Hour + slack)
+	for range 4 {
+		b.see("five_hour", 0.8, pluginsdk.PlanWarning, 365*24*time.Hour)
+		b.round(t)
+		b.clock = b.clock.Add(10 * time.Minute)
+	}
+	if w := b.Windows("home")[0]; len(b.told) != 1 || !w.ResetsAt.Equal(opens) {
+		t.Errorf("told %q, opens at %s, want %s", b.told, w.ResetsAt, opens)
+	}
+	b.see("five_hour", 0.8, pluginsdk.PlanWarning, time.Hour)
+	if w := b.Windows("home")[0]; !w.ResetsAt.Equal(b.clock.Add(time.Hour)) {
+		t.Errorf("what can be true is not believed: %s", w.ResetsAt)
+	}
+}
+
 // Pages show what a plan is like as it changes, and must not be told the same again and again.
 func TestEventsOfAWindow(t *testing.T) {
 	b := newBench()
