@@ -420,12 +420,17 @@ func (r *Room) closed(w *window, ask ledger.PlanAsk, now time.Time) (until time.
 	if !w.limits(ask.Model) {
 		return time.Time{}, false
 	}
-	if held := r.holds(w, now); held == nobody || held == plugins && ask.People {
+	held := r.holds(w, now)
+	if held == nobody || held == plugins && ask.People {
 		return time.Time{}, false
 	}
-	until = w.ResetsAt
-	if until.IsZero() {
+	switch {
+	case !w.ResetsAt.IsZero():
+		until = w.ResetsAt
+	case held == everybody:
 		until = w.SeenAt.Add(unsureFor)
+	default: // what people have for themselves is not tried
+		until = w.SeenAt.Add(length(w.Name) + slack)
 	}
 	return until, now.Before(until)
 }

@@ -314,6 +314,23 @@ func TestAWindowThatOpensEarly(t *testing.T) {
 	})
 }
 
+// What is kept for people is kept for them as well when nobody has told when the window opens.
+func TestTheShareHoldsWithoutAReset(t *testing.T) {
+	b := newBench()
+	b.see("five_hour", 0.95, pluginsdk.PlanWarning, 0)
+	b.clock = b.clock.Add(5 * time.Hour)
+	if parked := b.Admit(plugin); parked == nil || !parked.Until.IsZero() || !strings.Contains(parked.Reason, "is kept for people") {
+		t.Errorf("a plugin waits for %+v", parked)
+	}
+	if parked := b.Admit(person); parked != nil {
+		t.Errorf("a person waits for %+v", parked)
+	}
+	b.clock = b.clock.Add(slack)
+	if parked := b.Admit(plugin); parked != nil {
+		t.Errorf("the window has opened by now: %+v", parked)
+	}
+}
+
 // People want to know in time that a plan comes to its end, once, and not of a window that has
 // begun anew.
 func TestPeopleAreWarnedOnce(t *testing.T) {
