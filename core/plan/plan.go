@@ -97,6 +97,7 @@ type window struct {
 	saved ledger.PlanState // as it is stored
 	warn  int              // per cent that people are to be told of; 0: none
 	held  hold             // whom it has held back, at most, since the last look
+	tried time.Time        // when a turn was last let through to find out whether it is open
 }
 
 // New returns a Room. It knows nothing of the windows before Start.
@@ -399,7 +400,7 @@ func (w *window) limits(model string) bool {
 }
 
 // unsureFor is how long it is believed that a window is used up of which nobody has told when
-// it opens. Then one run tries.
+// it opens. Then one run tries, and the others wait as long again.
 const unsureFor = time.Minute
 
 // holds returns whom the window holds back.
@@ -415,7 +416,8 @@ func (r *Room) holds(w *window, now time.Time) hold {
 	return nobody
 }
 
-// closed reports whether the window holds the turn back, and until when.
+// closed reports whether the window holds the turn back, and until when. A time without that
+// says that the turn is to try whether the window is open.
 func (r *Room) closed(w *window, ask ledger.PlanAsk, now time.Time) (until time.Time, closed bool) {
 	if !w.limits(ask.Model) {
 		return time.Time{}, false
@@ -429,6 +431,9 @@ func (r *Room) closed(w *window, ask ledger.PlanAsk, now time.Time) (until time.
 		until = w.ResetsAt
 	case held == everybody:
 		until = w.SeenAt.Add(unsureFor)
+		if again := w.tried.Add(unsureFor); again.After(until) && !w.tried.After(now) {
+			until = again
+		}
 	default: // what people have for themselves is not tried
 		until = w.SeenAt.Add(length(w.Name) + slack)
 	}
@@ -442,8 +447,12 @@ func (r *Room) Admit(ask ledger.PlanAsk) *pluginsdk.Parked {
 	defer r.mu.Unlock()
 	now := r.config.Now()
 	var parked *pluginsdk.Parked
+	var tries []*window
 	for _, w := range r.of(ask.Account) {
 		until, closed := r.closed(w, ask, now)
+		if !closed && !until.IsZero() {
+			tries = append(tries, w)
+		}
 		if !closed || parked != nil && !until.After(parked.Until) {
 			continue
 		}
@@ -453,6 +462,11 @@ func (r *Room) Admit(ask ledger.PlanAsk) *pluginsdk.Parked {
 		}
 		if parked.Reason = usedUpWords(*parked); !w.usedUp() {
 			parked.Reason = r.shareWords(w.PlanWindow)
+		}
+	}
+	if parked == nil {
+		for _, w := range tries {
+			w.tried = now
 		}
 	}
 	return parked

@@ -246,8 +246,24 @@ func TestAWindowThatIsNotToldToOpenIsTried(t *testing.T) {
 		t.Errorf("at once: %+v", parked)
 	}
 	b.clock = b.clock.Add(unsureFor)
-	if parked := b.Admit(person); parked != nil {
-		t.Errorf("after a minute: %+v", parked)
+	b.see("seven_day", 1, pluginsdk.PlanRejected, time.Hour)
+	if parked := b.Admit(person); parked == nil || parked.Window != "seven_day" {
+		t.Errorf("another window is closed: %+v", parked)
+	}
+	b.see("seven_day", 0.1, pluginsdk.PlanAllowed, time.Hour)
+	for minute := range 3 { // those that try are on their way
+		through := 0
+		for range 30 {
+			if parked := b.Admit(person); parked == nil {
+				through++
+			} else if !parked.Until.IsZero() {
+				t.Errorf("waits for %+v", parked)
+			}
+		}
+		if through != 1 {
+			t.Errorf("%d of 30 are let through in the minute %d", through, minute)
+		}
+		b.clock = b.clock.Add(unsureFor)
 	}
 	b.see("five_hour", 1, pluginsdk.PlanRejected, -time.Hour) // the one that has tried
 	if parked := b.Admit(person); parked == nil || !parked.Until.IsZero() {
