@@ -24,6 +24,8 @@ type Store interface {
 	EditAccount(ctx context.Context, change ledger.AccountChange) (ledger.Account, error)
 	RemoveAccount(ctx context.Context, name, who string) (removed bool, err error)
 	PlanWindows(ctx context.Context) ([]ledger.PlanState, error)
+	// ForgetPlan forgets what was seen of the plan of an account.
+	ForgetPlan(ctx context.Context, account string) error
 	Reserved(ctx context.Context, plugin, account string) (usd float64, err error)
 	// SomeSecret returns one sealed secret of the database's; sealed is nil when it has none.
 	SomeSecret(ctx context.Context) (owner, name string, sealed []byte, err error)

@@ -423,7 +423,7 @@ func TestTheListSaysHowAccountsStand(t *testing.T) {
 			"untold":  {PlanWindow: pluginsdk.PlanWindow{Used: 0.6, Status: pluginsdk.PlanAllowed, SeenAt: hour(0)}, FirstUsed: 0.2, FirstSeen: hour(-2)},
 		} {
 			state.Account, state.Name = "work", name
-			if err := f.store.SavePlanWindow(t.Context(), state); err != nil {
+			if _, err := f.store.SavePlanWindow(t.Context(), state, true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -233,6 +233,12 @@ func (r *Room) HomeOf(ctx context.Context, name string) (string, error) {
 	return r.home(rows[i]), nil
 }
 
+// LoggedIn says that somebody has logged in to an account: what was seen of a plan may be of
+// another person's.
+func (r *Room) LoggedIn(ctx context.Context, name string) error {
+	return r.store.ForgetPlan(ctx, name)
+}
+
 // Usable reports whether the agent can be started with an account that was added.
 func (r *Room) Usable() bool {
 	rows, err := r.known()

@@ -57,6 +57,30 @@ func (d planDesk) Account(named string) string { return d.accounts.Account(named
 // DailyLimit returns what a key may cost in a day as a fallback, in USD.
 func (d planDesk) DailyLimit(key string) float64 { return d.accounts.DailyLimit(key) }
 
+// accountDesk is the accounts as plugins decide about them. What was seen of the plan of an
+// account is not of the next one that has its name.
+type accountDesk struct {
+	*accounts.Room
+
+	plan *plan.Room
+}
+
+func (d accountDesk) Add(ctx context.Context, who string, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error) {
+	made, err := d.Room.Add(ctx, who, request)
+	if err == nil {
+		d.plan.Forget(request.Name)
+	}
+	return made, err
+}
+
+func (d accountDesk) Remove(ctx context.Context, who, name string) error {
+	err := d.Room.Remove(ctx, who, name)
+	if err == nil {
+		d.plan.Forget(name)
+	}
+	return err
+}
+
 // tellPrimary tells people in the primary thread, once for each key.
 func (d *Daemon) tellPrimary(ctx context.Context, key, text string) error {
 	primary, err := d.store.Primary(ctx)

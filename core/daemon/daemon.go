@@ -194,7 +194,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
 		}),
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
-		Accounts:            d.accounts,
+		Accounts:            accountDesk{d.accounts, d.plan},
 		Installation:        newInstallationRoom(config, d.store, d.plugins.Live),
 		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
 	})

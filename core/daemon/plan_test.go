@@ -257,6 +257,43 @@ func TestAWindowThatOpensEarlyLetsGoOn(t *testing.T) {
 	})
 }
 
+// An account that is removed, and added again with another login, has another plan: who uses it is
+// answered at once.
+func TestAnAccountThatIsAddedAgainHasAnotherPlan(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		t.Parallel()
+		p := newPlanned(t, database(t), `[
+			{"match":"use it up","times":1,"planUsedUp":{"window":"five_hour","resetsIn":"2h","lasts":"1ms"}}, {"match":"","text":"Done."}]`)
+		p.start()
+		thread := p.thread("talk")
+		call := func(method, path string, body any) {
+			t.Helper()
+			if status := p.call(method, path, body, nil); status >= http.StatusBadRequest {
+				t.Fatalf("%s %s: %d", method, path, status)
+			}
+		}
+		use := func() {
+			t.Helper()
+			call(http.MethodPost, "/api/accounts", map[string]string{"name": "work", "kind": "key", "key": "sk-of-work"})
+			call(http.MethodPatch, "/api/threads/"+thread, map[string]string{"account": "work"})
+		}
+		use()
+		run := p.parks(p.chat(thread, "use it up").RunID)
+		if run.Parked.Account != "work" {
+			t.Fatalf("parked %+v", run.Parked)
+		}
+		p.chat(thread, "/stop")
+		call(http.MethodPatch, "/api/threads/"+thread, map[string]string{"account": ""})
+		call(http.MethodDelete, "/api/accounts/work", nil)
+		if windows, err := p.rows.PlanWindows(t.Context()); err != nil || len(windows) != 0 {
+			t.Errorf("of the account that is gone there is %+v: %v", windows, err)
+		}
+		use()
+		p.answers(p.chat(thread, "hello").RunID, 1)
+	})
+}
+
 // What is told of a reset may be nonsense. A run goes on all the same, and the API is not
 // asked over and over.
 func TestAResetThatCannotBeTrue(t *testing.T) {

@@ -26,7 +26,9 @@ import (
 // Store keeps the windows.
 type Store interface {
 	PlanWindows(ctx context.Context) ([]ledger.PlanState, error)
-	SavePlanWindow(ctx context.Context, window ledger.PlanState) error
+	// SavePlanWindow stores a window. Kept is false when its account is gone; unless it is fresh,
+	// also when the window is: what was seen of the account was forgotten.
+	SavePlanWindow(ctx context.Context, window ledger.PlanState, fresh bool) (kept bool, err error)
 }
 
 // Events publishes the room's events.
@@ -162,10 +164,38 @@ func (r *Room) watch(ctx context.Context) {
 	}
 }
 
+// Forget forgets what was seen of an account: it is gone, or somebody else's from now on. What
+// waits for its windows goes on.
+func (r *Room) Forget(account string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for at := range r.windows {
+		if at.account == account {
+			r.forget(at)
+		}
+	}
+	r.loop.Wake()
+}
+
+// forget forgets a window. The lock is held.
+func (r *Room) forget(at key) {
+	delete(r.windows, at)
+	r.opened[at] = opening{r.config.Now(), true}
+}
+
 // look is one round of watch.
 func (r *Room) look(ctx context.Context) {
+	stored, err := r.stored(ctx)
+	if err != nil && ctx.Err() == nil {
+		r.config.Log.Warn("it cannot be read yet which windows of plans are stored", "err", err)
+	}
 	r.mu.Lock()
 	now := r.config.Now()
+	for at, w := range r.windows {
+		if err == nil && w.saved.Name != "" && !stored[at] { // by the command line, while the daemon is up
+			r.forget(at)
+		}
+	}
 	for at, w := range r.windows {
 		if w.over(now) && (w.Used > 0 || w.Status != pluginsdk.PlanAllowed) {
 			w.begin(now)
@@ -187,6 +217,16 @@ func (r *Room) look(ctx context.Context) {
 	if err := r.goOn(ctx, now); err != nil && ctx.Err() == nil {
 		r.config.Log.Warn("the runs that wait for a window that has opened cannot be told to go on yet", "err", err)
 	}
+}
+
+// stored returns which windows the database has.
+func (r *Room) stored(ctx context.Context) (map[key]bool, error) {
+	states, err := r.doors.Store.PlanWindows(ctx)
+	stored := make(map[key]bool, len(states))
+	for _, state := range states {
+		stored[key{state.Account, state.Name}] = true
+	}
+	return stored, err
 }
 
 // goOn has the runs go on that are parked for a window that has opened before it was told to. It
@@ -221,27 +261,30 @@ func (r *Room) goOn(ctx context.Context, now time.Time) error {
 // keep tells people what they are to be told, and stores what has changed.
 func (r *Room) keep(ctx context.Context) error {
 	r.mu.Lock()
-	var changed []window
+	changed := make(map[*window]window)
 	for _, w := range r.windows {
 		if w.changed() {
-			changed = append(changed, *w)
+			changed[w] = *w
 		}
 	}
 	r.mu.Unlock()
-	for _, w := range changed {
+	for is, w := range changed {
 		if w.warn > 0 {
 			if err := r.doors.Notify(ctx, w.warningKey(), r.warning(w.PlanState)); err != nil {
 				return err
 			}
 		}
-		if err := r.doors.Store.SavePlanWindow(ctx, w.PlanState); err != nil {
+		kept, err := r.doors.Store.SavePlanWindow(ctx, w.PlanState, w.saved.Name == "")
+		if err != nil {
 			return err
 		}
 		r.mu.Lock()
-		is := r.windows[key{w.Account, w.Name}]
 		is.saved = w.PlanState
 		if is.warn == w.warn {
 			is.warn = 0
+		}
+		if at := (key{w.Account, w.Name}); !kept && r.windows[at] == is {
+			r.forget(at)
 		}
 		r.mu.Unlock()
 	}

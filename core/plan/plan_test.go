@@ -74,13 +74,14 @@ func (b *bench) PlanWindows(context.Context) (all []ledger.PlanState, err error)
 	return all, b.broken
 }
 
-func (b *bench) SavePlanWindow(_ context.Context, state ledger.PlanState) error {
+func (b *bench) SavePlanWindow(_ context.Context, state ledger.PlanState, fresh bool) (kept bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.broken == nil {
+	_, known := b.stored[state.Account+"/"+state.Name]
+	if b.broken == nil && (fresh || known) {
 		b.stored[state.Account+"/"+state.Name] = state
 	}
-	return b.broken
+	return fresh || known, b.broken
 }
 
 func (b *bench) Publish(kind pluginsdk.EventType, _ string, payload any) {
@@ -344,6 +345,43 @@ func TestTheShareHoldsWithoutAReset(t *testing.T) {
 	b.clock = b.clock.Add(slack)
 	if parked := b.Admit(plugin); parked != nil {
 		t.Errorf("the window has opened by now: %+v", parked)
+	}
+}
+
+// An account that is removed and added again, or that somebody else logs in to, has another plan:
+// what the first one has used up must hold nobody up, nor come back into the database.
+func TestAPlanIsForgotten(t *testing.T) {
+	for how, forget := range map[string]func(b *bench){
+		"in the daemon":       func(b *bench) { b.stored = make(map[string]ledger.PlanState); b.Forget("home") },
+		"by the command line": func(b *bench) { b.stored = make(map[string]ledger.PlanState) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			b := newBench()
+			b.see("five_hour", 1, pluginsdk.PlanRejected, 2*time.Hour)
+			b.round(t)
+			b.park(t, person)
+			b.park(t, plugin)
+			forget(b)
+			b.wait(t, "forgotten", spread/2, 3*spread/2+9*spread/4)
+			if parked := b.Admit(plugin); parked != nil || len(b.stored) != 0 || len(b.Windows("home")) != 0 {
+				t.Errorf("waits for %+v, stored %v, known %v", parked, b.stored, b.Windows("home"))
+			}
+			b.see("five_hour", 0.3, pluginsdk.PlanAllowed, time.Hour)
+			b.round(t)
+			b.round(t)
+			if w := b.Windows("home"); len(w) != 1 || w[0].Used != 0.3 || len(b.stored) != 1 {
+				t.Errorf("of the new one: %+v, stored %v", w, b.stored)
+			}
+		})
+	}
+	// It is forgotten while it is stored.
+	b := newBench()
+	b.see("five_hour", 0.5, pluginsdk.PlanAllowed, 2*time.Hour)
+	b.round(t)
+	b.see("five_hour", 0.6, pluginsdk.PlanAllowed, 2*time.Hour)
+	b.stored = make(map[string]ledger.PlanState)
+	if err := b.keep(t.Context()); err != nil || len(b.stored) != 0 || len(b.Windows("home")) != 0 {
+		t.Errorf("stored %v, known %v: %v", b.stored, b.Windows("home"), err)
 	}
 }
 

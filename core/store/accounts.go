@@ -46,6 +46,11 @@ func (s *Store) EditAccount(ctx context.Context, change ledger.AccountChange) (r
 			return err
 		}
 		row.Name, row.UpdatedAt = change.Name, now
+		if place < 0 && change.Name != pluginsdk.EnvironmentAccount { // of one before it that had its name
+			if err := tx.forgetPlan(ctx, change.Name); err != nil {
+				return err
+			}
+		}
 		if err := tx.putAccount(ctx, row, place >= 0); err != nil {
 			return err
 		}
@@ -100,7 +105,7 @@ func (s *Store) RemoveAccount(ctx context.Context, name, who string) (removed bo
 			return err
 		}
 		removed = true
-		if _, err := tx.PlanWindow.Delete().Where(planwindow.Account(name)).Exec(ctx); err != nil {
+		if err := tx.forgetPlan(ctx, name); err != nil {
 			return err
 		}
 		return s.note(ctx, tx, who, "account.remove", name, "")
@@ -167,14 +172,41 @@ func (s *Store) PlanWindows(ctx context.Context) ([]ledger.PlanState, error) {
 	return all(rows, planStateOf), nil
 }
 
-// SavePlanWindow stores, on disk, what is known of a window from now on.
-func (s *Store) SavePlanWindow(ctx context.Context, w ledger.PlanState) error {
-	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+// SavePlanWindow stores, on disk, what is known of a window from now on. Kept is false when its
+// account is gone; unless it is fresh, also when the window is: what was seen of the account was
+// forgotten.
+func (s *Store) SavePlanWindow(ctx context.Context, w ledger.PlanState, fresh bool) (kept bool, err error) {
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		kept = false
+		err := tx.knownAccount(ctx, w.Account)
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid {
+			return nil
+		}
+		if err == nil && !fresh {
+			var n int64 // it is written, so that on Postgres who forgets it waits
+			n, err = tx.run(ctx, "UPDATE plan_windows SET name = name WHERE account = $1 AND name = $2", w.Account, w.Name)
+			kept = n > 0
+		}
+		if err != nil || !fresh && !kept {
+			return err
+		}
+		kept = true
 		return insertPlanState(tx.PlanWindow, w).OnConflictColumns(planwindow.FieldAccount, planwindow.FieldName).
 			Update(func(u *ent.PlanWindowUpsert) {
 				u.UpdateModel().UpdateUsed().UpdateStatus().UpdateResetsAt().UpdateOverage().UpdateSeenAt().UpdateWarned().UpdateFirstUsed().UpdateFirstSeen()
 			}).
 			Exec(ctx)
 	})
-	return wrap("store a window of a plan", err)
+	return kept, wrap("store a window of a plan", err)
+}
+
+// ForgetPlan forgets what was seen of the plan of an account.
+func (s *Store) ForgetPlan(ctx context.Context, account string) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error { return tx.forgetPlan(ctx, account) })
+	return wrap("forget the plan of an account", err)
+}
+
+func (t *tx) forgetPlan(ctx context.Context, account string) error {
+	_, err := t.PlanWindow.Delete().Where(planwindow.Account(account)).Exec(ctx)
+	return err
 }

@@ -68,7 +68,18 @@ func TestADecisionAboutAnAccountIsOneTransaction(t *testing.T) {
 		wantCode(t, second(s.RemoveAccount(ctx, "home", "ann")), pluginsdk.CodeStale)
 		home = ""
 		must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{Account: &home}))
-		check(t, s.SavePlanWindow(ctx, ledger.PlanState{PlanWindow: pluginsdk.PlanWindow{Account: "home", Name: "five_hour", SeenAt: thread.CreatedAt}, FirstSeen: thread.CreatedAt}))
+		seen := ledger.PlanState{PlanWindow: pluginsdk.PlanWindow{Account: "home", Name: "five_hour", SeenAt: thread.CreatedAt}, FirstSeen: thread.CreatedAt}
+		save := func(fresh, want bool) {
+			t.Helper()
+			if kept := must[bool](t)(s.SavePlanWindow(ctx, seen, fresh)); kept != want {
+				t.Errorf("kept %v of what was seen, want %v", kept, want)
+			}
+		}
+		save(true, true)
+		save(false, true)
+		check(t, s.ForgetPlan(ctx, "home")) // somebody else has logged in
+		save(false, false)
+		save(true, true)
 		wantCode(t, second(s.RemoveAccount(ctx, "home", "ann")), pluginsdk.CodeStale) // the default
 		editAccount(t, s, pluginsdk.EnvironmentAccount, func(a *ledger.Account) { a.Kind, a.Default = pluginsdk.AccountEnvironment, true })
 		for _, want := range []bool{true, false} {
@@ -79,6 +90,8 @@ func TestADecisionAboutAnAccountIsOneTransaction(t *testing.T) {
 		if windows := must[[]ledger.PlanState](t)(s.PlanWindows(ctx)); len(windows) != 0 {
 			t.Errorf("of an account that is gone there is %+v", windows)
 		}
+		save(false, false) // by a daemon that does not know it yet
+		save(true, false)
 		if entries := must[[]store.AuditEntry](t)(s.AuditEntries(ctx, "home", 0)); len(entries) != 3 || entries[2].Action != "account.remove" || entries[2].Who != "bob" {
 			t.Errorf("audit log %+v", entries)
 		}

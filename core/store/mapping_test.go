@@ -174,12 +174,13 @@ func TestMappingKeepsEveryField(t *testing.T) {
 
 		window := filled[ledger.PlanState](t)
 		window.FullAt = time.Time{} // is computed, not stored
-		check(t, s.SavePlanWindow(ctx, window))
+		window.Account = account.Name
+		check(t, second(s.SavePlanWindow(ctx, window, true)))
 		same(t, window, only[ledger.PlanState](t)(s.PlanWindows(ctx)))
 		again := filled[ledger.PlanState](t)
 		again.Account, again.Name, again.Warned, again.Overage = window.Account, window.Name, 90, false
 		again.Used, again.ResetsAt, again.FullAt = 1, time.Time{}, time.Time{}
-		check(t, s.SavePlanWindow(ctx, again)) // what is seen anew replaces all of it
+		check(t, second(s.SavePlanWindow(ctx, again, false))) // what is seen anew replaces all of it
 		same(t, again, only[ledger.PlanState](t)(s.PlanWindows(ctx)))
 
 		agentRun := filled[ledger.AgentRun](t)

@@ -103,6 +103,9 @@ func logIn(ctx context.Context, cmd *cobra.Command, with bookHere, name string) 
 	if _, err := with.room.Resolve(name); err != nil {
 		return err
 	}
+	if err := with.room.LoggedIn(ctx, name); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is logged in. The login is in %s, and in no backup.\n", name, home)
 	return err
 }

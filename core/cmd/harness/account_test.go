@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -123,6 +124,38 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 	}
 }
 
+// Who logs in may be somebody else, with a plan of their own: what the one before has used up is
+// no reason to wait.
+func TestALoginHasAPlanOfItsOwn(t *testing.T) {
+	data := withPlugins(t)
+	fakeLogin(t)
+	harness(t, "sk-ant-oat01-canary\n", "account", "add", "work").want(t, 0, "The account work is added.", "")
+	windows := func(seen ...ledger.PlanState) int {
+		t.Helper()
+		database, err := store.Open(t.Context(), store.Config{Dir: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range seen {
+			if _, err := database.SavePlanWindow(t.Context(), state, true); err != nil {
+				t.Error(err)
+			}
+		}
+		known, err := database.PlanWindows(t.Context())
+		if err = errors.Join(err, database.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return len(known)
+	}
+	if n := windows(ledger.PlanState{PlanWindow: pluginsdk.PlanWindow{Account: "work", Name: "five_hour", Used: 1, SeenAt: time.Now()}}); n != 1 {
+		t.Fatalf("%d windows", n)
+	}
+	harness(t, "sk-ant-oat01-another\n", "account", "login", "work").want(t, 0, "work is logged in.", "")
+	if n := windows(); n != 0 {
+		t.Errorf("%d windows of who was logged in before", n)
+	}
+}
+
 // What is left of a plan, and what waits for it, is asked also while the daemon is down.
 func TestThePlanOfTheCommandLine(t *testing.T) {
 	data := withPlugins(t)
@@ -133,7 +166,7 @@ func TestThePlanOfTheCommandLine(t *testing.T) {
 	}
 	state := ledger.PlanState{PlanWindow: pluginsdk.PlanWindow{Account: pluginsdk.EnvironmentAccount, SeenAt: time.Now()}, FirstSeen: time.Now()}
 	state.Name, state.Used, state.Status, state.ResetsAt = "five_hour", 1, pluginsdk.PlanRejected, time.Now().Add(2*time.Hour)
-	if err := database.SavePlanWindow(t.Context(), state); err != nil {
+	if _, err := database.SavePlanWindow(t.Context(), state, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := database.Close(); err != nil {
