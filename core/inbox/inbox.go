@@ -52,9 +52,8 @@ type Store interface {
 	// ParkRun has a run wait for a window of its account's plan.
 	ParkRun(ctx context.Context, fence ledger.Fence, parked ledger.ParkedRun) ([]ledger.Lane, error)
 	ResumeRun(ctx context.Context, resume ledger.ResumedRun) (pluginsdk.Run, ledger.Queue, error)
-	// ParkedRuns returns the runs that are parked in a thread, or in all (empty), in the order
-	// in which they go on.
-	ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Run, error)
+	// CountParked returns how many runs are parked.
+	CountParked(ctx context.Context) (int, error)
 	// HastenParked has parked runs that are due after later go on when due says.
 	HastenParked(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) ([]ledger.Queue, error)
 	Accounts(ctx context.Context) ([]ledger.Account, error)

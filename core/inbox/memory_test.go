@@ -402,15 +402,15 @@ func (m *memory) HastenParked(_ context.Context, later time.Time, due func(parke
 	return queues, nil
 }
 
-func (m *memory) ParkedRuns(_ context.Context, threadID string) (parked []pluginsdk.Run, err error) {
+func (m *memory) CountParked(context.Context) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
-		if run.State == pluginsdk.RunQueued && run.Parked != nil && (threadID == "" || run.ThreadID == threadID) {
-			parked = append(parked, run.Run)
+		if run.State == pluginsdk.RunQueued && run.Parked != nil {
+			n++
 		}
 	}
-	return parked, nil
+	return n, nil
 }
 
 func (m *memory) Accounts(context.Context) ([]ledger.Account, error) {

@@ -250,16 +250,20 @@ func nearly(word, meant string) bool {
 }
 
 func (in *Inbox) showPlan(ctx context.Context, thread pluginsdk.Thread) (string, error) {
-	parked, err := in.store.ParkedRuns(ctx, "")
+	head, err := in.planned(ctx, thread.ID)
+	if err != nil {
+		return "", err
+	}
+	parked, err := in.store.CountParked(ctx)
 	if err != nil {
 		return "", err
 	}
 	text := in.plan.Show()
-	if i := slices.IndexFunc(parked, func(r pluginsdk.Run) bool { return r.ThreadID == thread.ID }); i >= 0 {
-		text += "\n\nThis thread: " + in.plan.Told(*parked[i].Parked)
+	if head.Parked != nil {
+		text += "\n\nThis thread: " + in.plan.Told(*head.Parked)
 	}
-	if len(parked) > 0 {
-		text += fmt.Sprintf("\n\nParked in all threads: %d.", len(parked))
+	if parked > 0 {
+		text += fmt.Sprintf("\n\nParked in all threads: %d.", parked)
 	}
 	return text, nil
 }

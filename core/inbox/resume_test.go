@@ -143,6 +143,35 @@ func TestAParkedRunIsToldToGoOn(t *testing.T) {
 	}
 }
 
+// Who asks what waits is told of their own thread, and of no turn beside it, however much waits
+// in all.
+func TestThePlanOfAThread(t *testing.T) {
+	f := newFixture(t, Config{Slots: 5})
+	f.line.handle = func(context.Context, ledger.Claim) error { return planIsUsedUp(time.Now().Add(time.Hour)) }
+	f.begin(t)
+	f.ask(t, pluginsdk.StartTurnRequest{ThreadID: "T", Prompt: "review", Key: "beside"}, "")
+	parked := func(n int) func() bool {
+		return func() bool {
+			all := 0
+			for _, run := range f.store.runs {
+				if run.Parked != nil && run.State == pluginsdk.RunQueued {
+					all++
+				}
+			}
+			return all == n
+		}
+	}
+	f.store.until(t, "the turn to be parked", parked(1))
+	if text := f.typed(t, pluginsdk.Submission{Content: "/plan"}); text != "The plan.\n\nParked in all threads: 1." {
+		t.Errorf("answered %q", text)
+	}
+	f.submit(t, "T", "1", "hello")
+	f.store.until(t, "the message to be parked", parked(2))
+	if text := f.typed(t, pluginsdk.Submission{Content: "/plan"}); text != "The plan.\n\nThis thread: Parked: It is used up.\n\nParked in all threads: 2." {
+		t.Errorf("answered %q", text)
+	}
+}
+
 // People see in the thread why nothing happens, and end it as they end anything.
 func TestAParkedRunIsShownAndEnded(t *testing.T) {
 	for how, end := range map[string]func(t *testing.T, f *fixture, runID string){

@@ -190,3 +190,9 @@ func (t *tx) hastenThread(ctx context.Context, threadID string, now time.Time) e
 	return t.Run.Update().Where(run.ThreadID(threadID), run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtGT(now)).
 		SetNextAttemptAt(now).Exec(ctx)
 }
+
+// CountParked returns how many runs are parked.
+func (s *Store) CountParked(ctx context.Context) (int, error) {
+	n, err := s.read.Run.Query().Where(notGoing, run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtNotNil()).Count(ctx)
+	return n, wrap("count parked runs", err)
+}

@@ -179,8 +179,14 @@ func TestParkedRunsAreHastened(t *testing.T) {
 				t.Errorf("due at %s, parked %+v, want %s", r.NextAttemptAt, r.Parked, c.until)
 			}
 		}
+		if n := must[int](t)(s.CountParked(ctx)); n != 4 {
+			t.Errorf("%d runs are parked", n)
+		}
 		*clock = soon
 		claim(t, s, person.Thread.ID)
+		if n := must[int](t)(s.CountParked(ctx)); n != 3 {
+			t.Errorf("%d runs are parked", n)
+		}
 
 		// A person who takes another model for the thread does not want to wait for the first one.
 		model := "haiku"
