@@ -197,6 +197,7 @@ func (r *Room) look(ctx context.Context) {
 		}
 	}
 	for at, w := range r.windows {
+		w.correct(now)
 		if w.over(now) && (w.Used > 0 || w.Status != pluginsdk.PlanAllowed) {
 			w.begin(now)
 			r.publish(w.PlanWindow)
@@ -231,16 +232,19 @@ func (r *Room) stored(ctx context.Context) (map[key]bool, error) {
 
 // goOn has the runs go on that are parked for a window that has opened before it was told to. It
 // does so until the window has been open for a while: a run may be parked at the moment in which
-// the window opens.
+// the window opens. So do those go on that are due later than any window opens: the clock was
+// ahead when they were parked.
 func (r *Room) goOn(ctx context.Context, now time.Time) error {
 	r.mu.Lock()
 	opened := maps.Clone(r.opened)
 	r.mu.Unlock()
+	later := now.Add(r.longest())
 	if len(opened) == 0 {
-		return nil
+		later = later.Add(length(shortest) + slack)
 	}
-	err := r.doors.GoOn(ctx, now.Add(r.longest()), func(parked pluginsdk.Parked, people bool) time.Time {
-		if open, is := opened[key{parked.Account, parked.Window}]; is && (people || open.plugins) {
+	err := r.doors.GoOn(ctx, later, func(parked pluginsdk.Parked, people bool) time.Time {
+		open, is := opened[key{parked.Account, parked.Window}]
+		if is && (people || open.plugins) || parked.Until.After(now.Add(length(parked.Window)+slack+r.longest())) {
 			return r.due(now, people)
 		}
 		return time.Time{}
@@ -309,9 +313,12 @@ func (r *Room) publish(w pluginsdk.PlanWindow) {
 	r.doors.Events.Publish(pluginsdk.EventPlanWindow, "", pluginsdk.PlanPayload{Window: w})
 }
 
+// shortest is the window that lasts for the shortest time.
+const shortest = "five_hour"
+
 // length is how long a window lasts.
 func length(name string) time.Duration {
-	if name == "five_hour" {
+	if name == shortest {
 		return 5 * time.Hour
 	}
 	return 7 * 24 * time.Hour
@@ -344,6 +351,16 @@ func (w *window) over(now time.Time) bool {
 		return !now.Before(w.SeenAt.Add(length(w.Name) + slack))
 	}
 	return !now.Before(w.ResetsAt)
+}
+
+// correct takes back what the window has of a clock that was ahead.
+func (w *window) correct(now time.Time) {
+	if w.SeenAt.After(now) {
+		w.SeenAt = now
+	}
+	if opens, absurd := believable(w.Name, w.ResetsAt, now); absurd {
+		w.ResetsAt = opens
+	}
 }
 
 // begin makes the window one of which nothing is used.

@@ -348,6 +348,36 @@ func TestTheShareHoldsWithoutAReset(t *testing.T) {
 	}
 }
 
+// A clock that is ahead when a run is parked, and is corrected then, must not cost anybody a year.
+func TestAClockThatWasAhead(t *testing.T) {
+	b := newBench()
+	right := b.clock
+	b.clock = b.clock.AddDate(1, 0, 0)
+	b.see("five_hour", 1, pluginsdk.PlanRejected, 2*time.Hour)
+	b.see("seven_day", 1, pluginsdk.PlanRejected, 0)
+	b.round(t)
+	b.park(t, person)
+	b.park(t, plugin)
+	b.clock = right
+	b.wait(t, "corrected", spread/2, 3*spread/2+9*spread/4)
+	b.clock = b.clock.Add(5*time.Hour + slack)
+	for _, w := range b.Windows("home") {
+		if w.SeenAt.After(b.clock) || w.ResetsAt.After(b.clock) {
+			t.Errorf("of the clock that was ahead there is %+v", w)
+		}
+	}
+	b.clock = b.clock.Add(unsureFor)
+	if parked := b.Admit(person); parked != nil {
+		t.Errorf("nobody tries whether it is so: %+v", parked)
+	}
+
+	// What can be true is left alone.
+	b = newBench()
+	b.see("five_hour", 1, pluginsdk.PlanRejected, 5*time.Hour+slack)
+	b.park(t, plugin)
+	b.wait(t, "the farthest", 5*time.Hour+slack+3*spread/2+9*spread/4)
+}
+
 // An account that is removed and added again, or that somebody else logs in to, has another plan:
 // what the first one has used up must hold nobody up, nor come back into the database.
 func TestAPlanIsForgotten(t *testing.T) {
