@@ -127,7 +127,8 @@ type Messages interface {
 	// tasks.decide when it is a word on a task.
 	Submit(ctx context.Context, request *SubmitMessageRequest) (*SubmitMessageResponse, error)
 	// Amend changes the words of a message that the plugin has submitted, and that nothing
-	// was done about yet: its run waits for its first attempt and is no other's. Either the
+	// was done about yet: its run waits for its first attempt, or is parked for the plan before
+	// the agent has begun with it, and is no other's. Either the
 	// run begins with the new words or the call is CodeStale and nothing is changed. With what
 	// the message says already, nothing is done, whatever has become of its run. What is or
 	// becomes a command is CodeInvalid, a key that the source has not used CodeNotFound. The

@@ -14,9 +14,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Amend changes what a message says whose run has not begun, in one durable transaction,
-// and returns the message as it is then; changed is false when it said so already, whatever
-// has become of its run. Who claims the run or absorbs the message has the new words, or
+// Amend changes what a message says whose run has not begun, or is parked and has not come to
+// the agent, in one durable transaction, and returns the message as it is then; changed is false
+// when it said so already, whatever has become of its run. Who claims the run or absorbs the message has the new words, or
 // comes first: then nothing is changed (CodeStale). CodeNotFound: no such submission.
 // CodeDenied: another plugin's. CodeInvalid: it would say nothing, or is a command.
 func (s *Store) Amend(ctx context.Context, a ledger.Amendment) (m pluginsdk.Message, changed bool, err error) {
@@ -77,7 +77,9 @@ func (t *tx) amend(ctx context.Context, a ledger.Amendment, now time.Time) (was 
 // replace stores what a message says now, if its run has not begun.
 func (t *tx) replace(ctx context.Context, runID string, was, now pluginsdk.Message) error {
 	// It is written, so that on Postgres who cancels the run waits too.
-	n, err := t.run(ctx, "UPDATE runs SET state = state WHERE id = $1 AND state = 'queued' AND attempt = 0 AND started_at IS NULL", runID)
+	// What the plan has held back before the agent was asked has not begun either.
+	n, err := t.run(ctx, `UPDATE runs SET state = state WHERE id = $1 AND state = 'queued' AND (attempt = 0 AND started_at IS NULL
+		OR parked IS NOT NULL AND next_attempt_at IS NOT NULL AND step = $2)`, runID, string(pluginsdk.StepAccepted))
 	if err == nil && n == 0 {
 		err = pluginsdk.Errorf(pluginsdk.CodeStale, "the message cannot be amended: its run has begun, or is over")
 	}

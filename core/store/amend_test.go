@@ -69,6 +69,33 @@ func TestAmend(t *testing.T) {
 	})
 }
 
+// Who waits for the plan for hours may find the words for it meanwhile: the agent has not seen the
+// first ones, unless the run was parked in the middle of its turn.
+func TestAParkedMessageIsAmended(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general").ID
+		written(t, s, thread, "key", "helo")
+		until := time.Now().Add(-time.Minute)
+		park := func(c ledger.Claim) { t.Helper(); must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parkedFor(c, until))) }
+		park(claim(t, s, thread))
+		if _, changed, err := amend(s, "key", "hello"); err != nil || !changed {
+			t.Errorf("changed %v: %v", changed, err)
+		}
+		c := claim(t, s, thread)
+		if c.Message.Content != "hello" {
+			t.Errorf("the run goes on with %q", c.Message.Content)
+		}
+		wantCode(t, third(amend(s, "key", "at work")), pluginsdk.CodeStale)
+		check(t, s.SaveIntent(ctx, c.Fence, ledger.Intent{RunID: c.Run.ID, SessionID: "S"}))
+		park(c)
+		if r := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID)); r.Step == pluginsdk.StepAccepted {
+			t.Fatalf("the run is at the step %s", r.Step)
+		}
+		wantCode(t, third(amend(s, "key", "in mid-turn")), pluginsdk.CodeStale)
+	})
+}
+
 func TestAmendRefuses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
