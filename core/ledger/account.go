@@ -70,7 +70,8 @@ type PlanAsk struct {
 
 // ForPeople reports whether people wait for a run: it is in the queue of a thread that is
 // theirs. That goes for what a plugin has put into that queue as well, since what people write
-// waits behind it.
+// waits behind it. What a person writes into the thread of a task or of a scheduled job does not
+// count as theirs: a run does not say who has written its message.
 func ForPeople(r pluginsdk.Run, thread pluginsdk.Thread, fence Fence) bool {
 	return !fence.Beside() && thread.Kind != pluginsdk.ThreadTask && thread.Kind != pluginsdk.ThreadCron
 }
