@@ -25,7 +25,7 @@ import (
 func (in *Inbox) parkForPlan(ctx context.Context, log *slog.Logger, w *worker, attempt failed, reason pluginsdk.Parked) {
 	claim, runID := attempt.claim, attempt.claim.Run.ID
 	people := ledger.ForPeople(claim.Run.Run, claim.Thread.Thread, claim.Fence)
-	parked := in.plan.ParkOf(reason, ledger.PlanAsk{RunID: runID, Account: reason.Account, People: people, Last: claim.Run.LastParked})
+	parked := in.plan.ParkOf(reason, ledger.PlanAsk{Account: reason.Account, People: people, Last: claim.Run.LastParked})
 	bare := attempt.left
 	bare.Effects = nil
 	if claim.Run.Kind == pluginsdk.RunTurn && in.atWork(claim.Run.CauseRunID) {

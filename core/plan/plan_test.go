@@ -131,8 +131,8 @@ func (b *bench) see(name string, used float64, status pluginsdk.PlanStatus, rese
 }
 
 var (
-	person = ledger.PlanAsk{RunID: "R", Account: "home", Model: "claude-sonnet-4-6", People: true}
-	plugin = ledger.PlanAsk{RunID: "R", Account: "home", Model: "claude-sonnet-4-6"}
+	person = ledger.PlanAsk{Account: "home", Model: "claude-sonnet-4-6", People: true}
+	plugin = ledger.PlanAsk{Account: "home", Model: "claude-sonnet-4-6"}
 )
 
 // Who writes finds room in the plan, whatever plugins have started; and what is used up of one

@@ -33,6 +33,7 @@ func (Run) Fields() []ent.Field {
 		field.String("step").GoType(pluginsdk.RunStep("")).Default(""),
 		field.Int("attempt").Default(0),
 		field.Time("next_attempt_at").Optional().Nillable(),
+		// How the run was parked last; the run is parked only while it is queued with next_attempt_at.
 		jsonField("parked", &pluginsdk.Parked{}),
 		jsonField("override", &pluginsdk.RunOverride{}),
 		field.String("account").Default(""),
