@@ -107,19 +107,38 @@ func (d *Daemon) tellPrimary(ctx context.Context, key, text string) error {
 	return nil
 }
 
-// rights compares what the agent may do in a thread with what its process was told. What a
-// task of the thread allows beside that is left out.
+// rights compares what the agent may do in a thread with what its process was told.
 func (d *Daemon) rights(ctx context.Context, threadID string) (pluginsdk.AgentRights, error) {
 	claude, ok := d.agent.(*invoker.Claude)
 	if !ok {
 		return pluginsdk.AgentRights{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the demo agent answers, which has no rights of its own")
 	}
-	thread, err := d.store.Thread(ctx, threadID)
+	request, err := d.rightsRequest(ctx, threadID)
 	if err != nil {
 		return pluginsdk.AgentRights{}, err
 	}
-	return claude.Rights(ctx, ledger.AgentRequest{
+	return claude.Rights(ctx, request)
+}
+
+// rightsRequest is what the pipeline would ask the agent with in a thread, as far as it says
+// what the agent may do: a thread of a task has what the task allows, and works where its
+// turns do.
+func (d *Daemon) rightsRequest(ctx context.Context, threadID string) (ledger.AgentRequest, error) {
+	thread, err := d.store.Thread(ctx, threadID)
+	if err != nil {
+		return ledger.AgentRequest{}, err
+	}
+	leave, err := d.store.TaskLeave(ctx, thread)
+	if err != nil {
+		return ledger.AgentRequest{}, err
+	}
+	cwd, apart, err := d.files.Directory(ctx, thread)
+	if err != nil {
+		return ledger.AgentRequest{}, err
+	}
+	return ledger.AgentRequest{
 		ThreadID: thread.ID, SessionID: thread.SessionID, Resume: thread.SessionID != "", Model: cmp.Or(thread.Model, d.config.Model), Effort: thread.Effort,
-		PermissionMode: thread.PermissionMode, Cwd: thread.Cwd, Apart: ledger.Apart(thread.Cwd), Account: d.accounts.Account(thread.Account),
-	})
+		PermissionMode: cmp.Or(leave.PermissionMode, thread.PermissionMode), AllowedTools: leave.AllowedTools,
+		Cwd: cwd, Apart: apart, Account: d.accounts.Account(thread.Account),
+	}, nil
 }

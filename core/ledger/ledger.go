@@ -85,10 +85,17 @@ type Claim struct {
 	Absorbed []pluginsdk.Message
 	Run      Run
 	Fence    Fence
-	// TaskID is the task whose thread it is. While that is not over, AllowedTools are what it
-	// allows the agent beside what every thread may, and PermissionMode holds in place of the
-	// thread's unless it is empty.
+	// These are the thread's TaskLeave.
 	TaskID         string
+	AllowedTools   []string
+	PermissionMode string
+}
+
+// TaskLeave is what a task lets the turns in its thread do. While the task is not over,
+// AllowedTools are what it allows the agent beside what every thread may, and PermissionMode
+// holds in place of the thread's unless it is empty.
+type TaskLeave struct {
+	TaskID         string // empty: the thread is not a task's
 	AllowedTools   []string
 	PermissionMode string
 }

@@ -113,25 +113,38 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, unca
 	return claim, t.gather(ctx, &claim, mode, uncaused, now)
 }
 
-// ofTask adds to a claim what the thread's task says, if it is a task's: of those that
-// went on from one another in it, the newest.
+// ofTask adds to a claim what the thread's task says.
 func (t *tx) ofTask(ctx context.Context, claim *ledger.Claim) error {
-	if claim.Thread.Kind != pluginsdk.ThreadTask || claim.Thread.Source != "task" {
-		return nil
+	leave, err := taskLeave(ctx, t.Task, claim.Thread.Thread)
+	claim.TaskID, claim.AllowedTools, claim.PermissionMode = leave.TaskID, leave.AllowedTools, leave.PermissionMode
+	return err
+}
+
+// TaskLeave returns what the task of a thread lets its turns do; the zero one: the thread is
+// not a task's.
+func (s *Store) TaskLeave(ctx context.Context, thread pluginsdk.Thread) (ledger.TaskLeave, error) {
+	leave, err := taskLeave(ctx, s.read.Task, thread)
+	return leave, wrap("read what a task allows", err)
+}
+
+// taskLeave is that of the newest of the tasks that went on from one another in the thread.
+func taskLeave(ctx context.Context, tasks *ent.TaskClient, thread pluginsdk.Thread) (leave ledger.TaskLeave, err error) {
+	if thread.Kind != pluginsdk.ThreadTask || thread.Source != "task" {
+		return leave, nil
 	}
-	of, err := t.Task.Query().Where(task.ThreadID(claim.Thread.ID)).Order(task.ByID(entsql.OrderDesc())).
+	of, err := tasks.Query().Where(task.ThreadID(thread.ID)).Order(task.ByID(entsql.OrderDesc())).
 		Select(task.FieldID, task.FieldAllowedTools, task.FieldPermissionMode, task.FieldStatus).First(ctx)
 	if ent.IsNotFound(err) {
-		return nil
+		return leave, nil
 	}
 	if err != nil {
-		return err
+		return leave, err
 	}
-	claim.TaskID = of.ID
+	leave.TaskID = of.ID
 	if !of.Status.Final() {
-		claim.AllowedTools, claim.PermissionMode = of.AllowedTools, of.PermissionMode
+		leave.AllowedTools, leave.PermissionMode = of.AllowedTools, of.PermissionMode
 	}
-	return nil
+	return leave, nil
 }
 
 // claimedRun reads a run with what the core keeps in it. Commands that cannot be read

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -363,6 +364,11 @@ func TestARunOfATaskKnowsItsTask(t *testing.T) {
 		held := claim(t, s, of.ThreadID)
 		if held.PermissionMode != "acceptEdits" {
 			t.Errorf("claimed with the permission mode %q", held.PermissionMode)
+		}
+		// What its thread's rights are said to be is what its turns have.
+		leave := must[ledger.TaskLeave](t)(s.TaskLeave(ctx, held.Thread.Thread))
+		if want := (ledger.TaskLeave{TaskID: of.ID, AllowedTools: held.AllowedTools, PermissionMode: "acceptEdits"}); !reflect.DeepEqual(leave, want) {
+			t.Errorf("the task's leave is %+v, want %+v", leave, want)
 		}
 		finish(t, s, held, "done")
 		before, plan := must[ledger.Task](t)(s.TaskState(ctx, of.ID)), "plan"
