@@ -17160,6 +17160,9 @@ type RunMutation struct {
 	addcache_write_tokens *int64
 	cost_usd              *float64
 	addcost_usd           *float64
+	notional_usd          *float64
+	addnotional_usd       *float64
+	cost_unsure           *bool
 	queued_at             *time.Time
 	started_at            *time.Time
 	finished_at           *time.Time
@@ -18863,6 +18866,98 @@ func (m *RunMutation) ResetCostUsd() {
 	m.addcost_usd = nil
 }
 
+// SetNotionalUsd sets the "notional_usd" field.
+func (m *RunMutation) SetNotionalUsd(f float64) {
+	m.notional_usd = &f
+	m.addnotional_usd = nil
+}
+
+// NotionalUsd returns the value of the "notional_usd" field in the mutation.
+func (m *RunMutation) NotionalUsd() (r float64, exists bool) {
+	v := m.notional_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldNotionalUsd returns the old "notional_usd" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldNotionalUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldNotionalUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldNotionalUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldNotionalUsd: %w", err)
+	}
+	return oldValue.NotionalUsd, nil
+}
+
+// AddNotionalUsd adds f to the "notional_usd" field.
+func (m *RunMutation) AddNotionalUsd(f float64) {
+	if m.addnotional_usd != nil {
+		*m.addnotional_usd += f
+	} else {
+		m.addnotional_usd = &f
+	}
+}
+
+// AddedNotionalUsd returns the value that was added to the "notional_usd" field in this mutation.
+func (m *RunMutation) AddedNotionalUsd() (r float64, exists bool) {
+	v := m.addnotional_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetNotionalUsd resets all changes to the "notional_usd" field.
+func (m *RunMutation) ResetNotionalUsd() {
+	m.notional_usd = nil
+	m.addnotional_usd = nil
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (m *RunMutation) SetCostUnsure(b bool) {
+	m.cost_unsure = &b
+}
+
+// CostUnsure returns the value of the "cost_unsure" field in the mutation.
+func (m *RunMutation) CostUnsure() (r bool, exists bool) {
+	v := m.cost_unsure
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCostUnsure returns the old "cost_unsure" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldCostUnsure(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCostUnsure is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCostUnsure requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCostUnsure: %w", err)
+	}
+	return oldValue.CostUnsure, nil
+}
+
+// ResetCostUnsure resets all changes to the "cost_unsure" field.
+func (m *RunMutation) ResetCostUnsure() {
+	m.cost_unsure = nil
+}
+
 // SetQueuedAt sets the "queued_at" field.
 func (m *RunMutation) SetQueuedAt(t time.Time) {
 	m.queued_at = &t
@@ -19397,7 +19492,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 44)
+	fields := make([]string, 0, 46)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -19493,6 +19588,12 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.cost_usd != nil {
 		fields = append(fields, run.FieldCostUsd)
+	}
+	if m.notional_usd != nil {
+		fields = append(fields, run.FieldNotionalUsd)
+	}
+	if m.cost_unsure != nil {
+		fields = append(fields, run.FieldCostUnsure)
 	}
 	if m.queued_at != nil {
 		fields = append(fields, run.FieldQueuedAt)
@@ -19602,6 +19703,10 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.CacheWriteTokens()
 	case run.FieldCostUsd:
 		return m.CostUsd()
+	case run.FieldNotionalUsd:
+		return m.NotionalUsd()
+	case run.FieldCostUnsure:
+		return m.CostUnsure()
 	case run.FieldQueuedAt:
 		return m.QueuedAt()
 	case run.FieldStartedAt:
@@ -19699,6 +19804,10 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldCacheWriteTokens(ctx)
 	case run.FieldCostUsd:
 		return m.OldCostUsd(ctx)
+	case run.FieldNotionalUsd:
+		return m.OldNotionalUsd(ctx)
+	case run.FieldCostUnsure:
+		return m.OldCostUnsure(ctx)
 	case run.FieldQueuedAt:
 		return m.OldQueuedAt(ctx)
 	case run.FieldStartedAt:
@@ -19956,6 +20065,20 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCostUsd(v)
 		return nil
+	case run.FieldNotionalUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetNotionalUsd(v)
+		return nil
+	case run.FieldCostUnsure:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCostUnsure(v)
+		return nil
 	case run.FieldQueuedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -20072,6 +20195,9 @@ func (m *RunMutation) AddedFields() []string {
 	if m.addcost_usd != nil {
 		fields = append(fields, run.FieldCostUsd)
 	}
+	if m.addnotional_usd != nil {
+		fields = append(fields, run.FieldNotionalUsd)
+	}
 	return fields
 }
 
@@ -20096,6 +20222,8 @@ func (m *RunMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCacheWriteTokens()
 	case run.FieldCostUsd:
 		return m.AddedCostUsd()
+	case run.FieldNotionalUsd:
+		return m.AddedNotionalUsd()
 	}
 	return nil, false
 }
@@ -20160,6 +20288,13 @@ func (m *RunMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddCostUsd(v)
+		return nil
+	case run.FieldNotionalUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddNotionalUsd(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Run numeric field %s", name)
@@ -20382,6 +20517,12 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldCostUsd:
 		m.ResetCostUsd()
+		return nil
+	case run.FieldNotionalUsd:
+		m.ResetNotionalUsd()
+		return nil
+	case run.FieldCostUnsure:
+		m.ResetCostUnsure()
 		return nil
 	case run.FieldQueuedAt:
 		m.ResetQueuedAt()

@@ -83,6 +83,10 @@ type Run struct {
 	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"`
 	// CostUsd holds the value of the "cost_usd" field.
 	CostUsd float64 `json:"cost_usd,omitempty"`
+	// NotionalUsd holds the value of the "notional_usd" field.
+	NotionalUsd float64 `json:"notional_usd,omitempty"`
+	// CostUnsure holds the value of the "cost_unsure" field.
+	CostUnsure bool `json:"cost_unsure,omitempty"`
 	// QueuedAt holds the value of the "queued_at" field.
 	QueuedAt time.Time `json:"queued_at,omitempty"`
 	// StartedAt holds the value of the "started_at" field.
@@ -117,9 +121,9 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case run.FieldAbsorbed, run.FieldParked, run.FieldOverride, run.FieldResult, run.FieldEvents, run.FieldSteps, run.FieldHooks, run.FieldCommands, run.FieldOutcomes, run.FieldFailures, run.FieldRequest:
 			values[i] = new([]byte)
-		case run.FieldUnattended, run.FieldBeside:
+		case run.FieldCostUnsure, run.FieldUnattended, run.FieldBeside:
 			values[i] = new(sql.NullBool)
-		case run.FieldCostUsd:
+		case run.FieldCostUsd, run.FieldNotionalUsd:
 			values[i] = new(sql.NullFloat64)
 		case run.FieldMessageID, run.FieldDepth, run.FieldAttempt, run.FieldInputTokens, run.FieldOutputTokens, run.FieldCacheReadTokens, run.FieldCacheWriteTokens:
 			values[i] = new(sql.NullInt64)
@@ -362,6 +366,18 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CostUsd = value.Float64
 			}
+		case run.FieldNotionalUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field notional_usd", values[i])
+			} else if value.Valid {
+				_m.NotionalUsd = value.Float64
+			}
+		case run.FieldCostUnsure:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field cost_unsure", values[i])
+			} else if value.Valid {
+				_m.CostUnsure = value.Bool
+			}
 		case run.FieldQueuedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field queued_at", values[i])
@@ -574,6 +590,12 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("cost_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CostUsd))
+	builder.WriteString(", ")
+	builder.WriteString("notional_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.NotionalUsd))
+	builder.WriteString(", ")
+	builder.WriteString("cost_unsure=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CostUnsure))
 	builder.WriteString(", ")
 	builder.WriteString("queued_at=")
 	builder.WriteString(_m.QueuedAt.Format(time.ANSIC))

@@ -361,6 +361,34 @@ func (_c *RunCreate) SetNillableCostUsd(v *float64) *RunCreate {
 	return _c
 }
 
+// SetNotionalUsd sets the "notional_usd" field.
+func (_c *RunCreate) SetNotionalUsd(v float64) *RunCreate {
+	_c.mutation.SetNotionalUsd(v)
+	return _c
+}
+
+// SetNillableNotionalUsd sets the "notional_usd" field if the given value is not nil.
+func (_c *RunCreate) SetNillableNotionalUsd(v *float64) *RunCreate {
+	if v != nil {
+		_c.SetNotionalUsd(*v)
+	}
+	return _c
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (_c *RunCreate) SetCostUnsure(v bool) *RunCreate {
+	_c.mutation.SetCostUnsure(v)
+	return _c
+}
+
+// SetNillableCostUnsure sets the "cost_unsure" field if the given value is not nil.
+func (_c *RunCreate) SetNillableCostUnsure(v *bool) *RunCreate {
+	if v != nil {
+		_c.SetCostUnsure(*v)
+	}
+	return _c
+}
+
 // SetQueuedAt sets the "queued_at" field.
 func (_c *RunCreate) SetQueuedAt(v time.Time) *RunCreate {
 	_c.mutation.SetQueuedAt(v)
@@ -618,6 +646,14 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultCostUsd
 		_c.mutation.SetCostUsd(v)
 	}
+	if _, ok := _c.mutation.NotionalUsd(); !ok {
+		v := run.DefaultNotionalUsd
+		_c.mutation.SetNotionalUsd(v)
+	}
+	if _, ok := _c.mutation.CostUnsure(); !ok {
+		v := run.DefaultCostUnsure
+		_c.mutation.SetCostUnsure(v)
+	}
 	if _, ok := _c.mutation.Unattended(); !ok {
 		v := run.DefaultUnattended
 		_c.mutation.SetUnattended(v)
@@ -709,6 +745,12 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.CostUsd(); !ok {
 		return &ValidationError{Name: "cost_usd", err: errors.New(`ent: missing required field "Run.cost_usd"`)}
+	}
+	if _, ok := _c.mutation.NotionalUsd(); !ok {
+		return &ValidationError{Name: "notional_usd", err: errors.New(`ent: missing required field "Run.notional_usd"`)}
+	}
+	if _, ok := _c.mutation.CostUnsure(); !ok {
+		return &ValidationError{Name: "cost_unsure", err: errors.New(`ent: missing required field "Run.cost_unsure"`)}
 	}
 	if _, ok := _c.mutation.QueuedAt(); !ok {
 		return &ValidationError{Name: "queued_at", err: errors.New(`ent: missing required field "Run.queued_at"`)}
@@ -897,6 +939,14 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CostUsd(); ok {
 		_spec.SetField(run.FieldCostUsd, field.TypeFloat64, value)
 		_node.CostUsd = value
+	}
+	if value, ok := _c.mutation.NotionalUsd(); ok {
+		_spec.SetField(run.FieldNotionalUsd, field.TypeFloat64, value)
+		_node.NotionalUsd = value
+	}
+	if value, ok := _c.mutation.CostUnsure(); ok {
+		_spec.SetField(run.FieldCostUnsure, field.TypeBool, value)
+		_node.CostUnsure = value
 	}
 	if value, ok := _c.mutation.QueuedAt(); ok {
 		_spec.SetField(run.FieldQueuedAt, field.TypeTime, value)
@@ -1457,6 +1507,36 @@ func (u *RunUpsert) UpdateCostUsd() *RunUpsert {
 // AddCostUsd adds v to the "cost_usd" field.
 func (u *RunUpsert) AddCostUsd(v float64) *RunUpsert {
 	u.Add(run.FieldCostUsd, v)
+	return u
+}
+
+// SetNotionalUsd sets the "notional_usd" field.
+func (u *RunUpsert) SetNotionalUsd(v float64) *RunUpsert {
+	u.Set(run.FieldNotionalUsd, v)
+	return u
+}
+
+// UpdateNotionalUsd sets the "notional_usd" field to the value that was provided on create.
+func (u *RunUpsert) UpdateNotionalUsd() *RunUpsert {
+	u.SetExcluded(run.FieldNotionalUsd)
+	return u
+}
+
+// AddNotionalUsd adds v to the "notional_usd" field.
+func (u *RunUpsert) AddNotionalUsd(v float64) *RunUpsert {
+	u.Add(run.FieldNotionalUsd, v)
+	return u
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (u *RunUpsert) SetCostUnsure(v bool) *RunUpsert {
+	u.Set(run.FieldCostUnsure, v)
+	return u
+}
+
+// UpdateCostUnsure sets the "cost_unsure" field to the value that was provided on create.
+func (u *RunUpsert) UpdateCostUnsure() *RunUpsert {
+	u.SetExcluded(run.FieldCostUnsure)
 	return u
 }
 
@@ -2134,6 +2214,41 @@ func (u *RunUpsertOne) AddCostUsd(v float64) *RunUpsertOne {
 func (u *RunUpsertOne) UpdateCostUsd() *RunUpsertOne {
 	return u.Update(func(s *RunUpsert) {
 		s.UpdateCostUsd()
+	})
+}
+
+// SetNotionalUsd sets the "notional_usd" field.
+func (u *RunUpsertOne) SetNotionalUsd(v float64) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetNotionalUsd(v)
+	})
+}
+
+// AddNotionalUsd adds v to the "notional_usd" field.
+func (u *RunUpsertOne) AddNotionalUsd(v float64) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.AddNotionalUsd(v)
+	})
+}
+
+// UpdateNotionalUsd sets the "notional_usd" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateNotionalUsd() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateNotionalUsd()
+	})
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (u *RunUpsertOne) SetCostUnsure(v bool) *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.SetCostUnsure(v)
+	})
+}
+
+// UpdateCostUnsure sets the "cost_unsure" field to the value that was provided on create.
+func (u *RunUpsertOne) UpdateCostUnsure() *RunUpsertOne {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateCostUnsure()
 	})
 }
 
@@ -2987,6 +3102,41 @@ func (u *RunUpsertBulk) AddCostUsd(v float64) *RunUpsertBulk {
 func (u *RunUpsertBulk) UpdateCostUsd() *RunUpsertBulk {
 	return u.Update(func(s *RunUpsert) {
 		s.UpdateCostUsd()
+	})
+}
+
+// SetNotionalUsd sets the "notional_usd" field.
+func (u *RunUpsertBulk) SetNotionalUsd(v float64) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetNotionalUsd(v)
+	})
+}
+
+// AddNotionalUsd adds v to the "notional_usd" field.
+func (u *RunUpsertBulk) AddNotionalUsd(v float64) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.AddNotionalUsd(v)
+	})
+}
+
+// UpdateNotionalUsd sets the "notional_usd" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateNotionalUsd() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateNotionalUsd()
+	})
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (u *RunUpsertBulk) SetCostUnsure(v bool) *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.SetCostUnsure(v)
+	})
+}
+
+// UpdateCostUnsure sets the "cost_unsure" field to the value that was provided on create.
+func (u *RunUpsertBulk) UpdateCostUnsure() *RunUpsertBulk {
+	return u.Update(func(s *RunUpsert) {
+		s.UpdateCostUnsure()
 	})
 }
 

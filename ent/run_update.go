@@ -521,6 +521,41 @@ func (_u *RunUpdate) AddCostUsd(v float64) *RunUpdate {
 	return _u
 }
 
+// SetNotionalUsd sets the "notional_usd" field.
+func (_u *RunUpdate) SetNotionalUsd(v float64) *RunUpdate {
+	_u.mutation.ResetNotionalUsd()
+	_u.mutation.SetNotionalUsd(v)
+	return _u
+}
+
+// SetNillableNotionalUsd sets the "notional_usd" field if the given value is not nil.
+func (_u *RunUpdate) SetNillableNotionalUsd(v *float64) *RunUpdate {
+	if v != nil {
+		_u.SetNotionalUsd(*v)
+	}
+	return _u
+}
+
+// AddNotionalUsd adds value to the "notional_usd" field.
+func (_u *RunUpdate) AddNotionalUsd(v float64) *RunUpdate {
+	_u.mutation.AddNotionalUsd(v)
+	return _u
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (_u *RunUpdate) SetCostUnsure(v bool) *RunUpdate {
+	_u.mutation.SetCostUnsure(v)
+	return _u
+}
+
+// SetNillableCostUnsure sets the "cost_unsure" field if the given value is not nil.
+func (_u *RunUpdate) SetNillableCostUnsure(v *bool) *RunUpdate {
+	if v != nil {
+		_u.SetCostUnsure(*v)
+	}
+	return _u
+}
+
 // SetStartedAt sets the "started_at" field.
 func (_u *RunUpdate) SetStartedAt(v time.Time) *RunUpdate {
 	_u.mutation.SetStartedAt(v)
@@ -804,6 +839,15 @@ func (_u *RunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedCostUsd(); ok {
 		_spec.AddField(run.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.NotionalUsd(); ok {
+		_spec.SetField(run.FieldNotionalUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedNotionalUsd(); ok {
+		_spec.AddField(run.FieldNotionalUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.CostUnsure(); ok {
+		_spec.SetField(run.FieldCostUnsure, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.StartedAt(); ok {
 		_spec.SetField(run.FieldStartedAt, field.TypeTime, value)
@@ -1342,6 +1386,41 @@ func (_u *RunUpdateOne) AddCostUsd(v float64) *RunUpdateOne {
 	return _u
 }
 
+// SetNotionalUsd sets the "notional_usd" field.
+func (_u *RunUpdateOne) SetNotionalUsd(v float64) *RunUpdateOne {
+	_u.mutation.ResetNotionalUsd()
+	_u.mutation.SetNotionalUsd(v)
+	return _u
+}
+
+// SetNillableNotionalUsd sets the "notional_usd" field if the given value is not nil.
+func (_u *RunUpdateOne) SetNillableNotionalUsd(v *float64) *RunUpdateOne {
+	if v != nil {
+		_u.SetNotionalUsd(*v)
+	}
+	return _u
+}
+
+// AddNotionalUsd adds value to the "notional_usd" field.
+func (_u *RunUpdateOne) AddNotionalUsd(v float64) *RunUpdateOne {
+	_u.mutation.AddNotionalUsd(v)
+	return _u
+}
+
+// SetCostUnsure sets the "cost_unsure" field.
+func (_u *RunUpdateOne) SetCostUnsure(v bool) *RunUpdateOne {
+	_u.mutation.SetCostUnsure(v)
+	return _u
+}
+
+// SetNillableCostUnsure sets the "cost_unsure" field if the given value is not nil.
+func (_u *RunUpdateOne) SetNillableCostUnsure(v *bool) *RunUpdateOne {
+	if v != nil {
+		_u.SetCostUnsure(*v)
+	}
+	return _u
+}
+
 // SetStartedAt sets the "started_at" field.
 func (_u *RunUpdateOne) SetStartedAt(v time.Time) *RunUpdateOne {
 	_u.mutation.SetStartedAt(v)
@@ -1655,6 +1734,15 @@ func (_u *RunUpdateOne) sqlSave(ctx context.Context) (_node *Run, err error) {
 	}
 	if value, ok := _u.mutation.AddedCostUsd(); ok {
 		_spec.AddField(run.FieldCostUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.NotionalUsd(); ok {
+		_spec.SetField(run.FieldNotionalUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedNotionalUsd(); ok {
+		_spec.AddField(run.FieldNotionalUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.CostUnsure(); ok {
+		_spec.SetField(run.FieldCostUnsure, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.StartedAt(); ok {
 		_spec.SetField(run.FieldStartedAt, field.TypeTime, value)

@@ -519,32 +519,40 @@ func init() {
 	runDescCostUsd := runFields[32].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
+	// runDescNotionalUsd is the schema descriptor for notional_usd field.
+	runDescNotionalUsd := runFields[33].Descriptor()
+	// run.DefaultNotionalUsd holds the default value on creation for the notional_usd field.
+	run.DefaultNotionalUsd = runDescNotionalUsd.Default.(float64)
+	// runDescCostUnsure is the schema descriptor for cost_unsure field.
+	runDescCostUnsure := runFields[34].Descriptor()
+	// run.DefaultCostUnsure holds the default value on creation for the cost_unsure field.
+	run.DefaultCostUnsure = runDescCostUnsure.Default.(bool)
 	// runDescUnattended is the schema descriptor for unattended field.
-	runDescUnattended := runFields[36].Descriptor()
+	runDescUnattended := runFields[38].Descriptor()
 	// run.DefaultUnattended holds the default value on creation for the unattended field.
 	run.DefaultUnattended = runDescUnattended.Default.(bool)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[37].Descriptor()
+	runDescSource := runFields[39].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[39].Descriptor()
+	runDescContentHash := runFields[41].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	// runDescBeside is the schema descriptor for beside field.
-	runDescBeside := runFields[40].Descriptor()
+	runDescBeside := runFields[42].Descriptor()
 	// run.DefaultBeside holds the default value on creation for the beside field.
 	run.DefaultBeside = runDescBeside.Default.(bool)
 	// runDescPlugin is the schema descriptor for plugin field.
-	runDescPlugin := runFields[41].Descriptor()
+	runDescPlugin := runFields[43].Descriptor()
 	// run.DefaultPlugin holds the default value on creation for the plugin field.
 	run.DefaultPlugin = runDescPlugin.Default.(string)
 	// runDescPurpose is the schema descriptor for purpose field.
-	runDescPurpose := runFields[42].Descriptor()
+	runDescPurpose := runFields[44].Descriptor()
 	// run.DefaultPurpose holds the default value on creation for the purpose field.
 	run.DefaultPurpose = runDescPurpose.Default.(string)
 	// runDescTaskID is the schema descriptor for task_id field.
-	runDescTaskID := runFields[43].Descriptor()
+	runDescTaskID := runFields[45].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
 	stateentryFields := schema.StateEntry{}.Fields()

@@ -80,7 +80,9 @@ type Run struct {
 	Failures      []Failed       `json:"failures,omitempty"` // the attempts that failed, the last few
 	Error         string         `json:"error,omitempty"`
 	Usage         Usage          `json:"usage"`
-	CostUSD       float64        `json:"costUsd"`
+	CostUSD       float64        `json:"costUsd"`               // of all attempts
+	NotionalUSD   float64        `json:"notionalUsd,omitempty"` // what of CostUSD is of turns on a plan: nobody is billed that
+	CostUnsure    bool           `json:"costUnsure,omitempty"`  // CostUSD may be wrong: that of at least one of its turns may
 	QueuedAt      time.Time      `json:"queuedAt"`
 	StartedAt     time.Time      `json:"startedAt,omitzero"`
 	FinishedAt    time.Time      `json:"finishedAt,omitzero"`

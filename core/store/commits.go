@@ -178,13 +178,18 @@ func (t *tx) saveResult(ctx context.Context, fence ledger.Fence, c ledger.Result
 		return nil, err
 	}
 	usage := c.Result.Usage
+	notional := 0.0
+	if c.Result.Notional {
+		notional = c.Result.CostUSD
+	}
 	var merged sql.NullString
 	err = t.row(ctx, `UPDATE runs SET step = $1, session_id = $2, result = $3, events = $4, steps = $5, commands = $6,
 		input_tokens = input_tokens + $7, output_tokens = output_tokens + $8,
 		cache_read_tokens = cache_read_tokens + $9, cache_write_tokens = cache_write_tokens + $10,
-		cost_usd = cost_usd + $11, hooks = COALESCE($12, hooks), account = CASE WHEN $13 = '' THEN account ELSE $13 END`+atWorkSQL(14)+" RETURNING absorbed", []any{
+		cost_usd = cost_usd + $11, notional_usd = notional_usd + $12, cost_unsure = cost_unsure OR $13,
+		hooks = COALESCE($14, hooks), account = CASE WHEN $15 = '' THEN account ELSE $15 END`+atWorkSQL(16)+" RETURNING absorbed", []any{
 		string(c.Step), clean(c.RunSessionID), columns[0], columns[1], columns[2], known,
-		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD, hooks, clean(c.Result.Account),
+		usage.InputTokens, usage.OutputTokens, usage.CacheReadTokens, usage.CacheWriteTokens, c.Result.CostUSD, notional, c.Result.CostUnsure, hooks, clean(c.Result.Account),
 		c.RunID, fence.ThreadID,
 	}, &merged)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -68,6 +68,29 @@ func TestFenceRefusesLateWrites(t *testing.T) {
 	})
 }
 
+// A run that begins on a plan and goes on with a key is billed in part. Its list says so too,
+// and a database from before that was told does.
+func TestWhatIsBilledOfARun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "hello")
+		c := claim(t, s, thread.ID)
+		saveIntent(t, s, c)
+		saveResult(t, s, c)
+		onPlan := result(c)
+		onPlan.Result.Notional, onPlan.Result.CostUnsure, onPlan.Result.CostUSD = true, true, 0.25
+		check(t, s.SaveResult(t.Context(), c.Fence, onPlan))
+		saveResult(t, s, c) // neither stays as the last turn had it
+		one := must[pluginsdk.Run](t)(s.Run(t.Context(), c.Run.ID))
+		listed := must[[]pluginsdk.Run](t)(s.Runs(t.Context(), pluginsdk.RunQuery{IDs: []string{c.Run.ID}}))
+		for _, run := range append(listed, one) {
+			if run.CostUSD != 1.25 || run.NotionalUSD != 0.25 || !run.CostUnsure {
+				t.Errorf("cost %v, of it notional %v, unsure: %t", run.CostUSD, run.NotionalUSD, run.CostUnsure)
+			}
+		}
+	})
+}
+
 // What the agent did and cost must be known after a crash, and the session it
 // did it in found again.
 func TestResultIsOneCommit(t *testing.T) {
@@ -83,6 +106,9 @@ func TestResultIsOneCommit(t *testing.T) {
 		run := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
 		if run.CostUSD != 1 || run.Usage != (pluginsdk.Usage{InputTokens: 2, OutputTokens: 4, CacheReadTokens: 6, CacheWriteTokens: 8}) {
 			t.Errorf("cost %v, usage %+v do not add up", run.CostUSD, run.Usage)
+		}
+		if run.NotionalUSD != 0 || run.CostUnsure {
+			t.Errorf("%v of it are notional, unsure: %t", run.NotionalUSD, run.CostUnsure)
 		}
 		if len(run.Events) != 1 || run.Events[0].Delta() {
 			t.Errorf("events %+v", run.Events)

@@ -100,7 +100,7 @@ func runOf(row *ent.Run) pluginsdk.Run {
 			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
 			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,
 		},
-		CostUSD: row.CostUsd, QueuedAt: row.QueuedAt.UTC(),
+		CostUSD: row.CostUsd, NotionalUSD: row.NotionalUsd, CostUnsure: row.CostUnsure, QueuedAt: row.QueuedAt.UTC(),
 		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
 		Plugin: row.Plugin, Purpose: row.Purpose, TaskID: row.TaskID,
 		Parked: parkedOf(row), Override: row.Override, Account: row.Account,
@@ -147,7 +147,7 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		SetPromptHash(clean(r.PromptHash)).SetError(clean(r.Error)).
 		SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
-		SetCostUsd(r.CostUSD).SetQueuedAt(instant(r.QueuedAt)).
+		SetCostUsd(r.CostUSD).SetNotionalUsd(r.NotionalUSD).SetCostUnsure(r.CostUnsure).SetQueuedAt(instant(r.QueuedAt)).
 		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt)).
 		SetAccount(clean(r.Account)).SetBeside(r.Beside).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
 	if r.Turn != nil {

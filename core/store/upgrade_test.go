@@ -437,3 +437,26 @@ func TestUpgradeMarksCostsAsUnsure(t *testing.T) {
 		}
 	})
 }
+
+// The turns of a run say what of its cost nobody is billed: a database in which only they knew
+// that says it of the runs as well.
+func TestUpgradeTellsWhatIsBilledOfRuns(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		before(t, config, 20, func(s *store.Store) {
+			const at = "'2026-01-02 03:04:05'"
+			for n, run := range []string{"mixed", "billed", "refused"} {
+				byHand(t, s, fmt.Sprintf("INSERT INTO runs (id, thread_id, message_id, kind, state, cost_usd, queued_at, finished_at) VALUES ('%s', 'T', %d, 'message', 'succeeded', 1, %s, %s)", run, n+1, at, at))
+			}
+			for n, turn := range []string{"'mixed', 0.25, true, true, 'a'", "'mixed', 0.75, false, false, 'b'", "'billed', 1, false, false, NULL", "'refused', 1, false, false, 'c'", "'refused', 2, true, true, 'd:refused'"} {
+				byHand(t, s, fmt.Sprintf("INSERT INTO agent_runs (id, purpose, run_id, cost_usd, notional, cost_unsure, %q, started_at) VALUES (%d, 'pipeline', %s, %s)", "key", n+1, turn, at))
+			}
+		})
+		s := storetest.OpenConfig(t, config)
+		for id, notional := range map[string]float64{"mixed": 0.25, "billed": 0, "refused": 0} {
+			run := must[pluginsdk.Run](t)(s.Run(t.Context(), id))
+			if run.CostUSD != 1 || run.NotionalUSD != notional || run.CostUnsure != (notional > 0) {
+				t.Errorf("%s: cost %v, of it notional %v, unsure: %t", id, run.CostUSD, run.NotionalUSD, run.CostUnsure)
+			}
+		}
+	})
+}

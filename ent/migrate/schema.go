@@ -589,6 +589,8 @@ var (
 		{Name: "cache_read_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "cache_write_tokens", Type: field.TypeInt64, Default: 0},
 		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "notional_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "cost_unsure", Type: field.TypeBool, Default: false},
 		{Name: "queued_at", Type: field.TypeTime},
 		{Name: "started_at", Type: field.TypeTime, Nullable: true},
 		{Name: "finished_at", Type: field.TypeTime, Nullable: true},
@@ -611,7 +613,7 @@ var (
 			{
 				Name:    "run_source_key",
 				Unique:  true,
-				Columns: []*schema.Column{RunsColumns[37], RunsColumns[38]},
+				Columns: []*schema.Column{RunsColumns[39], RunsColumns[40]},
 			},
 			{
 				Name:    "run_thread_id_message_id",
@@ -634,7 +636,7 @@ var (
 			{
 				Name:    "run_task_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[43]},
+				Columns: []*schema.Column{RunsColumns[45]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},

@@ -76,6 +76,10 @@ const (
 	FieldCacheWriteTokens = "cache_write_tokens"
 	// FieldCostUsd holds the string denoting the cost_usd field in the database.
 	FieldCostUsd = "cost_usd"
+	// FieldNotionalUsd holds the string denoting the notional_usd field in the database.
+	FieldNotionalUsd = "notional_usd"
+	// FieldCostUnsure holds the string denoting the cost_unsure field in the database.
+	FieldCostUnsure = "cost_unsure"
 	// FieldQueuedAt holds the string denoting the queued_at field in the database.
 	FieldQueuedAt = "queued_at"
 	// FieldStartedAt holds the string denoting the started_at field in the database.
@@ -139,6 +143,8 @@ var Columns = []string{
 	FieldCacheReadTokens,
 	FieldCacheWriteTokens,
 	FieldCostUsd,
+	FieldNotionalUsd,
+	FieldCostUnsure,
 	FieldQueuedAt,
 	FieldStartedAt,
 	FieldFinishedAt,
@@ -196,6 +202,10 @@ var (
 	DefaultCacheWriteTokens int64
 	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
 	DefaultCostUsd float64
+	// DefaultNotionalUsd holds the default value on creation for the "notional_usd" field.
+	DefaultNotionalUsd float64
+	// DefaultCostUnsure holds the default value on creation for the "cost_unsure" field.
+	DefaultCostUnsure bool
 	// DefaultUnattended holds the default value on creation for the "unattended" field.
 	DefaultUnattended bool
 	// DefaultSource holds the default value on creation for the "source" field.
@@ -328,6 +338,16 @@ func ByCacheWriteTokens(opts ...sql.OrderTermOption) OrderOption {
 // ByCostUsd orders the results by the cost_usd field.
 func ByCostUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCostUsd, opts...).ToFunc()
+}
+
+// ByNotionalUsd orders the results by the notional_usd field.
+func ByNotionalUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldNotionalUsd, opts...).ToFunc()
+}
+
+// ByCostUnsure orders the results by the cost_unsure field.
+func ByCostUnsure(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCostUnsure, opts...).ToFunc()
 }
 
 // ByQueuedAt orders the results by the queued_at field.

@@ -178,6 +178,16 @@ func CostUsd(v float64) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldCostUsd, v))
 }
 
+// NotionalUsd applies equality check predicate on the "notional_usd" field. It's identical to NotionalUsdEQ.
+func NotionalUsd(v float64) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldNotionalUsd, v))
+}
+
+// CostUnsure applies equality check predicate on the "cost_unsure" field. It's identical to CostUnsureEQ.
+func CostUnsure(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldCostUnsure, v))
+}
+
 // QueuedAt applies equality check predicate on the "queued_at" field. It's identical to QueuedAtEQ.
 func QueuedAt(v time.Time) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldQueuedAt, v))
@@ -1588,6 +1598,56 @@ func CostUsdLT(v float64) predicate.Run {
 // CostUsdLTE applies the LTE predicate on the "cost_usd" field.
 func CostUsdLTE(v float64) predicate.Run {
 	return predicate.Run(sql.FieldLTE(FieldCostUsd, v))
+}
+
+// NotionalUsdEQ applies the EQ predicate on the "notional_usd" field.
+func NotionalUsdEQ(v float64) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldNotionalUsd, v))
+}
+
+// NotionalUsdNEQ applies the NEQ predicate on the "notional_usd" field.
+func NotionalUsdNEQ(v float64) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldNotionalUsd, v))
+}
+
+// NotionalUsdIn applies the In predicate on the "notional_usd" field.
+func NotionalUsdIn(vs ...float64) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldNotionalUsd, vs...))
+}
+
+// NotionalUsdNotIn applies the NotIn predicate on the "notional_usd" field.
+func NotionalUsdNotIn(vs ...float64) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldNotionalUsd, vs...))
+}
+
+// NotionalUsdGT applies the GT predicate on the "notional_usd" field.
+func NotionalUsdGT(v float64) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldNotionalUsd, v))
+}
+
+// NotionalUsdGTE applies the GTE predicate on the "notional_usd" field.
+func NotionalUsdGTE(v float64) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldNotionalUsd, v))
+}
+
+// NotionalUsdLT applies the LT predicate on the "notional_usd" field.
+func NotionalUsdLT(v float64) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldNotionalUsd, v))
+}
+
+// NotionalUsdLTE applies the LTE predicate on the "notional_usd" field.
+func NotionalUsdLTE(v float64) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldNotionalUsd, v))
+}
+
+// CostUnsureEQ applies the EQ predicate on the "cost_unsure" field.
+func CostUnsureEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldCostUnsure, v))
+}
+
+// CostUnsureNEQ applies the NEQ predicate on the "cost_unsure" field.
+func CostUnsureNEQ(v bool) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldCostUnsure, v))
 }
 
 // QueuedAtEQ applies the EQ predicate on the "queued_at" field.

@@ -55,6 +55,8 @@ func (Run) Fields() []ent.Field {
 		field.Int64("cache_read_tokens").Default(0),
 		field.Int64("cache_write_tokens").Default(0),
 		field.Float("cost_usd").Default(0),
+		field.Float("notional_usd").Default(0),   // of cost_usd: of turns on a plan, which nobody is billed
+		field.Bool("cost_unsure").Default(false), // cost_usd may be wrong
 		field.Time("queued_at").Immutable(),
 		field.Time("started_at").Optional().Nillable(),
 		field.Time("finished_at").Optional().Nillable(),

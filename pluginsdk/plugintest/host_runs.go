@@ -79,7 +79,10 @@ func (h *Host) endRun(id string, state pluginsdk.RunState, result pluginsdk.Invo
 	}
 	run := &h.runs[i]
 	run.State, run.Result, run.FinishedAt = state, &result, now()
-	run.Usage, run.CostUSD = result.Usage, result.CostUSD
+	run.Usage, run.CostUSD, run.CostUnsure = result.Usage, result.CostUSD, result.CostUnsure
+	if result.Notional {
+		run.NotionalUSD = result.CostUSD
+	}
 	h.tellWaiters()
 	if result.Failure != nil {
 		run.Error = result.Failure.Message

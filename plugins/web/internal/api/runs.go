@@ -33,7 +33,9 @@ type Run struct {
 	SessionID     string                   `json:"sessionId,omitempty"`
 	Error         string                   `json:"error,omitempty"`
 	Usage         pluginsdk.Usage          `json:"usage"`
-	CostUSD       float64                  `json:"costUsd"`
+	CostUSD       float64                  `json:"costUsd" doc:"Of all its turns of the agent"`
+	NotionalUSD   float64                  `json:"notionalUsd,omitempty" doc:"What of costUsd is of turns on a plan: nobody is billed that"`
+	CostUnsure    bool                     `json:"costUnsure,omitempty" doc:"costUsd may be wrong: that of at least one of its turns may"`
 	Account       string                   `json:"account,omitempty" doc:"The account that its last turn of the agent was of"`
 	Parked        *pluginsdk.Parked        `json:"parked,omitempty" doc:"Why and until when a queued run waits for a window of the account's plan"`
 	Override      *pluginsdk.RunOverride   `json:"override,omitempty" doc:"What a person has said of the run when it was parked"`
@@ -69,8 +71,8 @@ type Result struct {
 	Failure          *pluginsdk.Failure `json:"failure,omitempty"`
 
 	Account    string                 `json:"account,omitempty"`
-	Notional   bool                   `json:"notional,omitempty" doc:"The account has a plan: nobody is billed the run's costUsd"`
-	CostUnsure bool                   `json:"costUnsure,omitempty" doc:"The run's costUsd may be wrong, as of a turn that was killed"`
+	Notional   bool                   `json:"notional,omitempty" doc:"This turn was on a plan: nobody is billed what it has cost"`
+	CostUnsure bool                   `json:"costUnsure,omitempty" doc:"What this turn has cost may be wrong, as of one that was killed"`
 	Models     []pluginsdk.ModelUsage `json:"models,omitempty" nullable:"false" doc:"What each model had, when more than one has answered"`
 }
 
@@ -248,7 +250,8 @@ func summary(run pluginsdk.Run) Run {
 		Kind: run.Kind, State: run.State, Final: run.State.Final(),
 		MergedInto: run.MergedInto, Absorbed: run.Absorbed, Failures: run.Failures,
 		CauseRunID: run.CauseRunID, Depth: run.Depth, Attempt: run.Attempt, NextAttemptAt: run.NextAttemptAt,
-		TraceID: run.TraceID, SessionID: run.SessionID, Error: run.Error, Usage: run.Usage, CostUSD: run.CostUSD,
+		TraceID: run.TraceID, SessionID: run.SessionID, Error: run.Error, Usage: run.Usage,
+		CostUSD: run.CostUSD, NotionalUSD: run.NotionalUSD, CostUnsure: run.CostUnsure,
 		Account: run.Account, Parked: run.Parked, Override: run.Override,
 		QueuedAt: run.QueuedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,
 		Steps: run.Steps, Outcomes: run.Outcomes,

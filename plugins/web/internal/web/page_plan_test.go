@@ -198,8 +198,12 @@ func TestUsageTellsPlansFromBills(t *testing.T) {
 	ann.reads("/usage", []string{"Billed", "≈ $1.00", "On plans", "≈ $2.00", "By account", "work", "Nobody is billed", "the cost of 1 turn may be wrong"})
 	ann.reads("/", []string{"Cost today, $2.00 on plans", "≈ $3.00"})
 	s.host.AddRun(pluginsdk.Run{
-		ID: "D", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 0.5, Account: "work", Override: &pluginsdk.RunOverride{Model: "haiku"},
+		ID: "D", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 0.5, NotionalUSD: 0.5, CostUnsure: true, Account: "work", Override: &pluginsdk.RunOverride{Model: "haiku"},
 		Result: &pluginsdk.InvokeResult{Notional: true, CostUnsure: true, Models: []pluginsdk.ModelUsage{{Model: "claude-haiku", CostUSD: 0.1}}},
 	})
 	ann.reads("/runs/D", []string{"≈ $0.50", "nobody is billed this", "work", "the model haiku", "claude-haiku"})
+	s.host.AddRun(pluginsdk.Run{ID: "E", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 1.5, NotionalUSD: 0.5, Result: &pluginsdk.InvokeResult{}})
+	s.host.AddRun(pluginsdk.Run{ID: "F", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 0.7, Result: &pluginsdk.InvokeResult{}})
+	ann.reads("/runs/E", []string{"$1.50", "$0.50 of it on a plan: nobody is billed that part"}, "≈", "nobody is billed this")
+	ann.reads("/runs", []string{"≈ $0.50 on a plan", "$1.50, $0.50 on a plan", "$0.70<"})
 }

@@ -69,7 +69,11 @@ type Run struct {
 	// What a person has said of the run when it was parked.
 	Override *RunOverride `protobuf:"bytes,31,opt,name=override,proto3" json:"override,omitempty"`
 	// The account that its last turn of the agent was of.
-	Account       string `protobuf:"bytes,32,opt,name=account,proto3" json:"account,omitempty"`
+	Account string `protobuf:"bytes,32,opt,name=account,proto3" json:"account,omitempty"`
+	// What of cost_usd is of turns on a plan: nobody is billed that.
+	NotionalUsd float64 `protobuf:"fixed64,33,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
+	// cost_usd may be wrong: that of at least one of its turns may.
+	CostUnsure    bool `protobuf:"varint,34,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,6 +330,20 @@ func (x *Run) GetAccount() string {
 		return x.Account
 	}
 	return ""
+}
+
+func (x *Run) GetNotionalUsd() float64 {
+	if x != nil {
+		return x.NotionalUsd
+	}
+	return 0
+}
+
+func (x *Run) GetCostUnsure() bool {
+	if x != nil {
+		return x.CostUnsure
+	}
+	return false
 }
 
 // What a person has said of a parked run.
@@ -921,7 +939,8 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xc3\t\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\x87\n" +
+	"\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1d\n" +
@@ -961,7 +980,10 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x05hooks\x18\x1d \x03(\v2\x1a.harness.types.v1.HookCallR\x05hooks\x120\n" +
 	"\x06parked\x18\x1e \x01(\v2\x18.harness.types.v1.ParkedR\x06parked\x129\n" +
 	"\boverride\x18\x1f \x01(\v2\x1d.harness.types.v1.RunOverrideR\boverride\x12\x18\n" +
-	"\aaccount\x18  \x01(\tR\aaccount\"=\n" +
+	"\aaccount\x18  \x01(\tR\aaccount\x12!\n" +
+	"\fnotional_usd\x18! \x01(\x01R\vnotionalUsd\x12\x1f\n" +
+	"\vcost_unsure\x18\" \x01(\bR\n" +
+	"costUnsure\"=\n" +
 	"\vRunOverride\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\"t\n" +
