@@ -69,22 +69,24 @@ type PlanWindow struct {
 	FullAt time.Time `json:"fullAt,omitzero"`
 }
 
-// WindowName is what people call a window of a plan, such as "weekly window for opus". name is
-// the agent's own name of it, model the one whose use it limits.
+// NotePlanWarning is the event in the metadata of a notification of the core's that says how
+// much of a plan's limit is used.
+const NotePlanWarning = "plan_warning"
+
+// WindowName is what people call a window of a plan: "five-hour limit", "weekly limit for Opus".
+// name is the agent's own name of it, model the one whose use it limits.
 func WindowName(name, model string) string {
-	words := strings.ReplaceAll(name, "_", " ") + " window"
+	words := strings.TrimSpace(strings.ReplaceAll(name, "_", " ") + " limit")
 	switch {
-	case name == "":
-		words = "limit"
 	case name == "five_hour":
-		words = "five-hour window"
-	case name == "seven_day" || model != "":
-		words = "weekly window"
+		words = "five-hour limit"
+	case name == "seven_day" || name != "" && model != "":
+		words = "weekly limit"
 	case strings.HasPrefix(name, "seven_day_"):
-		words, model = "weekly window", strings.TrimPrefix(name, "seven_day_")
+		words, model = "weekly limit", strings.TrimPrefix(name, "seven_day_")
 	}
 	if model != "" {
-		words += " for " + model
+		words += " for " + strings.ToUpper(model[:1]) + model[1:]
 	}
 	return words
 }

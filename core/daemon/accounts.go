@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os/exec"
 
 	"github.com/seed-706843ae/harness/core/accounts"
@@ -81,15 +82,18 @@ func (d accountDesk) Remove(ctx context.Context, who, name string) error {
 	return err
 }
 
-// tellPrimary tells people in the primary thread, once for each key.
+// tellPrimary tells people in the primary thread, once for each key. Where that reports to
+// somewhere, it is carried there; else who shows the thread shows it, and a plugin that has a
+// place for what has none may post it there.
 func (d *Daemon) tellPrimary(ctx context.Context, key, text string) error {
 	primary, err := d.store.Primary(ctx)
 	if err != nil {
 		return err
 	}
+	metadata, _ := json.Marshal(map[string]string{"event": pluginsdk.NotePlanWarning}) //nolint:errchkjson // strings
 	told, err := d.store.Append(ctx, ledger.Append{
 		ThreadID: primary.ID, Key: key, Deliver: true, Rows: []pluginsdk.NewMessage{{
-			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Content: text,
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Content: text, Metadata: metadata,
 		}},
 	})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {

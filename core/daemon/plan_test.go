@@ -172,7 +172,7 @@ func TestAPlanThatIsUsedUpCostsTime(t *testing.T) {
 			t.Errorf("at the start: %+v, asked %d times", start, p.asked(start.ID))
 		}
 		for _, thread := range []string{first, other} {
-			if told := p.told(thread); len(told) != 1 || !strings.HasPrefix(told[0], "Parked: The plan's five-hour window is used up (account environment). It goes on by itself at ") {
+			if told := p.told(thread); len(told) != 1 || !strings.HasPrefix(told[0], "Parked: The plan's five-hour limit is used up (account environment). It goes on by itself at ") {
 				t.Errorf("told %q", told)
 			}
 		}
@@ -351,7 +351,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 		}
 		p.until("a warning", func() bool {
 			told := p.told(primary.ID)
-			return len(told) == 1 && strings.HasPrefix(told[0], "85 % of the plan's five-hour window are used (account environment), which opens again at ")
+			return len(told) == 1 && strings.HasPrefix(told[0], "85 % of the plan's five-hour limit are used (account environment), which opens again at ")
 		})
 
 		// At the share, what plugins start waits, and people do not.
@@ -374,7 +374,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 			}
 			return len(parked) == 10
 		})
-		if why := p.kept(plugins[0]).Parked.Reason; why != "85 % of the plan's five-hour window are used (account environment): from 80 % on the rest is kept for people." {
+		if why := p.kept(plugins[0]).Parked.Reason; why != "85 % of the plan's five-hour limit are used (account environment): from 80 % on the rest is kept for people." {
 			t.Errorf("parked: %s", why)
 		}
 		p.answers(p.chat(talk, "hello").RunID, 1)
@@ -414,6 +414,46 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 		p.move(3 * time.Minute)
 		for _, id := range plugins {
 			p.answers(id, 1)
+		}
+	})
+}
+
+// Where the primary thread reports to somewhere, its people read there that most of a limit is
+// used: once at 75 and once at 90 per cent. The row says what it is, for who carries it unasked.
+func TestAWarningIsCarried(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		t.Parallel()
+		p := newPlanned(t, database(t), `[
+			{"match":"most","times":1,"text":"Most.","plan":{"window":"five_hour","used":0.76,"resetsIn":"2h"}},
+			{"match":"more","times":1,"text":"More.","plan":{"window":"five_hour","used":0.78,"resetsIn":"2h"}},
+			{"match":"nearly","times":1,"text":"Nearly.","plan":{"window":"five_hour","used":0.91,"warning":true,"resetsIn":"2h"}},
+			{"match":"","text":"Done."}]`, courierName)
+		p.start()
+		primary, err := p.rows.Primary(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.sql("UPDATE plugins SET enabled = true WHERE name = 'courier'")
+		to := pluginsdk.Target{Plugin: courierName, Place: "door"}
+		if _, err := p.rows.UpdateThread(t.Context(), primary.ID, pluginsdk.ThreadPatch{ReportTo: &to}); err != nil {
+			t.Fatal(err)
+		}
+		talk := p.thread("talk")
+		for n, said := range []string{"most", "more", "nearly"} {
+			p.answers(p.chat(talk, said).RunID, 1)
+			p.until("what is carried after "+said, func() bool { return len(p.carried()) == (n+2)/2 })
+		}
+		told := p.carried()
+		for n, want := range []string{" door 76 % of the plan's ", " door 91 % of the plan's "} {
+			if !strings.Contains(told[n], want) {
+				t.Errorf("carried %q, want %q", told[n], want)
+			}
+		}
+		for _, message := range p.messages(primary.ID) {
+			if message.Kind == pluginsdk.MessageNotification && !strings.Contains(string(message.Metadata), pluginsdk.NotePlanWarning) {
+				t.Errorf("the row's metadata is %s", message.Metadata)
+			}
 		}
 	})
 }

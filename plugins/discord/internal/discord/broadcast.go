@@ -62,6 +62,10 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 			p.views.show(of.RunID, (*view).goOn)
 			p.side.push(of.ApprovalID, true, func(ctx context.Context) { p.settle(ctx, of.ApprovalID) })
 		}
+	case pluginsdk.EventThreadMessage:
+		if of, ok := payload[pluginsdk.MessagePayload](event); ok && of.Kind == pluginsdk.MessageNotification && of.Role == pluginsdk.RoleSystem {
+			p.side.push(of.ThreadID, false, func(ctx context.Context) { p.warned(ctx, of) })
+		}
 	case pluginsdk.EventPluginState:
 		if s := p.connected(); s != nil {
 			s.offers.changed()

@@ -130,11 +130,11 @@ func (p *Plugin) postParked(ctx context.Context, account *account, run string, o
 // parkedLine says what a run waits for, in the line that stands below an answer that is not
 // finished.
 func parkedLine(parked pluginsdk.Parked) string {
-	line := footer + " waiting for the plan's " + text.Escape(text.Name(pluginsdk.WindowName(parked.Window, parked.Model), footerUnits/2))
+	line := footer + " waits for the plan (" + text.Escape(text.Name(pluginsdk.WindowName(parked.Window, parked.Model), footerUnits/2)) + ")"
 	if parked.Until.IsZero() {
-		return line + ": it is tried again by itself"
+		return line + ", tries again by itself"
 	}
-	return line + fmt.Sprintf(": goes on at <t:%[1]d:t> (<t:%[1]d:R>)", parked.Until.Unix())
+	return line + fmt.Sprintf(", goes on at <t:%[1]d:t> (<t:%[1]d:R>)", parked.Until.Unix())
 }
 
 // parkedButtons are below what says that a run waits for a plan.
@@ -156,7 +156,7 @@ func (a *act) resume(ctx context.Context, run string) error {
 	}
 	_, err = a.s.p.host.Runs.Resume(ctx, &pluginsdk.ResumeRunRequest{RunID: run, Author: a.who.Name})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
-		return pluginsdk.Errorf(pluginsdk.CodeStale, "it goes on already, or is over")
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "the message is being answered already, or its run is over")
 	}
 	return err
 }

@@ -17,8 +17,8 @@ var parkedUntil = time.Unix(1_900_000_000, 0)
 // parks parks a run until parkedUntil, as the core does, and returns what people are to read.
 func (p *post) parks(run string) (line string) {
 	p.Helper()
-	p.hear(p.host.ParkRun(run, pluginsdk.Parked{Reason: "The plan's five-hour window is used up.", Account: "work", Window: "five_hour", Until: parkedUntil}))
-	return fmt.Sprintf("-# … waiting for the plan's five-hour window: goes on at <t:%[1]d:t> (<t:%[1]d:R>)", parkedUntil.Unix())
+	p.hear(p.host.ParkRun(run, pluginsdk.Parked{Reason: "The plan's five-hour limit is used up.", Account: "work", Window: "five_hour", Until: parkedUntil}))
+	return fmt.Sprintf("-# … waits for the plan (five-hour limit), goes on at <t:%[1]d:t> (<t:%[1]d:R>)", parkedUntil.Unix())
 }
 
 // An answer that waits for a plan is not shown as under way: below what there is of it stands
@@ -230,7 +230,7 @@ func TestGoNow(t *testing.T) {
 	}
 	w.until("it has buttons", func() bool {
 		for _, shown := range w.discord.Messages(w.channel) {
-			if slices.Equal(labels(shown), []string{"Go now", "Cancel"}) && strings.Contains(shown.Text, "weekly window") {
+			if slices.Equal(labels(shown), []string{"Go now", "Cancel"}) && strings.Contains(shown.Text, "weekly limit") {
 				message = shown.ID
 			}
 		}

@@ -70,7 +70,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Events: []string{
 			string(pluginsdk.EventPipelineStart), string(pluginsdk.EventPipelineStream), string(pluginsdk.EventPipelineComplete),
 			string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineRetry), string(pluginsdk.EventPipelineMerged), string(pluginsdk.EventPipelineParked),
-			string(pluginsdk.EventApprovalRequested), string(pluginsdk.EventApprovalResolved), string(pluginsdk.EventPluginState), string(pluginsdk.EventResync),
+			string(pluginsdk.EventApprovalRequested), string(pluginsdk.EventApprovalResolved), string(pluginsdk.EventPluginState), string(pluginsdk.EventThreadMessage), string(pluginsdk.EventResync),
 		},
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsRead, Reason: "know which threads are Discord's, and offer their names"},

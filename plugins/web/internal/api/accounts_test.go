@@ -15,7 +15,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
-// planned is a host with a subscription whose five-hour window is used up, a key that is its
+// planned is a host with a subscription whose five-hour limit is used up, a key that is its
 // fallback, and a thread's run that is parked.
 func planned(t *testing.T) (f fixture, fake *plugintest.Host, parked pluginsdk.Run) {
 	t.Helper()
@@ -30,7 +30,7 @@ func planned(t *testing.T) (f fixture, fake *plugintest.Host, parked pluginsdk.R
 	if said.status != http.StatusAccepted || id == "" {
 		t.Fatalf("%d %s", said.status, said.raw)
 	}
-	fake.ParkRun(id, pluginsdk.Parked{Reason: "the five-hour window is used up", Account: "work", Window: "five_hour", Until: until})
+	fake.ParkRun(id, pluginsdk.Parked{Reason: "the five-hour limit is used up", Account: "work", Window: "five_hour", Until: until})
 	run, err := fake.SDK().Runs.Get(t.Context(), &pluginsdk.GetRunRequest{ID: id})
 	if err != nil {
 		t.Fatal(err)
