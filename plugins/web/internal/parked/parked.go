@@ -11,7 +11,7 @@ import (
 
 // Words say what a run waits for, without an end.
 func Words(of pluginsdk.Parked) string {
-	return "Waiting for the plan's " + pluginsdk.WindowName(of.Window, of.Model)
+	return "Waits for the plan (" + pluginsdk.WindowName(of.Window, of.Model) + ")"
 }
 
 // Fallback is the key with which a person may let a parked run go on; nil: there is none that
@@ -42,7 +42,7 @@ func goNow(runID, back string, small bool) ui.Action {
 }
 
 func cancel(runID, back string, small bool) ui.Action {
-	return ui.Action{To: CancelPath(runID), Label: "Cancel", Icon: "x", Small: small, Hidden: hidden(back), Title: "Do not answer this"}
+	return ui.Action{To: CancelPath(runID), Label: "Cancel", Icon: "x", Small: small, Hidden: hidden(back), Title: "Do not answer this message"}
 }
 
 // withFallback lets a run go on with an API key, which costs real money.
@@ -50,7 +50,7 @@ func withFallback(runID, back string, key pluginsdk.Account) ui.Action {
 	return ui.Action{
 		To: ResumePath(runID), Label: "Use the API key " + key.Name + " (limit " + ui.Money(key.DailyLimitUSD) + " a day)", Icon: "key-round",
 		Hidden: hidden(back, "fallback", "true"),
-		Title:  ui.Money(key.SpentTodayUSD) + " of it are used today",
+		Title:  ui.Money(key.SpentTodayUSD) + " of this limit is used today",
 	}
 }
 

@@ -70,9 +70,9 @@ func Line(of pluginsdk.Parked) templ.Component {
 		}
 		if of.Until.IsZero() {
 			var templ_7745c5c3_Var3 string
-			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(Words(of) + ": it is tried again by itself")
+			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(Words(of) + ", tries again by itself")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/parked/parked.templ`, Line: 17, Col: 48}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/parked/parked.templ`, Line: 17, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -80,7 +80,7 @@ func Line(of pluginsdk.Parked) templ.Component {
 			}
 		} else {
 			var templ_7745c5c3_Var4 string
-			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(Words(of) + ": goes on at ")
+			templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(Words(of) + ", goes on at ")
 			if templ_7745c5c3_Err != nil {
 				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/parked/parked.templ`, Line: 19, Col: 32}
 			}

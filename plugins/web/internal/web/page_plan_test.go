@@ -11,7 +11,7 @@ import (
 )
 
 // planned puts a subscription that is used up into an instance, with a key as its fallback and
-// a run that waits for its five-hour window.
+// a run that waits for its five-hour limit.
 func (s *instance) planned(until time.Time) (parked pluginsdk.Event) {
 	s.host.SetAccount(pluginsdk.Account{Name: "spare", Kind: pluginsdk.AccountKey, Usable: true, DailyLimitUSD: 5, SpentTodayUSD: 1.2})
 	s.host.SetAccount(pluginsdk.Account{
@@ -26,7 +26,7 @@ func (s *instance) planned(until time.Time) (parked pluginsdk.Event) {
 	s.host.AddMessage(pluginsdk.Message{ThreadID: "T", RunID: "P", Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Content: "Deploy it", Author: "Ann"})
 	s.host.AddRun(pluginsdk.Run{ID: "P", ThreadID: "T", MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunQueued, QueuedAt: time.Now(), Attempt: 1})
 	return s.host.ParkRun("P", pluginsdk.Parked{
-		Reason: "The plan's five-hour window is used up (account work).", Account: "work", Window: "five_hour", Until: until, Since: time.Now(),
+		Reason: "The plan's five-hour limit is used up (account work).", Account: "work", Window: "five_hour", Until: until, Since: time.Now(),
 	})
 }
 
@@ -48,17 +48,20 @@ func TestPagesSayWhatARunWaitsFor(t *testing.T) {
 	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
 	at := until.UTC().Format("15:04 MST")
 	ann.reads("/plan", []string{
-		"Five-hour window", "used up", "Weekly window</h3>", "73 % used", "at this pace", "Weekly window for opus", "91 % used",
-		"Weekly window for sonnet", "nothing was used of it since", "The plan&#39;s five-hour window is used up (account work).", at,
+		"Five-hour limit", "used up", "Weekly limit</h3>", "73 % used", "at this pace", "Weekly limit for Opus", "91 % used",
+		"Weekly limit for Sonnet", "nothing has been used since", "The plan&#39;s five-hour limit is used up (account work).", at,
 		`action="/runs/P/resume"`, "Go now", "Go now with another model", "Use the API key spare (limit $5.00 a day)", `action="/runs/P/cancel"`,
 		`data-live="plan:window pipeline:parked`, `href="/chat/T"`, `href="/accounts"`,
 	}, hostile)
-	waits := "Waiting for the plan&#39;s five-hour window"
+	waits := "Waits for the plan (five-hour limit), goes on at"
 	ann.reads("/chat/T", []string{waits, at, `data-phase="parked"`, "Go now", `action="/runs/P/resume"`, `action="/runs/P/cancel"`})
 	ann.reads("/chat/T/news?after=0", []string{waits, "Go now"})
 	ann.reads("/runs", []string{"waits for plan", waits, at, "pipeline:parked"})
 	ann.reads("/runs/P", []string{"waits for plan", waits, at, "Go now with another model", "Use the API key spare"}, "Tried again")
-	ann.reads("/", []string{"Running", "waits for plan", waits, "Go now", "pipeline:parked"})
+	overview := ann.reads("/", []string{"Nothing runs.", "<h2>Waiting for the plan</h2>", "waits for plan", waits, "Go now", "pipeline:parked"})
+	if running := strings.Index(overview, `id="parked"`); running < 0 || strings.Contains(overview[:running], waits) || !strings.Contains(overview, `<span class="figure">0</span>`) {
+		t.Errorf("a run that waits is shown among those at work: %s", overview)
+	}
 	ben := s.logIn("Ben", pluginsdk.ScopeRead)
 	for _, path := range []string{"/plan", "/chat/T", "/runs", "/runs/P", "/"} {
 		ben.reads(path, []string{at}, "Go now", `/resume"`, `href="/accounts"`)
@@ -83,7 +86,7 @@ func TestAParkedRunGoesOnFromAPage(t *testing.T) {
 		if run.Parked != nil || run.Override == nil || *run.Override != way.want {
 			t.Errorf("%v: %+v %+v", way.fields, run.Parked, run.Override)
 		}
-		if !strings.Contains(page, "It goes on now.") || strings.Contains(page, "Waiting for a plan") {
+		if !strings.Contains(page, "The message is being answered now.") || strings.Contains(page, "Waiting for a plan") {
 			t.Errorf("%v: %s", way.fields, page)
 		}
 		s.expect("again", ann.post("/runs/P/resume", "back", "/plan"), http.StatusConflict, "not parked")
@@ -115,7 +118,7 @@ func TestAPageWithoutAPlanSaysSo(t *testing.T) {
 	ann := s.logIn("Ann", pluginsdk.ScopeRead)
 	ann.reads("/plan", []string{"No plan has been seen yet"}, "Accounts</a>")
 	s.host.Fail("Accounts.List", pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin web lacks installation.read"))
-	ann.reads("/plan", []string{"This cannot be shown", "installation.read"})
+	ann.reads("/plan", []string{"You may not see this", "installation.read"})
 }
 
 // The key that somebody types is kept, and no page shows it again, also when something is
@@ -138,13 +141,13 @@ func TestAccountsAreKeptOnTheirPage(t *testing.T) {
 	}
 	s.host.SetAccount(pluginsdk.Account{Name: "work", Kind: pluginsdk.AccountLogin, Plan: true, Usable: true, Home: "/data/accounts/work"})
 	page = ann.leads("change", ann.post("/accounts/work", "plan", "true", "overage", "true", "fallback", "spare"), "/accounts")
-	if !strings.Contains(page, "fallback: spare") || !strings.Contains(page, "paid use beyond the plan is allowed") {
+	if !strings.Contains(page, "fallback: spare") || !strings.Contains(page, "Anthropic may bill you when the plan is used up") {
 		t.Errorf("%s", page)
 	}
 	s.expect("a key that is named", ann.post("/accounts/spare/remove"), 422, "another account names it")
 	s.expect("a limit that is none", ann.post("/accounts/spare", "limit", "-3"), 422, "an amount in USD")
 	page = ann.leads("change", ann.post("/accounts/work", "plan", "true", "fallback", ""), "/accounts")
-	if strings.Contains(page, "fallback: spare") || strings.Contains(page, "is allowed") {
+	if strings.Contains(page, "fallback: spare") || strings.Contains(page, "Anthropic may bill you when the plan is used up") {
 		t.Errorf("%s", page)
 	}
 	page = ann.leads("default", ann.post("/accounts/work/default"), "/accounts")
@@ -177,14 +180,14 @@ func TestAThreadIsGivenAnAccountInItsSettings(t *testing.T) {
 func TestThePageOfRightsComparesThem(t *testing.T) {
 	s := demanding(t)
 	ann := s.logIn("Ann", pluginsdk.ScopeRead)
-	ann.reads("/chat/T/rights", []string{"cannot tell its rules", "0.0.0"}, "What it says</h2>")
+	ann.reads("/chat/T/rights", []string{"cannot tell its rules", "0.0.0"}, "The rules that it says it has</h2>")
 	s.host.SetRights("T", pluginsdk.AgentRights{
 		Version: "2.1.330", Known: true, Differences: []string{"it allows " + hostile},
 		Meant: []pluginsdk.AgentRule{{Behavior: pluginsdk.RuleDeny, Rule: "Read(/etc/**)", Source: "harness"}},
 		Said:  []pluginsdk.AgentRule{{Behavior: pluginsdk.RuleAllow, Rule: hostile, Source: "userSettings"}},
 		Hooks: []pluginsdk.AgentHook{{Event: "PreToolUse", Command: "check.sh", Source: "managed"}},
 	})
-	ann.reads("/chat/T/rights", []string{"has other rules", "Denied", "Read(/etc/**)", "userSettings", "check.sh", "What it says</h2>"}, hostile)
+	ann.reads("/chat/T/rights", []string{"has other rules", "Denied", "Read(/etc/**)", "userSettings", "check.sh", "The rules that it says it has</h2>"}, hostile)
 	s.host.Fail("Accounts.Rights", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the agent does not answer"))
 	ann.reads("/chat/T/rights", []string{"This cannot be shown: the agent does not answer"})
 }

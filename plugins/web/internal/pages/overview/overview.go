@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
@@ -29,6 +30,7 @@ type overview struct {
 	tasks               []pluginsdk.Task // that wait for a person
 	plugins             []api.Plugin     // that do not serve, and should
 	working, failed     []api.Run
+	parked              []api.Run          // that wait for a plan: they do not run, and need nobody
 	threads             []pluginsdk.Thread // the latest
 	names               map[string]string
 	today               api.UsageSums
@@ -62,14 +64,21 @@ func look(ctx context.Context, s *site.Site) (o overview, err error) {
 	now := time.Now().UTC()
 	read("Usage", "/api/usage", url.Values{"since": {now.Truncate(24 * time.Hour).Format(time.RFC3339)}}, &o.today)
 
-	o.asked, o.tasks, o.working, o.failed, o.threads = asked.Approvals, waiting.Tasks, working.Runs, failed.Runs, threads.Threads
+	o.asked, o.tasks, o.failed, o.threads = asked.Approvals, waiting.Tasks, failed.Runs, threads.Threads
+	for _, run := range working.Runs {
+		if run.Parked != nil {
+			o.parked = append(o.parked, run)
+		} else {
+			o.working = append(o.working, run)
+		}
+	}
 	for _, plugin := range plugins.Plugins {
 		if plugin.Enabled && ui.ToneOf(string(plugin.State)) != ui.Good && ui.ToneOf(string(plugin.State)) != ui.Busy {
 			o.plugins = append(o.plugins, plugin)
 		}
 	}
 	var ids []string
-	for _, run := range append(o.working, o.failed...) {
+	for _, run := range slices.Concat(o.working, o.parked, o.failed) {
 		ids = append(ids, run.ThreadID)
 	}
 	for _, one := range o.asked {
