@@ -232,7 +232,7 @@ func TestWhatCannotBeAnAccountIsRefused(t *testing.T) {
 			code pluginsdk.Code
 			says string
 		}{
-			"no name":           {"../work", pluginsdk.AccountLogin, "", pluginsdk.CodeInvalid, "is not a name"},
+			"no name":           {"../work", pluginsdk.AccountLogin, "", pluginsdk.CodeInvalid, "An account name has"},
 			"environment":       {"environment", pluginsdk.AccountLogin, "", pluginsdk.CodeConflict, "always there"},
 			"a taken name":      {"spare", pluginsdk.AccountKey, aKey, pluginsdk.CodeConflict, "already"},
 			"a taken login":     {"work", pluginsdk.AccountLogin, "", pluginsdk.CodeConflict, "already"},

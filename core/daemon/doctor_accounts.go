@@ -26,12 +26,12 @@ func checkAccount(account pluginsdk.Account, now time.Time) Check {
 		check.Detail += ", the default"
 	}
 	if account.Overage {
-		check.Detail += ", paid use beyond its plan is allowed"
+		check.Detail += ", Anthropic may bill you when the plan is used up"
 	}
 	if !account.Usable && account.Kind != pluginsdk.AccountEnvironment { // of that one checkAgent says it
 		check.OK = false
 		check.Detail += "; not usable: " + account.Reason
-		check.Remedy = "turns with it fail until that is put right, or another account is used: harness account use NAME"
+		check.Remedy = "turns with this account fail until you put that right, or use another account: harness account use NAME"
 		return check
 	}
 	var used []string
@@ -39,15 +39,15 @@ func checkAccount(account pluginsdk.Account, now time.Time) Check {
 		switch {
 		case w.Status != pluginsdk.PlanRejected || !w.ResetsAt.IsZero() && !w.ResetsAt.After(now):
 		case w.ResetsAt.IsZero():
-			used = append(used, w.Name+" is used up")
+			used = append(used, "the "+pluginsdk.WindowName(w.Name, w.Model)+" is used up")
 		default:
-			used = append(used, fmt.Sprintf("%s is used up until %s", w.Name, w.ResetsAt.Local().Format(time.DateTime)))
+			used = append(used, fmt.Sprintf("the %s is used up until %s", pluginsdk.WindowName(w.Name, w.Model), w.ResetsAt.Local().Format(time.DateTime)))
 		}
 	}
 	if len(used) > 0 {
 		check.OK, check.Optional = false, true
 		check.Detail += "; " + strings.Join(used, ", ")
-		check.Remedy = "its runs go on by themselves then; `harness plan` shows them, and how to have one go on now"
+		check.Remedy = "its runs go on by themselves when the limit resets; `harness plan` lists them, and says how to have one go on now"
 		return check
 	}
 	if account.Usable {

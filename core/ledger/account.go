@@ -41,7 +41,7 @@ func CheckAccountName(name string) error {
 	if accountName.MatchString(name) {
 		return nil
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "account: %.100q is not a name; use a to z, 0 to 9 and -, at most 40 characters", name)
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "account: %.100q is not accepted. An account name has 1 to 40 characters: a to z, 0 to 9 and -, and does not begin with -", name)
 }
 
 // PlanState is what is kept of a window of a plan: as it was last seen, what people were told

@@ -16,16 +16,16 @@ import (
 func newAccount() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "account",
-		Short: "Say what the agent authenticates with, by name",
-		Long: `Say what the agent authenticates with: logins (subscriptions) and API keys by name. The
-account environment is always there: what the daemon's own environment and home have. A
-thread can be given an account, as work and private life have; others use the default.
+		Short: "Manage the logins and API keys that the agent uses",
+		Long: `Manage the accounts of the agent: logins (subscriptions) and API keys, each with a name. The
+account environment is always there: the daemon's own credentials. A thread can be given an
+account, so that work and private life are apart; all other threads use the default account.
 
-Nothing chooses an account by itself. A run whose account has used up its plan is parked
-until the plan's window opens; see harness plan.
+Harness never changes accounts by itself. A run whose account has used up its plan is parked
+until the plan's limit resets; see harness plan.
 
-It works with the daemon up or down; of a daemon elsewhere, through its API, with a token
-whose scope is admin. Logging in works on the daemon's machine only.`,
+The command works with the daemon up or down. For a daemon elsewhere (--server) it needs a
+token with the scope admin. Logging in works on the daemon's machine only.`,
 		Example: `  harness account add work
   harness account add spare --key
   harness account use work --thread 0199...

@@ -15,7 +15,7 @@ import (
 func newAccountAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME [--login | --key]",
-		Short: "Add a login, and log in to it, or add an API key",
+		Short: "Add a login (and log in) or an API key",
 		Long: `Add an account. With --login, which is the default, it gets a directory of its own below
 DATA/accounts, and the Claude CLI's own login runs in it, on this terminal. The login stays
 in that directory: it is never copied, and in no backup.
@@ -53,11 +53,11 @@ func addAccount(cmd *cobra.Command, name string) error {
 		here, isHere := of.(bookHere)
 		switch {
 		case made.Kind == pluginsdk.AccountKey && isHere && here.config.SecretsKey == "":
-			fmt.Fprintf(out, "Its key opens with what is in %s only. Keep a copy of that apart from the backups.\n",
+			fmt.Fprintf(out, "The key is sealed, and opens only with the file %s. Keep a copy of that file, not beside the backups.\n",
 				filepath.Join(here.config.Data, daemon.SecretsKeyFile))
 		case made.Kind == pluginsdk.AccountLogin && isHere:
 			if err := logIn(ctx, cmd, here, made.Name); err != nil {
-				return fmt.Errorf("the account %[1]s is added, and nobody is logged in to it yet: %[2]w. Again: harness account login %[1]s", made.Name, err)
+				return fmt.Errorf("the account %[1]s is added, but the login did not succeed: %[2]w. To try again: harness account login %[1]s", made.Name, err)
 			}
 		case made.Kind == pluginsdk.AccountLogin:
 			fmt.Fprintf(out, "Nobody is logged in to it yet. On the daemon's machine: harness account login %s\n", made.Name)

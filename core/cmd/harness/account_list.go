@@ -12,7 +12,7 @@ import (
 func newAccountList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the accounts: whether they are usable, and what is left of their plans",
+		Short: "List the accounts: whether each can be used, and how much of its limits is used",
 		Example: `  harness account list
   harness account list --json | jq '.[] | select(.usable | not)'`,
 		Args: cobra.NoArgs,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +17,9 @@ func newAccountUse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "use NAME [--thread ID]",
 		Short: "Make an account the default, or that of a thread",
-		Long: `Make an account the default, which is used where a thread and its task name none; with
---thread the thread uses it, whatever the default is. A thread that changes its account has
-a new session with its next turn, which is given the thread's history.`,
+		Long: `Make an account the default: every thread and task that has no account of its own uses it.
+With --thread only that thread uses the account. Changing a thread's account begins a new
+session, which is given the thread's history.`,
 		Example: `  harness account use work
   harness account use private --thread 0199...`,
 		Args: cobra.ExactArgs(1),
@@ -56,16 +57,16 @@ a new session with its next turn, which is given the thread's history.`,
 func newAccountSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAME [--overage on|off] [--fallback KEY|none] [--limit USD] [--key]",
-		Short: "Change what an account may cost, its fallback, or its key",
+		Short: "Change an account's limits, fallback or key",
 		Long: `Change an account.
 
---overage: whether paid use beyond the plan is allowed. While it is off, a turn that the
-plan does not cover waits, also where the account itself would pay.
---fallback: the API key with which a person may have a parked run go on (harness plan go
-RUN --fallback). It needs a daily limit. Nothing uses it by itself.
---limit: what an API key may cost in a day (UTC) as somebody's fallback, in USD; 0: it is
-nobody's fallback, whoever names it.
---key: another API key in place of the one that the account has; asked for as in add.`,
+--overage: on: Anthropic may bill you when the plan is used up. off: the run waits instead,
+even if the account at Anthropic has paid use turned on.
+--fallback: the API key that a parked run of this account may go on with, when a person says
+so (harness plan go RUN --fallback). The key needs a daily limit (--limit).
+--limit: the USD that an API key may cost in a day (UTC) as the fallback of other accounts.
+0: no account can use this key as its fallback.
+--key: replace the API key. The new one is asked for as in account add.`,
 		Example: `  harness account set spare --limit 5.00
   harness account set work --fallback spare --overage off`,
 		Args: cobra.ExactArgs(1),
@@ -76,17 +77,18 @@ nobody's fallback, whoever names it.
 			}
 			return withAccounts(cmd, func(ctx context.Context, of book) error {
 				after, err := of.update(ctx, args[0], patch)
-				if err == nil {
-					_, err = fmt.Fprintln(cmd.OutOrStdout(), accountview.Changed(after))
+				if err != nil {
+					return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s", strings.Replace(err.Error(), "dailyLimitUsd:", "--limit:", 1))
 				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), accountview.Changed(after))
 				return err
 			})
 		},
 	}
-	cmd.Flags().String("overage", "", "whether paid use beyond the plan is allowed: on or off")
-	cmd.Flags().String("fallback", "", "account of the kind key with which a person may have a parked run go on; none: no account")
-	cmd.Flags().Float64("limit", 0, "what a key may cost in a day as somebody's fallback, in USD; 0: nothing")
-	cmd.Flags().Bool("key", false, "set another API key")
+	cmd.Flags().String("overage", "", "whether Anthropic may bill you when the plan is used up: on or off")
+	cmd.Flags().String("fallback", "", "the API key that parked runs of this account may go on with; none: no key")
+	cmd.Flags().Float64("limit", 0, "USD that an API key may cost in a day as the fallback of other accounts; 0: no account can use it")
+	cmd.Flags().Bool("key", false, "replace the API key")
 	return cmd
 }
 
@@ -128,9 +130,9 @@ func newAccountRemove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Forget an account, with its key; the directory of a login stays",
-		Long: `Forget an account, with its key. The directory of a login stays: delete it when nobody
-needs the login any more. An account that a thread, a run or another account names is not
-removed, nor is the default.`,
+		Long: `Forget an account, with its key. The directory of a login stays: delete it when you do not
+need the login any more. The default account is not removed, and neither is an account that a
+thread, a run or another account uses.`,
 		Example: `  harness account remove spare`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -53,14 +53,14 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 	if info, err := os.Stat(home); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v %v", info, err)
 	}
-	harness(t, "sk-canary\n", "account", "add", "spare", "--key").want(t, 0, "secrets.key only. Keep a copy", "")
+	harness(t, "sk-canary\n", "account", "add", "spare", "--key").want(t, 0, "secrets.key. Keep a copy", "")
 	harness(t, "", "account", "add", "other", "--key").want(t, 1, "", "API key: no value was given")
-	harness(t, "", "account", "add", "idle").want(t, 1, "", "nobody is logged in to it yet")
+	harness(t, "", "account", "add", "idle").want(t, 1, "", "the account idle is added, but the login did not succeed: nobody is logged in")
 	harness(t, "sk-ant-oat01-canary\n", "account", "login", "idle").want(t, 0, "idle is logged in.", "")
 	for line, want := range map[string]string{
 		"add work":                     "there is an account work already",
 		"add spare --key --login":      "none of the others can be",
-		"add Work":                     "is not a name",
+		"add Work":                     "An account name has",
 		"login spare":                  "is an API key",
 		"login nobody":                 "there are: environment, idle, spare, work",
 		"use nobody":                   "there are: environment, idle, spare, work",
@@ -72,15 +72,15 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 		"remove environment":           "cannot be removed",
 		"remove nobody":                "harness account list",
 		"set work --limit 3":           "only an API key",
-		"set spare --limit -3":         "from 0",
+		"set spare --limit -3":         "--limit: must be an amount",
 		"login work --server http://x": "on the daemon's own machine",
 	} {
 		if got := harness(t, "sk-canary\n", append([]string{"account"}, strings.Fields(line)...)...); got.code == 0 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: %+v; want %q", line, got, want)
 		}
 	}
-	harness(t, "", "account", "set", "spare", "--limit", "5").want(t, 0, "spare: as somebody's fallback it may cost $5.00 a day", "")
-	harness(t, "", "account", "set", "work", "--fallback", "spare", "--overage", "on").want(t, 0, "work: paid use beyond the plan is allowed; fallback: spare", "")
+	harness(t, "", "account", "set", "spare", "--limit", "5").want(t, 0, "spare: as a fallback it may cost $5.00 a day", "")
+	harness(t, "", "account", "set", "work", "--fallback", "spare", "--overage", "on").want(t, 0, "work: Anthropic may bill you when the plan is used up; fallback: spare", "")
 	harness(t, "", "account", "use", "work").want(t, 0, "work is the default from the next turn on.", "")
 	listed := harness(t, "", "account", "list")
 	rows := strings.Split(strings.TrimSpace(listed.out), "\n")
@@ -100,7 +100,7 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 	}
 	harness(t, "", "account", "list").want(t, 0, "not usable: nobody is logged in to the account work: on the daemon's machine, log in: harness account login work", "")
 	doctor := harness(t, "", "doctor", "--port", freePort(t))
-	doctor.want(t, exitFailed, "✗ account work: login, the default, paid use beyond its plan is allowed; not usable: nobody is logged in", "")
+	doctor.want(t, exitFailed, "✗ account work: login, the default, Anthropic may bill you when the plan is used up; not usable: nobody is logged in", "")
 	doctor.want(t, exitFailed, "✓ account spare: key, usable", "")
 	harness(t, "", "account", "remove", "work").want(t, 1, "", "harness account use NAME")
 	harness(t, "", "account", "use", "environment").want(t, 0, "environment is the default", "")
@@ -173,7 +173,7 @@ func TestThePlanOfTheCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := harness(t, "", "plan")
-	got.want(t, 0, "environment (default)\n  5 hours  ████████████████████  100 % (used up)  resets ", "")
+	got.want(t, 0, "environment (default)\n  five-hour limit  ████████████████████  100 % (used up)  resets ", "")
 	got.want(t, 0, "(in 2 h 0 min)", "")
 	got.want(t, 0, "Nothing is parked.", "")
 	var told struct {
@@ -183,7 +183,7 @@ func TestThePlanOfTheCommandLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(harness(t, "", "plan", "--json").out), &told); err != nil || len(told.Accounts) != 1 || len(told.Accounts[0].Windows) != 1 || told.Parked == nil {
 		t.Errorf("%+v, %v", told, err)
 	}
-	harness(t, "", "doctor", "--port", freePort(t)).want(t, exitFailed, "! account environment: environment, the default; five_hour is used up until ", "")
+	harness(t, "", "doctor", "--port", freePort(t)).want(t, exitFailed, "! account environment: environment, the default; the five-hour limit is used up until ", "")
 	harness(t, "", "plan", "go", "x", "--model", "haiku", "--fallback").want(t, 1, "", "give one of them")
 }
 
@@ -224,7 +224,7 @@ func TestAccountsAndPlansOfADaemonElsewhere(t *testing.T) {
 		{"account add spare --key", "sk-canary\n", 0, "is added", `POST /api/accounts {"key":"sk-canary","kind":"key","name":"spare"}`},
 		{"account use work", "", 0, "work is the default", `PATCH /api/accounts/work {"default":true}`},
 		{"account use work --thread T", "", 0, "The thread T uses the account work", `PATCH /api/threads/T {"account":"work"}`},
-		{"account set work --overage on --fallback none", "", 0, "allowed", `PATCH /api/accounts/work {"overage":true,"fallback":""}`},
+		{"account set work --overage on --fallback none", "", 0, "may bill you", `PATCH /api/accounts/work {"overage":true,"fallback":""}`},
 		{"account remove work", "", 0, "/srv/harness/accounts/work/claude on the daemon's machine", "DELETE /api/accounts/work "},
 		{"thread set T account=default", "", 0, "work", `PATCH /api/threads/T {"account":""}`},
 		{"plan", "", 0, "Parked (1);", "GET /api/plan "},

@@ -10,7 +10,7 @@ import (
 )
 
 func newAgentRights() *cobra.Command {
-	cmd := apiCommand("rights THREAD", "Show what the agent may do in a thread, as Harness means it and as its CLI says it", "  harness agent rights 0199...\n  harness agent rights 0199... --json",
+	cmd := apiCommand("rights THREAD", "Show the agent's rules in a thread: those that Harness gave, and those that the CLI says it has", "  harness agent rights 0199...\n  harness agent rights 0199... --json",
 		cobra.ExactArgs(1), func(ctx context.Context, cmd *cobra.Command, api *client.Client, args []string) error {
 			rights, err := api.Rights(ctx, args[0])
 			if err != nil {
@@ -26,9 +26,10 @@ func newAgentRights() *cobra.Command {
 			}
 			return err
 		})
-	cmd.Long = `Show the rules and hooks of the agent's session in a thread: what Harness has told the
-session, beside what the Claude CLI itself says that it holds. Differences are marked, and
-the exit code is 1 when there are any.`
+	cmd.Long = `Show the rules of the agent's session in a thread: those that Harness gave it, beside those
+that the Claude CLI says it has, and the hooks that run in it. In a task's thread the rules
+are those of the task's turns. Differences are marked with ≠, and the exit code is 1 when
+there are any.`
 	cmd.Flags().Bool("json", false, "print all of it as JSON")
 	return cmd
 }

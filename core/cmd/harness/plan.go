@@ -17,10 +17,10 @@ import (
 func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what is left of the agent's plans, and what waits for them",
-		Long: `Show what is left of the plans of the agent's accounts: how much of each window is used,
-when it opens again, when it is used up at the pace so far. A run whose plan is used up is
-parked: it goes on by itself when the window opens. It works with the daemon up or down.`,
+		Short: "Show how much of each limit of the agent's plans is used, and which runs wait",
+		Long: `Show how much of each limit of the agent's plans is used, when the limit resets, and when it
+is used up at the pace so far. A run whose plan is used up is parked: it goes on by itself
+when the limit resets. The command works with the daemon up or down.`,
 		Example: `  harness plan
   harness plan --json
   harness plan go 0199... --model haiku`,
@@ -41,7 +41,7 @@ parked: it goes on by itself when the window opens. It works with the daemon up 
 	return cmd
 }
 
-// planOf returns what is left of the plans of the daemon elsewhere that the command is for, or
+// planOf returns the plans of the daemon elsewhere that the command is for, or
 // of this machine, with the names of the threads whose runs are parked.
 func planOf(cmd *cobra.Command) (plan client.Plan, titles map[string]string, err error) {
 	plan, titles = client.Plan{Parked: []client.Run{}}, make(map[string]string)
@@ -97,10 +97,11 @@ func newPlanGo() *cobra.Command {
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "The run %s goes on now%s.\n", run.ID, how)
 			return err
 		})
-	cmd.Long = `Have a parked run go on now: as it is, which is of use when the window has opened before its
-time; with another model, whose window is open; or with the fallback of its account, an API
-key with a daily limit (harness account set).`
-	cmd.Flags().String("model", "", "model with which it is to go on")
-	cmd.Flags().Bool("fallback", false, "let it go on with the API key that is the fallback of its account")
+	cmd.Long = `Have a parked run go on now. Without a flag it is tried once more as it is: the limit may
+have been reset early. With --model it goes on with another model, which may have a limit of
+its own. With --fallback it goes on with the API key that is its account's fallback (harness
+account set).`
+	cmd.Flags().String("model", "", "the model that it goes on with")
+	cmd.Flags().Bool("fallback", false, "go on with the API key that is the fallback of its account")
 	return cmd
 }

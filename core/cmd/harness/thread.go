@@ -150,8 +150,8 @@ func newThreadSet() *cobra.Command {
 			return printThread(cmd, after)
 		})
 	cmd.Long = `Set how a thread's agent works, from its next turn on. FIELD is model, effort, permission, dir,
-instructions, account, busy, ask, name, reportTo or status; the VALUE default clears it. A thread
-whose account changes has a new session with its next turn, which is given its history.`
+instructions, account, busy, ask, name, reportTo or status; the VALUE default clears it. Changing
+a thread's account begins a new session, which is given the thread's history.`
 	return cmd
 }
 

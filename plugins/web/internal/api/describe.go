@@ -20,7 +20,7 @@ var chapters = []chapter{
 	{"Talking", "Messages to the agent, and the runs that answer them.", []string{"chat", "runs"}},
 	{"Conversations", "Threads, and what was said in them.", []string{"threads", "search"}},
 	{"Approvals", "What the agent asks before it does something.", []string{"approvals", "rules"}},
-	{"Accounts", "What the agent authenticates with, and what is left of its plans.", []string{"accounts", "plan"}},
+	{"Accounts", "What the agent authenticates with, and how much of its plans is used.", []string{"accounts", "plan"}},
 	{"Tasks", "Work that was handed on.", []string{"tasks"}},
 	{"Schedules", "Jobs that begin by themselves.", []string{"crons"}},
 	{"Files", "What people and the agent send each other beside words.", []string{"files"}},

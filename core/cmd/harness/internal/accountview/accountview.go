@@ -1,5 +1,5 @@
 // Package accountview prints the agent's accounts for a person at a terminal: how they stand,
-// what is left of their plans, what they have cost, and what the agent may do.
+// how much of their plans is used, what they have cost, and what the agent may do.
 package accountview
 
 import (
@@ -45,14 +45,14 @@ func Brief(accounts []pluginsdk.Account, now time.Time) string {
 		}
 		for _, w := range a.Windows {
 			if UsedUp(w, now) {
-				words = append(words, windowName(w.Name)+" used up, resets "+When(w.ResetsAt, now))
+				words = append(words, windowName(w)+" used up, resets "+When(w.ResetsAt, now))
 			}
 		}
 		if len(accounts) == 1 && (len(words) == 0 || !a.Usable) {
 			return "" // whether there is an agent at all is said elsewhere
 		}
 		if a.Overage {
-			words = append(words, "paid use beyond the plan is allowed")
+			words = append(words, beyond(a))
 		}
 		fmt.Fprintf(&text, "  account  %s%s: %s\n", a.Name, yes(a.Default, " (default)", ""), cmp.Or(strings.Join(words, "; "), "usable"))
 	}
@@ -69,6 +69,11 @@ func yes(is bool, then, otherwise string) string {
 	return otherwise
 }
 
+// beyond says what happens when the plan of an account is used up.
+func beyond(a pluginsdk.Account) string {
+	return yes(a.Overage, "Anthropic may bill you when the plan is used up", "runs wait when the plan is used up")
+}
+
 func overage(a pluginsdk.Account) string {
 	if a.Kind == pluginsdk.AccountKey {
 		return "-"
@@ -76,14 +81,14 @@ func overage(a pluginsdk.Account) string {
 	return yes(a.Overage, "allowed", "off")
 }
 
-// short says in a few words what is left of an account.
+// short says in a few words how much of an account is used.
 func short(a pluginsdk.Account, now time.Time) string {
 	if a.DailyLimitUSD > 0 {
 		return fallbackSpent(a)
 	}
 	var words []string
 	for _, w := range a.Windows {
-		words = append(words, windowName(w.Name)+" "+share(w, now))
+		words = append(words, windowName(w)+" "+share(w, now))
 	}
 	return cmp.Or(strings.Join(words, ", "), "-")
 }
@@ -115,23 +120,14 @@ func UsedUp(w pluginsdk.PlanWindow, now time.Time) bool {
 }
 
 // windowName is what people call a window of the agent's.
-func windowName(name string) string {
-	switch name {
-	case "five_hour":
-		return "5 hours"
-	case "seven_day":
-		return "week"
-	}
-	if model, ok := strings.CutPrefix(name, "seven_day_"); ok {
-		return "week, " + terminal.Short(model, 30)
-	}
-	return terminal.Short(name, 40)
+func windowName(w pluginsdk.PlanWindow) string {
+	return terminal.Short(pluginsdk.WindowName(w.Name, w.Model), 50)
 }
 
 // barWidth is how many characters a bar has.
 const barWidth = 20
 
-// Plan prints what is left of the plans, and the runs that wait for them.
+// Plan prints how much of the plans is used, and the runs that wait for them.
 func Plan(out io.Writer, plan client.Plan, titles map[string]string, now time.Time) error {
 	seen := false
 	for _, a := range plan.Accounts {
@@ -142,15 +138,15 @@ func Plan(out io.Writer, plan client.Plan, titles map[string]string, now time.Ti
 		fmt.Fprintf(out, "%s%s\n", a.Name, yes(a.Default, " (default)", ""))
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, w := range a.Windows {
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", windowName(w.Name), bar(w, now), share(w, now), windowWords(w, now))
+			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", windowName(w), bar(w, now), share(w, now), windowWords(w, now))
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "  paid use beyond the plan: %s; fallback: %s\n", yes(a.Overage, "allowed", "not allowed"), fallback(a, plan.Accounts))
+		fmt.Fprintf(out, "  %s; fallback: %s\n", beyond(a), fallback(a, plan.Accounts))
 	}
 	if !seen {
-		fmt.Fprintln(out, "No plan was seen yet: no account has one, or none has been used. API keys have no plan.")
+		fmt.Fprintln(out, "No plan was seen yet. A login shows its limits here after its first turn; an API key has no plan.")
 	}
 	if len(plan.Parked) == 0 {
 		_, err := fmt.Fprintln(out, "\nNothing is parked.")
@@ -179,17 +175,17 @@ func windowWords(w pluginsdk.PlanWindow, now time.Time) string {
 	var words []string
 	switch {
 	case opened(w, now):
-		return "has opened again; last seen " + Clock(w.SeenAt, now)
+		return "has been reset; last used " + Clock(w.SeenAt, now)
 	case w.ResetsAt.IsZero():
-		words = append(words, "nobody has said when it opens again")
+		words = append(words, "it is not known when it resets")
 	default:
 		words = append(words, "resets "+When(w.ResetsAt, now))
 	}
 	if w.Overage {
-		words = append(words, "paid use beyond it is under way")
+		words = append(words, "Anthropic bills you for what is used now")
 	}
 	if !w.FullAt.IsZero() {
-		words = append(words, "used up at "+Clock(w.FullAt, now)+" at this pace")
+		words = append(words, "at this pace used up at "+Clock(w.FullAt, now))
 	}
 	return strings.Join(words, "; ")
 }
@@ -201,7 +197,7 @@ func fallback(a pluginsdk.Account, all []pluginsdk.Account) string {
 		}
 	}
 	if a.Fallback != "" {
-		return a.Fallback + " (without a daily limit, so it is none)"
+		return a.Fallback + " (cannot be used: it has no daily limit)"
 	}
 	return "none"
 }
@@ -271,7 +267,7 @@ func Rights(out io.Writer, rights pluginsdk.AgentRights) error {
 		fmt.Fprintf(out, "hook %s: %s (%s)\n", terminal.Short(hook.Event, 60), terminal.Short(hook.Command, 200), terminal.Short(hook.Source, 60))
 	}
 	if !rights.Known {
-		fmt.Fprintln(out, "\nThis CLI cannot say what its sessions may do: only what Harness tells it is shown.")
+		fmt.Fprintln(out, "\nThis CLI cannot tell its rules: only those that Harness gives it are shown.")
 	}
 	if len(rights.Differences) > 0 {
 		fmt.Fprintf(out, "\nDifferences: %d\n", len(rights.Differences))
@@ -297,10 +293,10 @@ func Usage(out io.Writer, usage pluginsdk.UsageResponse) error {
 		return err
 	}
 	if n := usage.Total.Unsure; n > 0 {
-		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: they were recorded before Harness asked for the cost of a turn alone, or were killed.\n", n)
+		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: an earlier version recorded them, or they were killed.\n", n)
 	}
 	if usage.Total.NotionalUSD > 0 {
-		fmt.Fprintln(out, "\nNotional is what the turns on a plan would cost with an API key: nobody is billed that.")
+		fmt.Fprintln(out, "\nNotional: what turns on a plan would have cost with an API key. Nobody is billed for them.")
 	}
 	return nil
 }
@@ -323,7 +319,7 @@ func usageLine(table io.Writer, of string, sum pluginsdk.UsageSum) {
 // Changed says what holds for an account that was changed.
 func Changed(a pluginsdk.Account) string {
 	if a.Kind == pluginsdk.AccountKey {
-		return fmt.Sprintf("%s: %s", a.Name, yes(a.DailyLimitUSD > 0, fmt.Sprintf("as somebody's fallback it may cost $%.2f a day", a.DailyLimitUSD), "it is nobody's fallback"))
+		return fmt.Sprintf("%s: %s", a.Name, yes(a.DailyLimitUSD > 0, fmt.Sprintf("as a fallback it may cost $%.2f a day", a.DailyLimitUSD), "no account can use this key as its fallback"))
 	}
-	return fmt.Sprintf("%s: paid use beyond the plan is %s; fallback: %s", a.Name, yes(a.Overage, "allowed", "not allowed"), cmp.Or(a.Fallback, "none"))
+	return fmt.Sprintf("%s: %s; fallback: %s", a.Name, beyond(a), cmp.Or(a.Fallback, "none"))
 }

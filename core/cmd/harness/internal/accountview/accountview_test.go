@@ -50,7 +50,7 @@ func TestAccounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"not usable: log in: harness account login home", "$1.20 of $5.00 today as fallback", "5 hours 62 %, week 100 % (used up), week, opus 0 %, monthly 75 %",
+		"not usable: log in: harness account login home", "$1.20 of $5.00 today as fallback", "five-hour limit 62 %, weekly limit 100 % (used up), weekly limit for Opus 0 %, monthly limit 75 %",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -58,7 +58,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// Whoever plans a night reads when a window opens, and whether it lasts until then.
+// Whoever plans a night reads when a window opens, and when it is used up.
 func TestPlan(t *testing.T) {
 	var out bytes.Buffer
 	plan := client.Plan{Accounts: some(), More: true, Parked: []client.Run{
@@ -70,11 +70,11 @@ func TestPlan(t *testing.T) {
 	}
 	wantText(t, out.String(), `
 work (default)
-  5 hours     ████████████░░░░░░░░  62 %             resets 17:20 (in 2 h 10 min); used up at 16:40 at this pace
-  week        ████████████████████  100 % (used up)  resets Wed 25 Nov 19:10 (in 2 d 4 h); paid use beyond it is under way
-  week, opus  ░░░░░░░░░░░░░░░░░░░░  0 %              has opened again; last seen 13:10
-  monthly     ███████████████░░░░░  75 %             nobody has said when it opens again
-  paid use beyond the plan: not allowed; fallback: spare ($1.20 of $5.00 today)
+  five-hour limit        ████████████░░░░░░░░  62 %             resets 17:20 (in 2 h 10 min); at this pace used up at 16:40
+  weekly limit           ████████████████████  100 % (used up)  resets Wed 25 Nov 19:10 (in 2 d 4 h); Anthropic bills you for what is used now
+  weekly limit for Opus  ░░░░░░░░░░░░░░░░░░░░  0 %              has been reset; last used 13:10
+  monthly limit          ███████████████░░░░░  75 %             it is not known when it resets
+  runs wait when the plan is used up; fallback: spare ($1.20 of $5.00 today)
 
 Parked (2 or more); to go on now: harness plan go RUN [--model MODEL | --fallback]
 RUN    THREAD    GOES ON                WHY
@@ -85,9 +85,9 @@ run-2  thread-2  15:11 (in 1 min)       The plan is used up.
 
 func TestBriefSaysWhatIsInTheWay(t *testing.T) {
 	wantText(t, Brief(some(), now), `
-  account  home: NOT USABLE: log in: harness account login home; paid use beyond the plan is allowed
+  account  home: NOT USABLE: log in: harness account login home; Anthropic may bill you when the plan is used up
   account  spare: usable
-  account  work (default): week used up, resets Wed 25 Nov 19:10 (in 2 d 4 h)
+  account  work (default): weekly limit used up, resets Wed 25 Nov 19:10 (in 2 d 4 h)
 `)
 	if text := Brief([]pluginsdk.Account{{Name: "environment", Default: true}}, now); text != "" {
 		t.Errorf("who has one account is told %q", text)
@@ -121,7 +121,7 @@ Differences: 1
 `)
 	out.Reset()
 	rights.Known, rights.Said, rights.Differences = false, nil, nil
-	if err := Rights(&out, rights); err != nil || strings.Contains(out.String(), "≠") || !strings.Contains(out.String(), "cannot say") {
+	if err := Rights(&out, rights); err != nil || strings.Contains(out.String(), "≠") || !strings.Contains(out.String(), "cannot tell") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }
@@ -145,8 +145,8 @@ work   4      0       0   0    $2.00 notional
 spare  2      1       0   0    ≈ $1.50
 all    6      1       6   4    ≈ $3.50, $2.00 of it notional
 
-≈ The cost of 2 turns may be wrong: they were recorded before Harness asked for the cost of a turn alone, or were killed.
+≈ The cost of 2 turns may be wrong: an earlier version recorded them, or they were killed.
 
-Notional is what the turns on a plan would cost with an API key: nobody is billed that.
+Notional: what turns on a plan would have cost with an API key. Nobody is billed for them.
 `)
 }

@@ -60,7 +60,7 @@ func rightsPage(thread pluginsdk.Thread, found pluginsdk.AgentRights, wrong stri
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.Header("What the agent may do", "In "+site.ThreadName(thread)+": what Harness tells the agent's program, beside what that says of itself.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.Header("What the agent may do", "In "+site.ThreadName(thread)+": the rules that Harness gives to the Claude CLI, and the rules that the CLI says it has.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -133,9 +133,9 @@ func rightsFound(found pluginsdk.AgentRights) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var6 string
-				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs("The agent's program (Claude Code " + found.Version + ") cannot tell its rules. Below is what Harness tells it.")
+				templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs("The agent's program (Claude Code " + found.Version + ") cannot tell its rules. Below are the rules that Harness gives it.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/chat/rights.templ`, Line: 26, Col: 121}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/chat/rights.templ`, Line: 26, Col: 132}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 				if templ_7745c5c3_Err != nil {
@@ -164,7 +164,7 @@ func rightsFound(found pluginsdk.AgentRights) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p><strong>The agent's program has other rules than Harness has told it.</strong></p><ul class=\"plain-list\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "<p><strong>The agent's program has other rules than Harness has given it.</strong></p><ul class=\"plain-list\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -215,9 +215,9 @@ func rightsFound(found pluginsdk.AgentRights) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var10 string
-				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs("The agent's program (Claude Code " + found.Version + ") has the rules that Harness has told it.")
+				templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs("The agent's program (Claude Code " + found.Version + ") has the rules that Harness has given it.")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/chat/rights.templ`, Line: 39, Col: 106}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/internal/pages/chat/rights.templ`, Line: 39, Col: 107}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 				if templ_7745c5c3_Err != nil {
@@ -234,11 +234,11 @@ func rightsFound(found pluginsdk.AgentRights) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<div class=\"halves\"><section class=\"section\" aria-labelledby=\"meant\"><h2 id=\"meant\">What Harness tells it</h2>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 10, "<div class=\"halves\"><section class=\"section\" aria-labelledby=\"meant\"><h2 id=\"meant\">The rules that Harness gives it</h2>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = rulesTable("What Harness tells it", found.Meant).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = rulesTable("The rules that Harness gives it", found.Meant).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -247,11 +247,11 @@ func rightsFound(found pluginsdk.AgentRights) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if found.Known {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<section class=\"section\" aria-labelledby=\"said-rules\"><h2 id=\"said-rules\">What it says</h2>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 12, "<section class=\"section\" aria-labelledby=\"said-rules\"><h2 id=\"said-rules\">The rules that it says it has</h2>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = rulesTable("What it says", found.Said).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = rulesTable("The rules that it says it has", found.Said).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

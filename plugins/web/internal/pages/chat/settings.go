@@ -79,7 +79,7 @@ var settingsOf = []setting{
 		set:   func(c *api.ThreadChange, value string) { c.ReportTo = &value },
 	},
 	{
-		Input: ui.Input{Name: accountField, Label: "Account", Placeholder: "the default one", Hint: "What the agent authenticates with. With another one the thread goes on in a new session, with its history."},
+		Input: ui.Input{Name: accountField, Label: "Account", Placeholder: "the default one", Hint: "The login or API key that the agent uses here. Changing the account begins a new session, which is given the thread's history."},
 		Admin: true,
 		now:   func(t pluginsdk.Thread) string { return t.Account },
 		set:   func(c *api.ThreadChange, value string) { c.Account = &value },

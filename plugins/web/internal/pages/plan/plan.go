@@ -1,4 +1,4 @@
-// Package plan is the pages of what is left of the plans of the agent's accounts, of the runs
+// Package plan is the pages of how much is used of the plans of the agent's accounts, of the runs
 // that wait for them, and of the accounts themselves.
 package plan
 
@@ -45,7 +45,7 @@ func tabs(r *http.Request, path string) []ui.Tab {
 	if !site.May(r, pluginsdk.ScopeAdmin) {
 		return nil
 	}
-	return []ui.Tab{{To: at, Label: "Windows", On: path == at}, {To: accountsPath, Label: "Accounts", On: path == accountsPath}}
+	return []ui.Tab{{To: at, Label: "Limits", On: path == at}, {To: accountsPath, Label: "Accounts", On: path == accountsPath}}
 }
 
 // unless is a page that says why it cannot show what it is for, when that is not granted; any
@@ -60,7 +60,7 @@ func unless(r *http.Request, err error, path, title, words string) (site.View, e
 func (p pages) plan(r *http.Request) (site.View, error) {
 	shown, err := p.read(r.Context())
 	if err != nil {
-		return unless(r, err, at, "Plan", "Here is what is left of the plans of the agent's accounts.")
+		return unless(r, err, at, "Plan", "This page shows how much of each limit of the agent's plans is used.")
 	}
 	shown.mayChat = site.May(r, pluginsdk.ScopeChat)
 	return site.View{Title: "Plan", At: at, Body: planPage(tabs(r, at), shown)}, nil

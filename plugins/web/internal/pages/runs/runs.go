@@ -122,7 +122,7 @@ func (p pages) cancel(r *http.Request) (site.Done, error) {
 func (p pages) resume(r *http.Request) (site.Done, error) {
 	how := api.ResumeRequest{Model: strings.TrimSpace(r.PostForm.Get("model")), Fallback: r.PostForm.Get("fallback") == "true"}
 	err := p.Post(r.Context(), "/api/runs/"+url.PathEscape(r.PathValue("id"))+"/resume", how, nil)
-	return site.Done{Said: "It goes on now."}, err
+	return site.Done{Said: "The message is being answered now."}, err
 }
 
 func (p pages) retry(r *http.Request) (site.Done, error) {

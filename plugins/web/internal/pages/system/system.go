@@ -92,7 +92,7 @@ func unless(r *http.Request, err error, path, icon, words string) (site.View, er
 	if site.Status(err) != http.StatusForbidden {
 		return site.View{}, err
 	}
-	return view(r, path, ui.Empty(icon, "This cannot be shown", words+" "+err.Error())), nil
+	return view(r, path, ui.Empty(icon, "You may not see this", words+" "+err.Error())), nil
 }
 
 func admin(r *http.Request) bool { return site.May(r, pluginsdk.ScopeAdmin) }
