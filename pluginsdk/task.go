@@ -58,8 +58,10 @@ type Task struct {
 	MaxIterations           int               `json:"maxIterations"`
 	ValidationIterations    int               `json:"validationIterations"`
 	MaxValidationIterations int               `json:"maxValidationIterations"`
-	CostCapUSD              float64           `json:"costCapUsd"` // held while its turns run, also those of the tasks below it
-	CostUSD                 float64           `json:"costUsd"`    // so far, its children's included
+	CostCapUSD              float64           `json:"costCapUsd"`            // held while its turns run, also those of the tasks below it
+	CostUSD                 float64           `json:"costUsd"`               // so far, its children's included
+	NotionalUSD             float64           `json:"notionalUsd,omitempty"` // what of CostUSD is of turns on a plan: nobody is billed that
+	CostUnsure              bool              `json:"costUnsure,omitempty"`  // CostUSD may be wrong: that of at least one of its turns may
 
 	RunID       string    `json:"runId,omitempty"` // of the current iteration
 	Marks       []string  `json:"marks,omitempty"` // unvalidated, conflict, ...
@@ -117,13 +119,15 @@ type TaskQuery struct {
 
 // TaskIteration is one message to a task's thread and the run that answered it.
 type TaskIteration struct {
-	Iteration  int       `json:"iteration"` // from 1
-	RunID      string    `json:"runId"`     // of a run that was merged into another, that one
-	State      RunState  `json:"state"`
-	Error      string    `json:"error,omitempty"`
-	CostUSD    float64   `json:"costUsd"`
-	QueuedAt   time.Time `json:"queuedAt"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	Iteration   int       `json:"iteration"` // from 1
+	RunID       string    `json:"runId"`     // of a run that was merged into another, that one
+	State       RunState  `json:"state"`
+	Error       string    `json:"error,omitempty"`
+	CostUSD     float64   `json:"costUsd"`
+	NotionalUSD float64   `json:"notionalUsd,omitempty"` // as in Run, like CostUnsure
+	CostUnsure  bool      `json:"costUnsure,omitempty"`
+	QueuedAt    time.Time `json:"queuedAt"`
+	FinishedAt  time.Time `json:"finishedAt,omitzero"`
 }
 
 // TaskAnswer is what a plugin, or a person through one, has said of a task.

@@ -133,7 +133,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		same(t, run.Run, must[pluginsdk.Run](t)(s.Run(ctx, run.ID)))
 
 		task := filled[ledger.Task](t)
-		task.CostUSD = 0 // is summed up, not stored
+		task.CostUSD, task.NotionalUSD, task.CostUnsure = 0, 0, false // are summed up, not stored
 		check(t, s.KeepTask(ctx, task))
 		same(t, task, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
 
@@ -155,7 +155,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		moved.Marks, moved.Result, moved.Feedback, moved.Error = []string{"a", "b"}, "r", "f", "e"
 		moved.NotBefore = time.Time{}
 		check(t, second(s.MoveTask(ctx, ledger.TaskMove{From: immutable, To: moved})))
-		moved.CostUSD, moved.Epoch = 0, task.Epoch+1
+		moved.CostUSD, moved.NotionalUSD, moved.CostUnsure, moved.Epoch = 0, 0, false, task.Epoch+1
 		same(t, moved, must[ledger.Task](t)(s.TaskState(ctx, task.ID)))
 
 		kept := filled[ledger.KeptFile](t)

@@ -157,18 +157,21 @@ func (s *Store) sumCosts(ctx context.Context, tasks []ledger.Task) (err error) {
 	rows, err := s.query.QueryContext(ctx, `WITH RECURSIVE below(root, id) AS (
 			SELECT id, id FROM tasks WHERE id IN (`+parameters(1, len(args))+`)
 			UNION SELECT b.root, t.id FROM below b JOIN tasks t ON t.parent_task_id = b.id)
-		SELECT b.root, SUM(a.cost_usd) FROM below b JOIN agent_runs a ON a.task_id = b.id AND a.task_id <> '' GROUP BY b.root`, args...)
+		SELECT b.root, SUM(a.cost_usd), SUM(CASE WHEN a.notional THEN a.cost_usd ELSE 0 END), MAX(CASE WHEN a.cost_unsure THEN 1 ELSE 0 END)
+		FROM below b JOIN agent_runs a ON a.task_id = b.id AND a.task_id <> '' GROUP BY b.root`, args...)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var id string
-		var cost float64
-		if err := rows.Scan(&id, &cost); err != nil {
+		var cost, notional float64
+		var unsure int
+		if err := rows.Scan(&id, &cost, &notional, &unsure); err != nil {
 			return err
 		}
-		tasks[place[id]].CostUSD = cost
+		of := &tasks[place[id]]
+		of.CostUSD, of.NotionalUSD, of.CostUnsure = cost, notional, unsure > 0
 	}
 	return rows.Err()
 }

@@ -64,7 +64,7 @@ func (s *Store) taskIterations(ctx context.Context, taskID string, last int) (it
 		numbers[ledger.IterationKey(taskID, n)] = n
 	}
 	columns := []string{
-		run.FieldID, run.FieldKey, run.FieldState, run.FieldMergedInto, run.FieldError, run.FieldCostUsd, run.FieldQueuedAt, run.FieldFinishedAt,
+		run.FieldID, run.FieldKey, run.FieldState, run.FieldMergedInto, run.FieldError, run.FieldCostUsd, run.FieldNotionalUsd, run.FieldCostUnsure, run.FieldQueuedAt, run.FieldFinishedAt,
 	}
 	rows, err := s.read.Run.Query().Where(run.Source(ledger.SourceTask), run.KeyIn(slices.Collect(maps.Keys(numbers))...)).Select(columns...).All(ctx)
 	if err != nil {
@@ -94,6 +94,7 @@ func (s *Store) taskIterations(ctx context.Context, taskID string, last int) (it
 		failed := row.Error[:min(len(row.Error), maxIterationError)]
 		iterations = append(iterations, pluginsdk.TaskIteration{
 			Iteration: n, RunID: row.ID, State: row.State, Error: strings.ToValidUTF8(failed, ""), CostUSD: row.CostUsd,
+			NotionalUSD: row.NotionalUsd, CostUnsure: row.CostUnsure,
 			QueuedAt: row.QueuedAt.UTC(), FinishedAt: orZero(row.FinishedAt),
 		})
 	}

@@ -174,7 +174,7 @@ func TestATaskCostsWhatItsChildrenCost(t *testing.T) {
 		for task, cost := range map[string]float64{top.ID: 1, child.ID: 0.5, grandchild.ID: 0.25, "": 64} {
 			for range 2 {
 				agentRun := filled[ledger.AgentRun](t)
-				agentRun.TaskID, agentRun.CostUSD = task, cost
+				agentRun.TaskID, agentRun.CostUSD, agentRun.Notional, agentRun.CostUnsure = task, cost, cost < 1, cost < 1
 				check(t, second(s.KeepAgentRun(ctx, agentRun)))
 			}
 		}
@@ -184,8 +184,8 @@ func TestATaskCostsWhatItsChildrenCost(t *testing.T) {
 			}
 		}
 		for _, got := range must[[]pluginsdk.Task](t)(s.Tasks(ctx, pluginsdk.TaskQuery{})) {
-			if got.ID == top.ID && got.CostUSD != 3.5 {
-				t.Errorf("listed with %f", got.CostUSD)
+			if got.ID == top.ID && (got.CostUSD != 3.5 || got.NotionalUSD != 1.5 || !got.CostUnsure) {
+				t.Errorf("listed with %f, of it notional %f, unsure: %t", got.CostUSD, got.NotionalUSD, got.CostUnsure)
 			}
 		}
 	})

@@ -89,7 +89,9 @@ func (h *Host) endRun(id string, state pluginsdk.RunState, result pluginsdk.Invo
 	}
 	for n := range h.tasks {
 		if h.tasks[n].ThreadID == run.ThreadID {
-			h.tasks[n].CostUSD += result.CostUSD
+			task := &h.tasks[n]
+			task.CostUSD, task.NotionalUSD = task.CostUSD+result.CostUSD, task.NotionalUSD+run.NotionalUSD
+			task.CostUnsure = task.CostUnsure || result.CostUnsure
 		}
 	}
 }

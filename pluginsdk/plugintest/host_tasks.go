@@ -143,7 +143,7 @@ func (s tasks) History(ctx context.Context, request *pluginsdk.TaskHistoryReques
 		if at, err := find(s.h.runs, "run", accepted.RunID, func(r pluginsdk.Run) string { return r.ID }); err == nil {
 			run := s.h.runs[at]
 			history.Iterations = append(history.Iterations, pluginsdk.TaskIteration{
-				Iteration: n, RunID: run.ID, State: run.State, Error: run.Error, CostUSD: run.CostUSD, QueuedAt: run.QueuedAt, FinishedAt: run.FinishedAt,
+				Iteration: n, RunID: run.ID, State: run.State, Error: run.Error, CostUSD: run.CostUSD, NotionalUSD: run.NotionalUSD, CostUnsure: run.CostUnsure, QueuedAt: run.QueuedAt, FinishedAt: run.FinishedAt,
 			})
 		}
 	}

@@ -34,6 +34,8 @@ func taskTo(v pluginsdk.Task) *typesv1.Task {
 		MaxValidationIterations: int64(v.MaxValidationIterations),
 		CostCapUsd:              v.CostCapUSD,
 		CostUsd:                 v.CostUSD,
+		NotionalUsd:             v.NotionalUSD,
+		CostUnsure:              v.CostUnsure,
 		RunId:                   v.RunID,
 		Marks:                   v.Marks,
 		Result:                  v.Result,
@@ -73,6 +75,8 @@ func taskFrom(m *typesv1.Task) pluginsdk.Task {
 		MaxValidationIterations: int(m.GetMaxValidationIterations()),
 		CostCapUSD:              m.GetCostCapUsd(),
 		CostUSD:                 m.GetCostUsd(),
+		NotionalUSD:             m.GetNotionalUsd(),
+		CostUnsure:              m.GetCostUnsure(),
 		RunID:                   m.GetRunId(),
 		Marks:                   m.GetMarks(),
 		Result:                  m.GetResult(),
@@ -175,25 +179,29 @@ func taskContextFrom(m *typesv1.TaskContext) pluginsdk.TaskContext {
 
 func taskIterationTo(v pluginsdk.TaskIteration) *typesv1.TaskIteration {
 	return &typesv1.TaskIteration{
-		Iteration:  int64(v.Iteration),
-		RunId:      v.RunID,
-		State:      string(v.State),
-		Error:      v.Error,
-		CostUsd:    v.CostUSD,
-		QueuedAt:   timeTo(v.QueuedAt),
-		FinishedAt: timeTo(v.FinishedAt),
+		Iteration:   int64(v.Iteration),
+		RunId:       v.RunID,
+		State:       string(v.State),
+		Error:       v.Error,
+		CostUsd:     v.CostUSD,
+		NotionalUsd: v.NotionalUSD,
+		CostUnsure:  v.CostUnsure,
+		QueuedAt:    timeTo(v.QueuedAt),
+		FinishedAt:  timeTo(v.FinishedAt),
 	}
 }
 
 func taskIterationFrom(m *typesv1.TaskIteration) pluginsdk.TaskIteration {
 	return pluginsdk.TaskIteration{
-		Iteration:  int(m.GetIteration()),
-		RunID:      m.GetRunId(),
-		State:      pluginsdk.RunState(m.GetState()),
-		Error:      m.GetError(),
-		CostUSD:    m.GetCostUsd(),
-		QueuedAt:   timeFrom(m.GetQueuedAt()),
-		FinishedAt: timeFrom(m.GetFinishedAt()),
+		Iteration:   int(m.GetIteration()),
+		RunID:       m.GetRunId(),
+		State:       pluginsdk.RunState(m.GetState()),
+		Error:       m.GetError(),
+		CostUSD:     m.GetCostUsd(),
+		NotionalUSD: m.GetNotionalUsd(),
+		CostUnsure:  m.GetCostUnsure(),
+		QueuedAt:    timeFrom(m.GetQueuedAt()),
+		FinishedAt:  timeFrom(m.GetFinishedAt()),
 	}
 }
 

@@ -105,6 +105,17 @@ func Cost(sum float64, unsure bool) string {
 	return USD(sum)
 }
 
+// CostOf is Cost, with what of it nobody is billed: that of turns on a plan.
+func CostOf(sum, notional float64, unsure bool) string {
+	switch {
+	case notional <= 0:
+		return Cost(sum, unsure)
+	case notional >= sum:
+		return Cost(sum, unsure) + " on a plan"
+	}
+	return Cost(sum, unsure) + ", " + USD(notional) + " on a plan"
+}
+
 // clock is a time of a day, with its day when that is further away than 20 hours.
 func clock(at, now time.Time) string {
 	if at.Sub(now).Abs() < 20*time.Hour {

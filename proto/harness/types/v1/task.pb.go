@@ -69,7 +69,11 @@ type Task struct {
 	// The task that it goes on from.
 	FromTaskId string `protobuf:"bytes,33,opt,name=from_task_id,json=fromTaskId,proto3" json:"from_task_id,omitempty"`
 	// That its thread was given; empty: the default one.
-	Account       string `protobuf:"bytes,34,opt,name=account,proto3" json:"account,omitempty"`
+	Account string `protobuf:"bytes,34,opt,name=account,proto3" json:"account,omitempty"`
+	// What of cost_usd is of turns on a plan: nobody is billed that.
+	NotionalUsd float64 `protobuf:"fixed64,35,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
+	// cost_usd may be wrong: that of at least one of its turns may.
+	CostUnsure    bool `protobuf:"varint,36,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -342,6 +346,20 @@ func (x *Task) GetAccount() string {
 	return ""
 }
 
+func (x *Task) GetNotionalUsd() float64 {
+	if x != nil {
+		return x.NotionalUsd
+	}
+	return 0
+}
+
+func (x *Task) GetCostUnsure() bool {
+	if x != nil {
+		return x.CostUnsure
+	}
+	return false
+}
+
 // What CreateTask makes a task from. Permission mode and tools are never more than the
 // parent's.
 type NewTask struct {
@@ -526,13 +544,16 @@ func (x *NewTask) GetAccount() string {
 type TaskIteration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// From 1.
-	Iteration     int64                  `protobuf:"varint,1,opt,name=iteration,proto3" json:"iteration,omitempty"`
-	RunId         string                 `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	CostUsd       float64                `protobuf:"fixed64,5,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	QueuedAt      *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
-	FinishedAt    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	Iteration  int64                  `protobuf:"varint,1,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	RunId      string                 `protobuf:"bytes,2,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	State      string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Error      string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	CostUsd    float64                `protobuf:"fixed64,5,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	QueuedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
+	FinishedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
+	// As in Run, like cost_unsure.
+	NotionalUsd   float64 `protobuf:"fixed64,8,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
+	CostUnsure    bool    `protobuf:"varint,9,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +635,20 @@ func (x *TaskIteration) GetFinishedAt() *timestamppb.Timestamp {
 		return x.FinishedAt
 	}
 	return nil
+}
+
+func (x *TaskIteration) GetNotionalUsd() float64 {
+	if x != nil {
+		return x.NotionalUsd
+	}
+	return 0
+}
+
+func (x *TaskIteration) GetCostUnsure() bool {
+	if x != nil {
+		return x.CostUnsure
+	}
+	return false
 }
 
 // What a plugin, or a person through one, has said of a task.
@@ -1029,7 +1064,7 @@ var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\t\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12(\n" +
@@ -1068,7 +1103,10 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\rown_directory\x18  \x01(\bR\fownDirectory\x12 \n" +
 	"\ffrom_task_id\x18! \x01(\tR\n" +
 	"fromTaskId\x12\x18\n" +
-	"\aaccount\x18\" \x01(\tR\aaccount\x1a9\n" +
+	"\aaccount\x18\" \x01(\tR\aaccount\x12!\n" +
+	"\fnotional_usd\x18# \x01(\x01R\vnotionalUsd\x12\x1f\n" +
+	"\vcost_unsure\x18$ \x01(\bR\n" +
+	"costUnsure\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x05\n" +
@@ -1095,7 +1133,7 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\aaccount\x18\x11 \x01(\tR\aaccount\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x81\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc5\x02\n" +
 	"\rTaskIteration\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x03R\titeration\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x14\n" +
@@ -1104,7 +1142,10 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\bcost_usd\x18\x05 \x01(\x01R\acostUsd\x127\n" +
 	"\tqueued_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\bqueuedAt\x12;\n" +
 	"\vfinished_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"finishedAt\"\xac\x02\n" +
+	"finishedAt\x12!\n" +
+	"\fnotional_usd\x18\b \x01(\x01R\vnotionalUsd\x12\x1f\n" +
+	"\vcost_unsure\x18\t \x01(\bR\n" +
+	"costUnsure\"\xac\x02\n" +
 	"\n" +
 	"TaskAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1c\n" +

@@ -28,10 +28,26 @@ func List(out io.Writer, tasks []pluginsdk.Task, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tSTATUS\tITERATION\tCOST\tAGE\tTASK\tREASON")
 	for _, task := range tasks {
-		fmt.Fprintf(table, "%s\t%s\t%d/%d\t%.2f\t%s\t%s\t%s\n", task.ID, status(task), task.CurrentIteration, task.MaxIterations,
-			task.CostUSD, age(task.CreatedAt, now), Title(task), cmp.Or(terminal.Short(task.Error, reasonLimit), "-"))
+		fmt.Fprintf(table, "%s\t%s\t%d/%d\t%s\t%s\t%s\t%s\n", task.ID, status(task), task.CurrentIteration, task.MaxIterations,
+			costOf(task.CostUSD, task.NotionalUSD, task.CostUnsure), age(task.CreatedAt, now), Title(task), cmp.Or(terminal.Short(task.Error, reasonLimit), "-"))
 	}
 	return table.Flush()
+}
+
+// costOf is a cost in USD: with ≈ when it may be wrong, and with what of it nobody is billed, that
+// of turns on a plan.
+func costOf(sum, notional float64, unsure bool) string {
+	words := fmt.Sprintf("%.2f", sum)
+	if unsure {
+		words = "≈ " + words
+	}
+	switch {
+	case notional <= 0:
+		return words
+	case notional >= sum:
+		return words + " notional"
+	}
+	return words + fmt.Sprintf(" (%.2f notional)", notional)
 }
 
 // age is how long ago something was.

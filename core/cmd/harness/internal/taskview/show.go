@@ -156,7 +156,11 @@ func (p *page) facts() error {
 	if task.Model != "" {
 		row("model", "%s", task.Model)
 	}
-	row("cost", "%.2f of %.2f USD", task.CostUSD, task.CostCapUSD)
+	cost := fmt.Sprintf("%s of %.2f USD", costOf(task.CostUSD, 0, task.CostUnsure), task.CostCapUSD)
+	if task.NotionalUSD > 0 {
+		cost += fmt.Sprintf(", %.2f of it notional: on a plan, nobody is billed that", task.NotionalUSD)
+	}
+	row("cost", "%s", cost)
 	row("rejections", "%d of %d", task.ValidationIterations, task.MaxValidationIterations)
 	var other []string
 	for name, value := range task.Labels {
@@ -185,7 +189,7 @@ func (p *page) iterations() error {
 		if !one.FinishedAt.IsZero() {
 			took = terminal.Took(one.FinishedAt.Sub(one.QueuedAt))
 		}
-		fmt.Fprintf(table, "%d\t%s\t%.2f\t%s\t%s\t%s\t%s\n", one.Iteration, one.State, one.CostUSD, took,
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Iteration, one.State, costOf(one.CostUSD, one.NotionalUSD, one.CostUnsure), took,
 			age(one.QueuedAt, p.now), one.RunID, cmp.Or(terminal.Short(one.Error, reasonLimit), "-"))
 	}
 	return table.Flush()

@@ -209,3 +209,14 @@ T          running             0/0        0.00  1 minute    p               -
 		t.Errorf("%s", out.String())
 	}
 }
+
+// Dollars that nobody is billed, or that may be wrong, must not be taken for a bill.
+func TestCostOf(t *testing.T) {
+	for want, got := range map[string]string{
+		"1.50": costOf(1.5, 0, false), "≈ 1.50": costOf(1.5, 0, true), "1.50 notional": costOf(1.5, 1.5, false), "≈ 1.50 (0.50 notional)": costOf(1.5, 0.5, true),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
