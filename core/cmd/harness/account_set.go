@@ -60,8 +60,8 @@ func newAccountSet() *cobra.Command {
 		Short: "Change an account's limits, fallback or key",
 		Long: `Change an account.
 
---overage: on: Anthropic may bill you when the plan is used up. off: the run waits instead,
-even if the account at Anthropic has paid use turned on.
+--overage: what happens when the plan is used up. on: runs go on, and Anthropic may bill you.
+off: runs wait, even if the account at Anthropic has paid use turned on.
 --fallback: the API key that a parked run of this account may go on with, when a person says
 so (harness plan go RUN --fallback). The key needs a daily limit (--limit).
 --limit: the USD that an API key may cost in a day (UTC) as the fallback of other accounts.
