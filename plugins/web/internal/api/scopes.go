@@ -92,7 +92,7 @@ var typed = []struct {
 	{"allow", nil, pluginsdk.ScopeApprove},
 	{"deny", nil, pluginsdk.ScopeApprove},
 	{"approvals", nil, pluginsdk.ScopeApprove},
-	{"thread", regexp.MustCompile(`(?i)^(dir|permission|ask|report|delete)\b`), pluginsdk.ScopeAdmin},
+	{"thread", regexp.MustCompile(`(?i)^(dir|permission|ask|account|report|delete)\b`), pluginsdk.ScopeAdmin},
 	// Wherever it stands: how a plugin quotes what is before it is the plugin's own.
 	{"delegate", regexp.MustCompile(`(?i)\bdir\s*=`), pluginsdk.ScopeAdmin},
 }

@@ -143,6 +143,7 @@ func TestScopesHoldForWhatIsTypedAndSetToo(t *testing.T) {
 		{"POST", "/api/threads", `{"reportTo":"thread:T"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/threads", `{"askTools":"none"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/chat", `{"content":"/thread permission acceptEdits"}`, pluginsdk.ScopeAdmin},
+		{"POST", "/api/chat", `{"content":"/thread account environment"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/threads", `{"name":"n"}`, pluginsdk.ScopeChat},
 		{"POST", "/api/threads", `{"permissionMode":"acceptEdits"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/threads", `{"cwd":"/"}`, pluginsdk.ScopeAdmin},
