@@ -96,14 +96,14 @@ type Accounts interface {
 	// List returns all accounts, environment first and the others by name, with the windows
 	// that were seen of their plans. Needs installation.read.
 	List(ctx context.Context, request *ListAccountsRequest) (*ListAccountsResponse, error)
-	// Add makes an account. CodeConflict: the name is taken. Needs installation.control.
+	// Add makes an account. CodeConflict: the name is taken. Needs accounts.write.
 	Add(ctx context.Context, request *AddAccountRequest) (*AddAccountResponse, error)
-	// Update changes the fields of an account that are set. Needs installation.control.
+	// Update changes the fields of an account that are set. Needs accounts.write.
 	Update(ctx context.Context, request *UpdateAccountRequest) (*UpdateAccountResponse, error)
 	// Remove forgets an account, with its key; of a login the directory stays. The account
 	// environment cannot be removed, nor the default, nor one that a thread, a run that is not
 	// over or another account names (CodeStale); an absent one is no error. Needs
-	// installation.control.
+	// accounts.write.
 	Remove(ctx context.Context, request *RemoveAccountRequest) (*RemoveAccountResponse, error)
 	// Rights compares what the agent may do in a thread with what Harness has told it, as
 	// the agent's own program says it. Needs installation.read.

@@ -181,6 +181,9 @@ const (
 	CapInstallationControl Capability = "installation.control"
 	// CapInstallationBackup makes and reads backups, which hold all that was ever said.
 	CapInstallationBackup Capability = "installation.backup"
+	// CapAccountsWrite adds, changes and removes the agent's accounts: with whose key or
+	// login the agent works, and what it may cost.
+	CapAccountsWrite Capability = "accounts.write"
 )
 
 // AllCapabilities returns every capability of the contract.
@@ -191,6 +194,7 @@ func AllCapabilities() []Capability {
 		CapState, CapCronsRead, CapCronsWrite, CapMetricsRead, CapMetricsWrite, CapToolsCall, CapPluginsRead, CapPluginsAdmin,
 		CapCommandsRead, CapApprovalsRead, CapApprovalsDecide, CapFilesRead, CapFilesWrite, CapWorkspaceRead, CapWorkspaceWrite,
 		CapTokensCheck, CapTokensAdmin, CapInstallationRead, CapInstallationControl, CapInstallationBackup,
+		CapAccountsWrite,
 	}
 }
 

@@ -31,6 +31,7 @@ var Plugins = Table{
 			pluginsdk.CapInstallationRead, pluginsdk.CapInstallationControl, pluginsdk.CapInstallationBackup,
 		}, Env: []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}},
 		{Since: 7, Capabilities: []pluginsdk.Capability{pluginsdk.CapCronsRead}},
+		{Since: 9, Capabilities: []pluginsdk.Capability{pluginsdk.CapAccountsWrite}},
 	}},
 	{"delegation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsAdmin,

@@ -64,6 +64,7 @@ func attempts(host pluginsdk.Host, thread string) map[pluginsdk.Capability]func(
 		pluginsdk.CapInstallationRead:    attempt(host.Installation.Audit, &pluginsdk.ListAuditRequest{}),
 		pluginsdk.CapInstallationControl: attempt(host.Installation.SetPause, &pluginsdk.SetPauseRequest{}),
 		pluginsdk.CapInstallationBackup:  attempt(host.Installation.Backup, &pluginsdk.MakeBackupRequest{}),
+		pluginsdk.CapAccountsWrite:       attempt(host.Accounts.Add, &pluginsdk.AddAccountRequest{Name: "greedy", Kind: pluginsdk.AccountKey, Key: "any"}),
 	}
 }
 

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -69,5 +71,23 @@ func TestARefusedCallDoesNotReachTheService(t *testing.T) {
 	}
 	if want := []pluginsdk.Capability{pluginsdk.CapThreadsWrite, ""}; !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
+	}
+}
+
+// Who may hold back what plugins start was not thereby trusted with whose account the agent is
+// billed to.
+func TestWhoMayPauseMayNotChangeAccounts(t *testing.T) {
+	intercept := admission(func(_ context.Context, capability pluginsdk.Capability) error {
+		if capability != pluginsdk.CapInstallationControl {
+			return pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin lacks the capability %s", capability)
+		}
+		return nil
+	})
+	for _, method := range []string{"AddAccount", "UpdateAccount", "RemoveAccount"} {
+		_, err := intercept(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/harness.host.v1.AccountService/" + method},
+			func(context.Context, any) (any, error) { t.Errorf("%s was called", method); return nil, nil })
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(fmt.Sprint(err), "lacks the capability accounts.write") {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }

@@ -80,6 +80,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapInstallationRead, Reason: "show what doctor finds, the audit log and usage"},
 			{Capability: pluginsdk.CapInstallationControl, Reason: "let an operator pause what plugins start"},
 			{Capability: pluginsdk.CapInstallationBackup, Reason: "let an operator make and fetch backups"},
+			{Capability: pluginsdk.CapAccountsWrite, Reason: "let an operator add and change the agent's accounts"},
 		},
 		Environment: []pluginsdk.EnvironmentRequest{{
 			Name:   addressVariable,

@@ -128,7 +128,7 @@ func TestManifest(t *testing.T) {
 		"files.read", "files.write",
 		"deliveries.read", "deliveries.control", "events.read", "metrics.read", "plugins.read", "plugins.admin", "tools.call",
 		"commands.read", "workspace.read", "workspace.write",
-		"tokens.check", "tokens.admin", "installation.read", "installation.control", "installation.backup",
+		"tokens.check", "tokens.admin", "installation.read", "installation.control", "installation.backup", "accounts.write",
 	} {
 		if !asked[needed] {
 			t.Errorf("%s is needed and not asked for", needed)

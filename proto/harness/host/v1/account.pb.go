@@ -526,13 +526,13 @@ const file_harness_host_v1_account_proto_rawDesc = "" +
 	"\x12AgentRightsRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"L\n" +
 	"\x13AgentRightsResponse\x125\n" +
-	"\x06rights\x18\x01 \x01(\v2\x1d.harness.types.v1.AgentRightsR\x06rights2\xda\x04\n" +
+	"\x06rights\x18\x01 \x01(\v2\x1d.harness.types.v1.AgentRightsR\x06rights2\xc8\x04\n" +
 	"\x0eAccountService\x12r\n" +
-	"\fListAccounts\x12$.harness.host.v1.ListAccountsRequest\x1a%.harness.host.v1.ListAccountsResponse\"\x15\x92\xe1\x18\x11installation.read\x12o\n" +
+	"\fListAccounts\x12$.harness.host.v1.ListAccountsRequest\x1a%.harness.host.v1.ListAccountsResponse\"\x15\x92\xe1\x18\x11installation.read\x12i\n" +
 	"\n" +
-	"AddAccount\x12\".harness.host.v1.AddAccountRequest\x1a#.harness.host.v1.AddAccountResponse\"\x18\x92\xe1\x18\x14installation.control\x12x\n" +
-	"\rUpdateAccount\x12%.harness.host.v1.UpdateAccountRequest\x1a&.harness.host.v1.UpdateAccountResponse\"\x18\x92\xe1\x18\x14installation.control\x12x\n" +
-	"\rRemoveAccount\x12%.harness.host.v1.RemoveAccountRequest\x1a&.harness.host.v1.RemoveAccountResponse\"\x18\x92\xe1\x18\x14installation.control\x12o\n" +
+	"AddAccount\x12\".harness.host.v1.AddAccountRequest\x1a#.harness.host.v1.AddAccountResponse\"\x12\x92\xe1\x18\x0eaccounts.write\x12r\n" +
+	"\rUpdateAccount\x12%.harness.host.v1.UpdateAccountRequest\x1a&.harness.host.v1.UpdateAccountResponse\"\x12\x92\xe1\x18\x0eaccounts.write\x12r\n" +
+	"\rRemoveAccount\x12%.harness.host.v1.RemoveAccountRequest\x1a&.harness.host.v1.RemoveAccountResponse\"\x12\x92\xe1\x18\x0eaccounts.write\x12o\n" +
 	"\vAgentRights\x12#.harness.host.v1.AgentRightsRequest\x1a$.harness.host.v1.AgentRightsResponse\"\x15\x92\xe1\x18\x11installation.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (

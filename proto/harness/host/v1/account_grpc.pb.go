@@ -36,13 +36,13 @@ type AccountServiceClient interface {
 	// installation.read.
 	ListAccounts(ctx context.Context, in *ListAccountsRequest, opts ...grpc.CallOption) (*ListAccountsResponse, error)
 	// AddAccount makes an account. ALREADY_EXISTS: the name is taken. Needs
-	// installation.control.
+	// accounts.write.
 	AddAccount(ctx context.Context, in *AddAccountRequest, opts ...grpc.CallOption) (*AddAccountResponse, error)
 	// UpdateAccount changes the fields of an account that are present. Needs
-	// installation.control.
+	// accounts.write.
 	UpdateAccount(ctx context.Context, in *UpdateAccountRequest, opts ...grpc.CallOption) (*UpdateAccountResponse, error)
 	// RemoveAccount forgets an account; an absent one is no error. FAILED_PRECONDITION: it is
-	// in use. Needs installation.control.
+	// in use. Needs accounts.write.
 	RemoveAccount(ctx context.Context, in *RemoveAccountRequest, opts ...grpc.CallOption) (*RemoveAccountResponse, error)
 	// AgentRights compares what the agent may do in a thread with what Harness has told it.
 	// Needs installation.read.
@@ -117,13 +117,13 @@ type AccountServiceServer interface {
 	// installation.read.
 	ListAccounts(context.Context, *ListAccountsRequest) (*ListAccountsResponse, error)
 	// AddAccount makes an account. ALREADY_EXISTS: the name is taken. Needs
-	// installation.control.
+	// accounts.write.
 	AddAccount(context.Context, *AddAccountRequest) (*AddAccountResponse, error)
 	// UpdateAccount changes the fields of an account that are present. Needs
-	// installation.control.
+	// accounts.write.
 	UpdateAccount(context.Context, *UpdateAccountRequest) (*UpdateAccountResponse, error)
 	// RemoveAccount forgets an account; an absent one is no error. FAILED_PRECONDITION: it is
-	// in use. Needs installation.control.
+	// in use. Needs accounts.write.
 	RemoveAccount(context.Context, *RemoveAccountRequest) (*RemoveAccountResponse, error)
 	// AgentRights compares what the agent may do in a thread with what Harness has told it.
 	// Needs installation.read.

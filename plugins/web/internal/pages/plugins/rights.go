@@ -46,4 +46,5 @@ var meanings = map[pluginsdk.Capability]meaning{
 	pluginsdk.CapInstallationRead:    {"see the audit log, what was spent and what is wrong", false},
 	pluginsdk.CapInstallationControl: {"hold back what plugins start", false},
 	pluginsdk.CapInstallationBackup:  {"make and read backups, which hold everything", true},
+	pluginsdk.CapAccountsWrite:       {"add and change the accounts that the agent works and is billed with", true},
 }
