@@ -460,3 +460,31 @@ func TestUpgradeTellsWhatIsBilledOfRuns(t *testing.T) {
 		}
 	})
 }
+
+// A session from before there were accounts is that of the daemon's environment. It must not go
+// on under an account that its thread is given later.
+func TestUpgradeSaysWhoseSessionsAre(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		before(t, config, 19, func(s *store.Store) {
+			const at = "'2026-01-02 03:04:05'"
+			for id, session := range map[string]string{"T": "s-1", "U": ""} {
+				byHand(t, s, fmt.Sprintf("INSERT INTO threads (id, source, source_id, session_id, last_activity, created_at) VALUES ('%s', 'web', '%[1]s', '%s', %s, %[3]s)", id, session, at))
+			}
+			byHand(t, s, "INSERT INTO messages (thread_id, role, kind, source, content, created_at) VALUES ('T', 'user', 'text', 'web', 'a walrus', "+at+")")
+			for id, row := range map[string][2]string{"R": {"running", "s-2"}, "S": {"succeeded", "s-1"}, "Q": {"queued", ""}} {
+				byHand(t, s, fmt.Sprintf("INSERT INTO runs (id, thread_id, message_id, kind, plugin, state, session_id, queued_at) VALUES ('%s', 'T', 1, 'message', '', '%s', '%s', %s)", id, row[0], row[1], at))
+			}
+		})
+		is := dump(t, storetest.OpenConfig(t, config))
+		for _, of := range []struct{ table, column, id, want string }{
+			{"threads", "session_account", "T", "environment"}, {"threads", "session_account", "U", ""},
+			{"runs", "account", "R", "environment"}, {"runs", "account", "S", ""}, {"runs", "account", "Q", ""},
+		} {
+			for _, row := range parsed(t, is[of.table]) {
+				if row["id"] == of.id && row[of.column] != of.want {
+					t.Errorf("%s.%s of %s is %q, want %q", of.table, of.column, of.id, row[of.column], of.want)
+				}
+			}
+		}
+	})
+}
