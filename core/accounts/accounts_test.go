@@ -232,16 +232,19 @@ func TestWhatCannotBeAnAccountIsRefused(t *testing.T) {
 			code pluginsdk.Code
 			says string
 		}{
-			"no name":           {"../work", pluginsdk.AccountLogin, "", pluginsdk.CodeInvalid, "An account name has"},
-			"environment":       {"environment", pluginsdk.AccountLogin, "", pluginsdk.CodeConflict, "always there"},
-			"a taken name":      {"spare", pluginsdk.AccountKey, aKey, pluginsdk.CodeConflict, "already"},
-			"a taken login":     {"work", pluginsdk.AccountLogin, "", pluginsdk.CodeConflict, "already"},
-			"no kind":           {"new", "", "", pluginsdk.CodeInvalid, "want login or key"},
-			"the daemon's kind": {"new", pluginsdk.AccountEnvironment, "", pluginsdk.CodeInvalid, "want login or key"},
-			"a login's key":     {"new", pluginsdk.AccountLogin, aKey, pluginsdk.CodeInvalid, "a login has none"},
-			"no key":            {"new", pluginsdk.AccountKey, "", pluginsdk.CodeInvalid, "missing"},
-			"two lines":         {"new", pluginsdk.AccountKey, aKey + "\nX=1", pluginsdk.CodeInvalid, "one word"},
-			"a long key":        {"new", pluginsdk.AccountKey, strings.Repeat(aKey, 1000), pluginsdk.CodeInvalid, "at most"},
+			"no name":             {"../work", pluginsdk.AccountLogin, "", pluginsdk.CodeInvalid, "An account name has"},
+			"environment":         {"environment", pluginsdk.AccountLogin, "", pluginsdk.CodeConflict, "always there"},
+			"a taken name":        {"spare", pluginsdk.AccountKey, aKey, pluginsdk.CodeConflict, "already"},
+			"a taken login":       {"work", pluginsdk.AccountLogin, "", pluginsdk.CodeConflict, "already"},
+			"no kind":             {"new", "", "", pluginsdk.CodeInvalid, "want login or key"},
+			"the default's word":  {"default", pluginsdk.AccountLogin, "", pluginsdk.CodeInvalid, "means the default account"},
+			"no fallback's word":  {"none", pluginsdk.AccountKey, aKey, pluginsdk.CodeInvalid, "no account"},
+			"the fallback's word": {"fallback", pluginsdk.AccountKey, aKey, pluginsdk.CodeInvalid, "take another name"},
+			"the daemon's kind":   {"new", pluginsdk.AccountEnvironment, "", pluginsdk.CodeInvalid, "want login or key"},
+			"a login's key":       {"new", pluginsdk.AccountLogin, aKey, pluginsdk.CodeInvalid, "a login has none"},
+			"no key":              {"new", pluginsdk.AccountKey, "", pluginsdk.CodeInvalid, "missing"},
+			"two lines":           {"new", pluginsdk.AccountKey, aKey + "\nX=1", pluginsdk.CodeInvalid, "one word"},
+			"a long key":          {"new", pluginsdk.AccountKey, strings.Repeat(aKey, 1000), pluginsdk.CodeInvalid, "at most"},
 		} {
 			_, err := f.Add(t.Context(), "ann", pluginsdk.AddAccountRequest{Name: c.name, Kind: c.kind, Key: c.key})
 			f.refused(what, err, c.code, c.says)

@@ -27,7 +27,7 @@ func invalid(format string, args ...any) error {
 // which somebody has to log in on the daemon's machine.
 func (r *Room) Add(ctx context.Context, who string, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error) {
 	defer r.changed()
-	if err := ledger.CheckAccountName(request.Name); err != nil {
+	if err := ledger.CheckNewAccountName(request.Name); err != nil {
 		return pluginsdk.Account{}, err
 	}
 	if request.Name == pluginsdk.EnvironmentAccount {

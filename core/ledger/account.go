@@ -44,6 +44,22 @@ func CheckAccountName(name string) error {
 	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "account: %.100q is not accepted. An account name has 1 to 40 characters: a to z, 0 to 9 and -, and does not begin with -", name)
 }
 
+// reservedAccounts are words that stand for something else where people name an account.
+var reservedAccounts = map[string]string{
+	"default":  "means the default account",
+	"none":     "means no account",
+	"fallback": "means the fallback of an account",
+}
+
+// CheckNewAccountName is CheckAccountName of an account that is to be made, whose name must not
+// mean something else already.
+func CheckNewAccountName(name string) error {
+	if means, reserved := reservedAccounts[name]; reserved {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "account: %q cannot be the name of an account, since the word %s; take another name", name, means)
+	}
+	return CheckAccountName(name)
+}
+
 // PlanState is what is kept of a window of a plan: as it was last seen, what people were told
 // of it, and where its pace begins. FullAt is not kept.
 type PlanState struct {

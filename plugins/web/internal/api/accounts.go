@@ -13,7 +13,7 @@ import (
 
 // AccountRequest is what an account of the agent's is made from.
 type AccountRequest struct {
-	Name   string                `json:"name" minLength:"1" maxLength:"40" pattern:"^[a-z0-9-]+$" doc:"a to z, 0 to 9 and -"`
+	Name   string                `json:"name" minLength:"1" maxLength:"40" pattern:"^[a-z0-9-]+$" doc:"a to z, 0 to 9 and -; default, none and fallback mean something else and are refused"`
 	Kind   pluginsdk.AccountKind `json:"kind" enum:"login,key" doc:"login: a subscription; somebody then logs in on the daemon's machine (harness account login NAME). key: an API key"`
 	Key    string                `json:"key,omitempty" maxLength:"8192" writeOnly:"true" doc:"Of the kind key: the API key. It is kept sealed, and is in no answer"`
 	Author string                `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the audit log says so. With a token, its name in place of this"`
