@@ -19,21 +19,18 @@ func newAccountUse() *cobra.Command {
 		Short: "Make an account the default, or that of a thread",
 		Long: `Make an account the default: every thread and task that has no account of its own uses it.
 With --thread only that thread uses the account. Changing a thread's account begins a new
-session, which is given the thread's history.`,
+session, which is given the thread's history.
+With default for NAME the thread has no account of its own any more, and uses the default one.`,
 		Example: `  harness account use work
-  harness account use private --thread 0199...`,
+  harness account use private --thread 0199...
+  harness account use default --thread 0199...`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if thread, _ := cmd.Flags().GetString("thread"); thread != "" {
-				api, err := newClient(cmd)
-				if err != nil {
-					return err
-				}
-				after, err := api.ChangeThread(cmd.Context(), thread, map[string]string{"account": args[0]})
-				if err == nil {
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "The thread %s uses the account %s from its next turn on.\n", after.ID, after.Account)
-				}
-				return err
+				return useInThread(cmd, thread, args[0])
+			}
+			if args[0] == "default" {
+				return errors.New("default stands for no account of one's own and goes with --thread; name the account that is to be the default")
 			}
 			return withAccounts(cmd, func(ctx context.Context, of book) error {
 				yes := true
@@ -52,6 +49,27 @@ session, which is given the thread's history.`,
 	cmd.Flags().String("thread", "", "id of the thread that is to use it")
 	addAddress(cmd)
 	return cmd
+}
+
+// useInThread gives a thread an account, or, by the word default, takes its own one away.
+func useInThread(cmd *cobra.Command, thread, account string) error {
+	if account == "default" {
+		account = ""
+	}
+	api, err := newClient(cmd)
+	if err != nil {
+		return err
+	}
+	after, err := api.ChangeThread(cmd.Context(), thread, map[string]string{"account": account})
+	switch {
+	case err != nil:
+		return err
+	case after.Account == "":
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The thread %s has no account of its own: it uses the default one from its next turn on.\n", after.ID)
+	default:
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The thread %s uses the account %s from its next turn on.\n", after.ID, after.Account)
+	}
+	return err
 }
 
 func newAccountSet() *cobra.Command {

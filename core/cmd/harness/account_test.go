@@ -82,6 +82,7 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 	harness(t, "", "account", "set", "spare", "--limit", "5").want(t, 0, "spare: as a fallback it may cost $5.00 a day", "")
 	harness(t, "", "account", "set", "work", "--fallback", "spare", "--overage", "on").want(t, 0, "work: Anthropic may bill you when the plan is used up; fallback: spare", "")
 	harness(t, "", "account", "use", "work").want(t, 0, "work is the default from the next turn on.", "")
+	harness(t, "", "account", "use", "default").want(t, 1, "", "with --thread")
 	listed := harness(t, "", "account", "list")
 	rows := strings.Split(strings.TrimSpace(listed.out), "\n")
 	for n, want := range []string{
@@ -207,6 +208,7 @@ func TestAccountsAndPlansOfADaemonElsewhere(t *testing.T) {
 	answer("PATCH /api/accounts/{name}", work)
 	answer("DELETE /api/accounts/{name}", ``)
 	answer("PATCH /api/threads/{id}", `{"id":"T","account":"work"}`)
+	answer("PATCH /api/threads/U", `{"id":"U"}`)
 	answer("GET /api/plan", `{"accounts":[],"parked":[{"id":"R","threadId":"T","parked":{"reason":"Used up.","account":"work"}}]}`)
 	answer("GET /api/threads", `{"threads":[]}`)
 	answer("POST /api/runs/{id}/resume", `{"id":"R"}`)
@@ -224,6 +226,7 @@ func TestAccountsAndPlansOfADaemonElsewhere(t *testing.T) {
 		{"account add spare --key", "sk-canary\n", 0, "is added", `POST /api/accounts {"key":"sk-canary","kind":"key","name":"spare"}`},
 		{"account use work", "", 0, "work is the default", `PATCH /api/accounts/work {"default":true}`},
 		{"account use work --thread T", "", 0, "The thread T uses the account work", `PATCH /api/threads/T {"account":"work"}`},
+		{"account use default --thread U", "", 0, "The thread U has no account of its own: it uses the default one from its next turn on.\n", `PATCH /api/threads/U {"account":""}`},
 		{"account set work --overage on --fallback none", "", 0, "may bill you", `PATCH /api/accounts/work {"overage":true,"fallback":""}`},
 		{"account remove work", "", 0, "/srv/harness/accounts/work/claude on the daemon's machine", "DELETE /api/accounts/work "},
 		{"thread set T account=default", "", 0, "work", `PATCH /api/threads/T {"account":""}`},
