@@ -37,7 +37,7 @@ func (r *Room) Add(ctx context.Context, who string, request pluginsdk.AddAccount
 	var err error
 	switch request.Kind {
 	case pluginsdk.AccountKey:
-		made.Key, err = r.seal(ctx, request.Name, request.Key)
+		made.Key, _, err = r.seal(ctx, request.Name, request.Key)
 	case pluginsdk.AccountLogin:
 		if request.Key != "" {
 			err = invalid("key: a login has none")
@@ -70,9 +70,10 @@ func (r *Room) Add(ctx context.Context, who string, request pluginsdk.AddAccount
 func (r *Room) Update(ctx context.Context, who string, request pluginsdk.UpdateAccountRequest) (pluginsdk.Account, error) {
 	defer r.changed()
 	var sealed []byte
+	var lost []string
 	if key := request.Patch.Key; key != nil {
 		var err error
-		if sealed, err = r.seal(ctx, request.Name, *key); err != nil {
+		if sealed, lost, err = r.seal(ctx, request.Name, *key); err != nil {
 			return pluginsdk.Account{}, err
 		}
 	}
@@ -84,7 +85,11 @@ func (r *Room) Update(ctx context.Context, who string, request pluginsdk.UpdateA
 			} else if !known {
 				return "", unknown(request.Name, all)
 			}
-			return edit(row, request.Patch, sealed, all)
+			detail, err := edit(row, request.Patch, sealed, all)
+			if len(lost) > 0 {
+				detail += fmt.Sprintf("; what is stored as the key of %s cannot be opened and is lost", strings.Join(lost, ", "))
+			}
+			return detail, err
 		},
 	})
 	if err != nil {
@@ -183,31 +188,75 @@ func unknown(name string, all []ledger.Account) error {
 	return pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no account %.100q; there are: %s (harness account add makes one)", name, strings.Join(names, ", "))
 }
 
-// seal checks a key and seals it. The errors do not repeat it.
-func (r *Room) seal(ctx context.Context, name, key string) ([]byte, error) {
+// seal checks a key of an account and seals it. The errors do not repeat it. Where nothing but
+// keys of accounts is sealed, and that of this account cannot be opened any more, it is sealed
+// all the same: lost are the other accounts whose keys cannot be opened either.
+func (r *Room) seal(ctx context.Context, name, key string) (sealed []byte, lost []string, err error) {
 	switch {
 	case key == "":
-		return nil, invalid("key: the API key is missing")
+		return nil, nil, invalid("key: the API key is missing")
 	case len(key) > maxKey:
-		return nil, invalid("key: an API key has at most %d bytes, this has %d", maxKey, len(key))
+		return nil, nil, invalid("key: an API key has at most %d bytes, this has %d", maxKey, len(key))
 	case strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return nil, invalid("key: an API key is one word of ASCII characters, this has others")
+		return nil, nil, invalid("key: an API key is one word of ASCII characters, this has others")
 	}
 	owner, other, some, err := r.store.SomeSecret(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if some != nil { // not under a second key
+	others := some != nil
+	if others { // not under a second key
 		if _, err := r.vault.Open(owner, other, some); pluginsdk.CodeOf(err) == pluginsdk.CodeUnavailable {
-			return nil, err
+			if lost, err = r.lost(ctx, name, owner, err); err != nil {
+				return nil, nil, err
+			}
+			others = false
 		}
 	}
 	value, err := json.Marshal(key)
 	if err != nil {
-		return nil, invalid("key: it cannot be kept")
+		return nil, nil, invalid("key: it cannot be kept")
 	}
 	owner, field := ledger.AccountSecret(name)
-	return r.vault.Seal(owner, field, value, some != nil)
+	sealed, err = r.vault.Seal(owner, field, value, others)
+	return sealed, lost, err
+}
+
+// lost returns the accounts beside one whose keys cannot be opened. With unopened, the error of
+// what belongs to an owner and cannot be opened, it fails when that is a plugin's, or when the
+// one account has no key that could not be opened: then a key is not to be made.
+func (r *Room) lost(ctx context.Context, name, owner string, unopened error) (lost []string, err error) {
+	if _, ok := ledger.AccountOfSecret(owner); !ok {
+		return nil, unopened
+	}
+	rows, err := r.store.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	replaced := false
+	for _, row := range rows {
+		if row.Kind != pluginsdk.AccountKey {
+			continue
+		}
+		if _, err := r.vault.Open(sealedAs(row)); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			continue
+		}
+		if row.Name == name {
+			replaced = true
+		} else {
+			lost = append(lost, row.Name)
+		}
+	}
+	if !replaced {
+		return nil, unopened
+	}
+	return lost, nil
+}
+
+// sealedAs is what the key of an account is sealed as, and the sealed key.
+func sealedAs(row ledger.Account) (owner, name string, sealed []byte) {
+	owner, name = ledger.AccountSecret(row.Name)
+	return owner, name, row.Key
 }
 
 // changed has the rows read anew at the next look.

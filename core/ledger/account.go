@@ -99,6 +99,11 @@ func FallbackAccount(name, day string) string { return "key:" + name + ":" + day
 // AccountSecret says what the key of an account is sealed as. No plugin has such a name.
 func AccountSecret(account string) (owner, name string) { return "account:" + account, "key" }
 
+// AccountOfSecret returns whose key was sealed for an owner, if that is an account.
+func AccountOfSecret(owner string) (account string, ok bool) {
+	return strings.CutPrefix(owner, "account:")
+}
+
 // The keys of rows that tell people alone begin so: what the plans let through is no matter of
 // the agent's.
 const (

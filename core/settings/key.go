@@ -48,7 +48,7 @@ func (k keySource) load() (*age.X25519Identity, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &pluginsdk.Error{Code: pluginsdk.CodeUnavailable, Cause: errNoKey, Message: fmt.Sprintf(
 			"there are secrets in the database, but not the key that opens them: restore %s, or give the key in HARNESS_SECRETS_KEY; "+
-				"if it is lost, unset the secrets and set them again", k.file)}
+				"if it is lost, the secrets have to be set again", k.file)}
 	}
 	if err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "open the key of the secrets: %w", err)
@@ -76,7 +76,7 @@ func parseKey(name string, from io.Reader) (*age.X25519Identity, error) {
 		}
 	}
 	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
-		"%s: want one line that begins with AGE-SECRET-KEY-1 (comments begin with #); restore the file from your copy", name)
+		"%s: want one line that begins with AGE-SECRET-KEY-1 (comments begin with #); restore the file from your copy; if there is none, move the file away and set the secrets again", name)
 }
 
 // make makes the key's file, unless another process is faster: then its key is

@@ -9,6 +9,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -84,6 +85,9 @@ func (v *Vault) Seal(plugin, name string, value json.RawMessage, others bool) ([
 // restore; CodeInvalid when the value itself is of no use.
 func (v *Vault) Open(plugin, name string, sealed []byte) (json.RawMessage, error) {
 	identity, err := v.keys.load()
+	if errors.Is(err, errNoKey) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w: %s", err, setAgain(plugin, name))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +95,8 @@ func (v *Vault) Open(plugin, name string, sealed []byte) (json.RawMessage, error
 	var other *age.NoIdentityMatchError
 	if errors.As(err, &other) {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable,
-			"the secret %s of %s was sealed under another key than that %s; restore that key, or unset and set the secrets again",
-			name, plugin, v.keys.where())
+			"the secret %s of %s was sealed under another key than that %s; restore that key, or set the secret again: %s",
+			name, plugin, v.keys.where(), setAgain(plugin, name))
 	}
 	var value sealedValue
 	if err != nil || json.Unmarshal(content, &value) != nil {
@@ -110,6 +114,14 @@ func open(identity *age.X25519Identity, sealed []byte) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(reader, 2*maxSecret))
+}
+
+// setAgain is how a secret is replaced that cannot be opened.
+func setAgain(owner, name string) string {
+	if account, ok := ledger.AccountOfSecret(owner); ok {
+		return fmt.Sprintf("harness account set %s --key", account)
+	}
+	return fmt.Sprintf("harness plugin settings unset %[1]s %[2]s, then harness plugin settings set %[1]s %[2]s", owner, name)
 }
 
 func unusable(plugin, name, why string) error {

@@ -98,8 +98,11 @@ so (harness plan go RUN --fallback). The key needs a daily limit (--limit).
 				if err != nil {
 					return pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s", strings.Replace(err.Error(), "dailyLimitUsd:", "--limit:", 1))
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), accountview.Changed(after))
-				return err
+				fmt.Fprintln(cmd.OutOrStdout(), accountview.Changed(after))
+				if patch.Key == nil {
+					return nil
+				}
+				return sayLostKeys(ctx, cmd, of)
 			})
 		},
 	}
@@ -108,6 +111,18 @@ so (harness plan go RUN --fallback). The key needs a daily limit (--limit).
 	cmd.Flags().Float64("limit", 0, "USD that an API key may cost in a day as the fallback of other accounts; 0: no account can use it")
 	cmd.Flags().Bool("key", false, "replace the API key")
 	return cmd
+}
+
+// sayLostKeys names the keys that cannot be opened, which is worth a word when another one was
+// set: with the key of the secrets all of them are lost.
+func sayLostKeys(ctx context.Context, cmd *cobra.Command, of book) error {
+	all, err := of.list(ctx)
+	for _, account := range all {
+		if account.Kind == pluginsdk.AccountKey && !account.Usable {
+			fmt.Fprintf(cmd.OutOrStdout(), "The key of %s is of no use: %s\n", account.Name, account.Reason)
+		}
+	}
+	return err
 }
 
 func accountPatch(cmd *cobra.Command) (patch pluginsdk.AccountPatch, err error) {

@@ -114,6 +114,12 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 	if err := json.Unmarshal([]byte(asJSON.out), &all); err != nil || len(all) != 3 || all[2].Name != "spare" || all[2].DailyLimitUSD != 5 {
 		t.Errorf("%+v, %v", all, err)
 	}
+	harness(t, "sk-canary\n", "account", "add", "third", "--key").want(t, 0, "is added", "")
+	if err := os.Remove(filepath.Join(data, "secrets.key")); err != nil {
+		t.Fatal(err)
+	}
+	harness(t, "sk-canary\n", "account", "add", "fourth", "--key").want(t, 1, "", "harness account set spare --key")
+	harness(t, "sk-canary\n", "account", "set", "spare", "--key").want(t, 0, "The key of third is of no use: ", "")
 	log := harness(t, "", "audit")
 	for _, action := range []string{"account.add", "account.update", "account.remove"} {
 		log.want(t, 0, action, "")
