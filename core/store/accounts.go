@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/account"
 	"github.com/seed-706843ae/harness/ent/planwindow"
+	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -122,8 +125,10 @@ func (t *tx) unused(ctx context.Context, name string) error {
 	if n > 0 { // what names no account would change to another one unasked
 		return pluginsdk.Errorf(pluginsdk.CodeStale, "the account %s is the default: make another one the default first (harness account use NAME)", name)
 	}
+	if err := t.noThreadUses(ctx, name); err != nil {
+		return err
+	}
 	for _, of := range []struct{ query, what string }{
-		{"SELECT COUNT(*) FROM threads WHERE account = $1", "threads use it"},
 		{"SELECT COUNT(*) FROM accounts WHERE fallback = $1", "accounts have it as their fallback"},
 		{"SELECT COUNT(*) FROM runs WHERE account = $1 AND state IN ('queued', 'running', 'waiting')", "runs that are not over use it"},
 	} {
@@ -135,6 +140,34 @@ func (t *tx) unused(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// shownThreads is how many threads are named that use an account.
+const shownThreads = 3
+
+// noThreadUses refuses (CodeStale) an account that threads use. The thread of a task uses it
+// until the task is over.
+func (t *tx) noThreadUses(ctx context.Context, name string) error {
+	of := t.Thread.Query().Where(thread.Account(name), func(s *entsql.Selector) {
+		s.Where(entsql.P(func(b *entsql.Builder) {
+			b.WriteString(`(kind <> 'task' OR EXISTS (SELECT 1 FROM tasks WHERE tasks.thread_id = threads.id
+				AND NOT (tasks.status IN ('completed', 'failed', 'cancelled') AND tasks.phase = '')))`)
+		}))
+	}).Order(thread.ByID())
+	n, err := of.Clone().Unique(false).Count(ctx)
+	if err != nil || n == 0 {
+		return err
+	}
+	ids, err := of.Limit(shownThreads).IDs(ctx)
+	if err != nil {
+		return err
+	}
+	named := strings.Join(ids, ", ")
+	if n > len(ids) {
+		named += " and others"
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeStale,
+		"the account %s is in use: %d threads use it (%s); give each another one first: harness account use NAME --thread ID", name, n, named)
 }
 
 // knownAccount refuses (CodeInvalid) the name of an account that there is not; the default

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,5 +137,38 @@ func TestATaskHasTheAccountOfItsParent(t *testing.T) {
 		}
 		_, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "x", Account: "unknown"}})
 		wantCode(t, err, pluginsdk.CodeInvalid)
+	})
+}
+
+// Tasks come and go: one that is over does not hold its account for ever, and who is refused is
+// told which threads do.
+func TestAnAccountIsHeldByWhatStillUsesIt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		addAccount(t, s, "home")
+		task, _, err := s.CreateTask(ctx, ledger.NewTask{Plugin: "maker", NewTask: pluginsdk.NewTask{Prompt: "dig", Account: "home"}})
+		check(t, err)
+		err = second(s.RemoveAccount(ctx, "home", "ann"))
+		if wantCode(t, err, pluginsdk.CodeStale); !strings.Contains(err.Error(), "1 threads use it ("+task.ThreadID+")") {
+			t.Errorf("while the task is not over: %s", err)
+		}
+		var threads []string
+		for _, name := range []string{"a", "b", "c", "d"} {
+			thread := newThread(t, s, name)
+			must[pluginsdk.Thread](t)(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{Account: new("home")}))
+			threads = append(threads, thread.ID)
+		}
+		byHand(t, s, "UPDATE tasks SET status = 'completed', phase = '' WHERE id = '"+task.ID+"'")
+		slices.Sort(threads)
+		err = second(s.RemoveAccount(ctx, "home", "ann"))
+		if wantCode(t, err, pluginsdk.CodeStale); !strings.Contains(err.Error(), "4 threads use it ("+strings.Join(threads[:3], ", ")+" and others)") {
+			t.Errorf("with four threads: %s", err)
+		}
+		for _, id := range threads {
+			must[pluginsdk.Thread](t)(s.UpdateThread(ctx, id, pluginsdk.ThreadPatch{Account: new("")}))
+		}
+		if removed, err := s.RemoveAccount(ctx, "home", "ann"); err != nil || !removed {
+			t.Errorf("with nothing but a task that is over: %v, %v", removed, err)
+		}
 	})
 }
