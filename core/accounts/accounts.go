@@ -45,6 +45,8 @@ type Config struct {
 	// (empty) in the daemon's own environment: a name or a path; empty: there is nothing. It
 	// makes no network call.
 	Credentials func(home string) string
+	// Beside says that this is no daemon but a command, with the environment of a shell.
+	Beside bool
 	// Plans returns the windows of an account's plan as they stand now. Default: they are
 	// read from the database.
 	Plans func(account string) []pluginsdk.PlanWindow
@@ -157,8 +159,12 @@ func (r *Room) shown(ctx context.Context, row ledger.Account) (pluginsdk.Account
 	if _, err := r.resolved(row); err != nil {
 		account.Usable, account.Reason = false, err.Error()
 	} else if row.Kind == pluginsdk.AccountEnvironment && r.config.Credentials("") == "" {
+		whose := "the daemon's environment"
+		if r.config.Beside {
+			whose = "this shell's environment"
+		}
 		account.Usable = false
-		account.Reason = "the daemon's environment has no credentials: set ANTHROPIC_API_KEY for the daemon, or run `claude` as its user and log in"
+		account.Reason = whose + " has no credentials: set ANTHROPIC_API_KEY for the daemon, or run `claude` as its user and log in"
 	}
 	if row.Kind != pluginsdk.AccountKey {
 		return account, nil

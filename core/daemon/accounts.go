@@ -14,10 +14,10 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// NewAccounts returns the accounts of an installation's agent, whether its daemon is up or
-// down.
+// NewAccounts returns the accounts of an installation's agent for a command, whether the daemon
+// is up or down.
 func NewAccounts(config Config, database *store.Store) *accounts.Room {
-	return newAccounts(config, database, accounts.Config{})
+	return newAccounts(config, database, accounts.Config{Beside: true})
 }
 
 func newAccounts(config Config, database *store.Store, doors accounts.Config) *accounts.Room {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,23 +58,65 @@ func withAccounts(cmd *cobra.Command, do func(ctx context.Context, of book) erro
 		return do(cmd.Context(), bookElsewhere{remote})
 	}
 	return withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		return do(ctx, bookHere{daemon.NewAccounts(config, database), config})
+		return do(ctx, bookHere{daemon.NewAccounts(config, database), config, cmd})
 	})
 }
 
 type bookHere struct {
 	room   *accounts.Room
 	config daemon.Config
+	cmd    *cobra.Command
 }
 
-func (b bookHere) list(ctx context.Context) ([]pluginsdk.Account, error) { return b.room.List(ctx) }
+func (b bookHere) list(ctx context.Context) ([]pluginsdk.Account, error) {
+	all, err := b.room.List(ctx)
+	for i := range all {
+		b.ofTheDaemon(ctx, &all[i])
+	}
+	return all, err
+}
+
+// askTimeout bounds the question to a daemon that is up.
+const askTimeout = 3 * time.Second
+
+// ofTheDaemon puts in the place of what this shell's environment has what that of the daemon
+// has, which can be another one. While the daemon is down nobody knows it.
+func (b bookHere) ofTheDaemon(ctx context.Context, account *pluginsdk.Account) {
+	if account.Kind != pluginsdk.AccountEnvironment || !daemon.Running(b.config) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	token, err := tokenOf(b.cmd, "")
+	var plan client.Plan
+	if err == nil {
+		var api *client.Client
+		if api, err = (profile{Server: b.config.URL(), Token: token, CA: authorityOf(b.cmd, "")}).open(); err == nil {
+			plan, err = api.Plan(ctx)
+		}
+	}
+	if err != nil && account.Usable {
+		return
+	}
+	if err != nil {
+		account.Reason = fmt.Sprintf("this shell's environment has no credentials, and the daemon could not be asked what its own has: %s", err)
+		return
+	}
+	for _, seen := range plan.Accounts {
+		if seen.Name == account.Name {
+			account.Usable, account.Reason = seen.Usable, seen.Reason
+		}
+	}
+}
 
 func (b bookHere) add(ctx context.Context, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error) {
 	return b.room.Add(ctx, operate.Who, request)
 }
 
 func (b bookHere) update(ctx context.Context, name string, patch pluginsdk.AccountPatch) (pluginsdk.Account, error) {
-	return b.room.Update(ctx, operate.Who, pluginsdk.UpdateAccountRequest{Name: name, Patch: patch})
+	after, err := b.room.Update(ctx, operate.Who, pluginsdk.UpdateAccountRequest{Name: name, Patch: patch})
+	b.ofTheDaemon(ctx, &after)
+	return after, err
 }
 
 func (b bookHere) remove(ctx context.Context, name string) error {

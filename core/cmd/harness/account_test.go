@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -252,4 +254,44 @@ func TestAccountsAndPlansOfADaemonElsewhere(t *testing.T) {
 		}
 	}
 	harness(t, "", "usage", "--since", "soon", "--server", server.URL).want(t, exitFailed, "", "--since")
+}
+
+// A shell does not have the environment of the daemon. What the daemon can authenticate with is
+// asked of it when it is up; else it is said whose environment was looked at.
+func TestTheEnvironmentIsThatOfTheDaemon(t *testing.T) {
+	data := withPlugins(t)
+	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	answers := http.StatusOK
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(answers)
+		_, _ = io.WriteString(w, `{"accounts":[{"name":"environment","kind":"environment","default":true,"usable":true}],"parked":[],"detail":"no token"}`)
+	}))
+	t.Cleanup(api.Close)
+	t.Setenv("PORT", api.URL[strings.LastIndex(api.URL, ":")+1:])
+	lines := []string{"account list", "account use environment", "plan --json"}
+	ask := func(when, want string, not string) {
+		t.Helper()
+		for _, line := range lines {
+			got := harness(t, "", strings.Fields(line)...)
+			if got.code != 0 || !strings.Contains(got.out, want) || strings.Contains(got.out, not) {
+				t.Errorf("%s, harness %s: %+v; want %q, not %q", when, line, got, want, not)
+			}
+		}
+	}
+	ask("while the daemon is down", "this shell's environment has no credentials", "the daemon's environment has no")
+	lock, err := os.OpenFile(filepath.Join(data, "harness.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	ask("while it is up", "environment", "credentials")
+	answers = http.StatusUnauthorized
+	ask("while it demands a token", "the daemon could not be asked what its own has", "the daemon's environment has no")
 }

@@ -57,7 +57,7 @@ func planOf(cmd *cobra.Command) (plan client.Plan, titles map[string]string, err
 		return plan, titles, err
 	}
 	err = withStore(cmd, func(ctx context.Context, config daemon.Config, database *store.Store) error {
-		if plan.Accounts, err = daemon.NewAccounts(config, database).List(ctx); err != nil {
+		if plan.Accounts, err = (bookHere{daemon.NewAccounts(config, database), config, cmd}).list(ctx); err != nil {
 			return err
 		}
 		parked, err := database.ParkedRuns(ctx, "")
