@@ -63,6 +63,8 @@ type Room struct {
 	store  Store
 	vault  Vault
 
+	rights sync.Mutex // held while the agent is asked for its rights
+
 	mu     sync.Mutex
 	rows   []ledger.Account
 	readAt time.Time         // zero: rows were not read yet
@@ -86,8 +88,14 @@ func New(config Config, store Store, vault Vault) *Room {
 	return &Room{config: config, store: store, vault: vault, keys: make(map[string]opened)}
 }
 
-// Rights compares what the agent may do in a thread with what it was told.
+// Rights compares what the agent may do in a thread with what it was told. That can start a
+// process of the agent's program, and end a session that is kept ready for its next turn: one is
+// asked at a time.
 func (r *Room) Rights(ctx context.Context, threadID string) (pluginsdk.AgentRights, error) {
+	if !r.rights.TryLock() {
+		return pluginsdk.AgentRights{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the agent is being asked what it may do already; try again in a few seconds")
+	}
+	defer r.rights.Unlock()
 	return r.config.Rights(ctx, threadID)
 }
 

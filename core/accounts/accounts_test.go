@@ -1,6 +1,7 @@
 package accounts_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -407,6 +408,43 @@ func TestKeysAreSetAgainAfterTheSecretsKeyIsLost(t *testing.T) {
 		_, err = room().Update(t.Context(), "ann", pluginsdk.UpdateAccountRequest{Name: "spare", Patch: pluginsdk.AccountPatch{Key: to(aKey)}})
 		f.refused("with a plugin's secret", err, pluginsdk.CodeUnavailable, "harness plugin settings unset mail token")
 	})
+}
+
+// To ask for the rights starts a process of the agent's program: they are not asked for as often
+// at a time as somebody likes.
+func TestRightsAreAskedForOneAtATime(t *testing.T) {
+	begun, end := make(chan struct{}, 2), make(chan struct{})
+	room := accounts.New(accounts.Config{Rights: func(context.Context, string) (pluginsdk.AgentRights, error) {
+		begun <- struct{}{}
+		<-end
+		return pluginsdk.AgentRights{Version: "2"}, nil
+	}}, nil, nil)
+	first := make(chan error)
+	go func() {
+		_, err := room.Rights(t.Context(), "T")
+		first <- err
+	}()
+	<-begun
+	second := make(chan error, 1)
+	go func() {
+		_, err := room.Rights(t.Context(), "U")
+		second <- err
+	}()
+	select {
+	case err := <-second:
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "try again") {
+			t.Errorf("a second one at a time: %v", err)
+		}
+	case <-begun:
+		t.Error("two are asked for at a time")
+	}
+	close(end)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if found, err := room.Rights(t.Context(), "U"); err != nil || found.Version != "2" {
+		t.Errorf("afterwards: %+v, %v", found, err)
+	}
 }
 
 // A login belongs to the daemon's user alone, and to where it was made: through a link, or a

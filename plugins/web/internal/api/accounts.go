@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -50,7 +51,7 @@ type (
 
 // Plan is what is left of the plans of the agent's accounts, and what waits for it.
 type Plan struct {
-	Accounts []pluginsdk.Account `json:"accounts" nullable:"false" doc:"All accounts, without the directory of a login"`
+	Accounts []pluginsdk.Account `json:"accounts" nullable:"false" doc:"All accounts, without the directory of a login; a reason with a path in it is not told either"`
 	Parked   []Run               `json:"parked" nullable:"false" doc:"The runs that wait for a window of a plan, the oldest first"`
 	More     bool                `json:"more" doc:"There may be others: not all runs that are queued were looked at"`
 }
@@ -70,7 +71,7 @@ func (h *handlers) registerAccounts(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeAdmin, post("create-account", "/api/accounts", "Add an account of the agent's", http.StatusCreated)), h.createAccount)
 	huma.Register(api, needs(pluginsdk.ScopeAdmin, patch("update-account", "/api/accounts/{name}", "Change an account")), h.updateAccount)
 	huma.Register(api, needs(pluginsdk.ScopeAdmin, remove("delete-account", "/api/accounts/{name}", "Remove an account; an absent one is no error")), h.deleteAccount)
-	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-rights", "/api/threads/{id}/rights", "What the agent may do in a thread")), h.getRights)
+	huma.Register(api, needs(pluginsdk.ScopeChat, get("get-rights", "/api/threads/{id}/rights", "What the agent may do in a thread")), h.getRights)
 }
 
 func (h *handlers) getPlan(ctx context.Context, _ *struct{}) (*planOutput, error) {
@@ -80,7 +81,11 @@ func (h *handlers) getPlan(ctx context.Context, _ *struct{}) (*planOutput, error
 	}
 	output := &planOutput{Body: Plan{Accounts: list(slices.Clone(answer.Accounts)), Parked: []Run{}}}
 	for i := range output.Body.Accounts {
-		output.Body.Accounts[i].Home = ""
+		account := &output.Body.Accounts[i]
+		account.Home = ""
+		if strings.Contains(account.Reason, "/") { // a path of the daemon's machine
+			account.Reason = "not usable; GET /api/accounts, with the scope admin, says why"
+		}
 	}
 	query := pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunQueued}, Limit: parkedPage}
 	for range parkedPages {

@@ -40,7 +40,7 @@ func planned(t *testing.T) (f fixture, fake *plugintest.Host, parked pluginsdk.R
 
 // Who looks why nothing is answered sees the windows and what waits for them.
 func TestThePlanIsReadThroughTheAPI(t *testing.T) {
-	f, _, run := planned(t)
+	f, fake, run := planned(t)
 	got := f.send("GET", "/api/plan", "")
 	var plan api.Plan
 	if err := json.Unmarshal([]byte(got.raw), &plan); err != nil || got.status != http.StatusOK {
@@ -51,6 +51,20 @@ func TestThePlanIsReadThroughTheAPI(t *testing.T) {
 	}
 	if strings.Contains(got.raw, "/data/accounts") {
 		t.Errorf("who may read is told where a login is kept: %s", got.raw)
+	}
+	for reason, want := range map[string]string{
+		"others than its owner may enter /data/accounts/work/claude (mode 0755)":                               "not usable; GET /api/accounts, with the scope admin, says why",
+		"nobody is logged in to the account work: on the daemon's machine, log in: harness account login work": "nobody is logged in to the account work: on the daemon's machine, log in: harness account login work",
+	} {
+		fake.SetAccount(pluginsdk.Account{Name: "broken", Kind: pluginsdk.AccountLogin, Reason: reason, Home: "/data/accounts/broken/claude"})
+		got := f.send("GET", "/api/plan", "")
+		var told api.Plan
+		if err := json.Unmarshal([]byte(got.raw), &told); err != nil || strings.Contains(got.raw, "/data/accounts") {
+			t.Errorf("who may read is told where a login is kept: %v %s", err, got.raw)
+		}
+		if told.Accounts[1].Reason != want {
+			t.Errorf("the reason is %q, want %q", told.Accounts[1].Reason, want)
+		}
 	}
 	if len(plan.Parked) != 1 || plan.Parked[0].ID != run.ID || !reflect.DeepEqual(plan.Parked[0].Parked, run.Parked) {
 		t.Errorf("%s", got.raw)
@@ -159,9 +173,10 @@ func TestRightsAreReadThroughTheAPI(t *testing.T) {
 func TestAccountsNeedTheScopeAdmin(t *testing.T) {
 	f, _, run := planned(t)
 	for scope, status := range map[pluginsdk.TokenScope]map[string]int{
-		pluginsdk.ScopeRead: {"GET /api/plan": 200, "GET /api/accounts": 403, "POST /api/runs/" + run.ID + "/resume": 403},
+		pluginsdk.ScopeRead: {"GET /api/plan": 200, "GET /api/accounts": 403, "POST /api/runs/" + run.ID + "/resume": 403, "GET /api/threads/" + run.ThreadID + "/rights": 403},
 		pluginsdk.ScopeChat: {
-			"GET /api/accounts": 403, "POST /api/accounts": 403, "PATCH /api/accounts/work": 403, "DELETE /api/accounts/work": 403,
+			"GET /api/threads/" + run.ThreadID + "/rights": 200,
+			"GET /api/accounts":                            403, "POST /api/accounts": 403, "PATCH /api/accounts/work": 403, "DELETE /api/accounts/work": 403,
 			"PATCH /api/threads/" + run.ThreadID: 403, "POST /api/threads": 403, "POST /api/runs/" + run.ID + "/resume": 200,
 		},
 	} {

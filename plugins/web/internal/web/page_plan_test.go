@@ -179,7 +179,10 @@ func TestAThreadIsGivenAnAccountInItsSettings(t *testing.T) {
 
 func TestThePageOfRightsComparesThem(t *testing.T) {
 	s := demanding(t)
-	ann := s.logIn("Ann", pluginsdk.ScopeRead)
+	if got := s.logIn("Ben", pluginsdk.ScopeRead).visit("/chat/T/rights"); got.status != 403 {
+		t.Errorf("who may only read starts the agent's program: %d", got.status)
+	}
+	ann := s.logIn("Ann", pluginsdk.ScopeChat)
 	ann.reads("/chat/T/rights", []string{"cannot tell its rules", "0.0.0"}, "The rules that it says it has</h2>")
 	s.host.SetRights("T", pluginsdk.AgentRights{
 		Version: "2.1.330", Known: true, Differences: []string{"it allows " + hostile},

@@ -53,7 +53,7 @@ func Register(s *site.Site, turns Turns) {
 	s.Form("POST /chat/{thread}/decide", pluginsdk.ScopeApprove, c.decide)
 	s.Page("GET /chat/{thread}/settings", pluginsdk.ScopeRead, c.settings)
 	s.Form("POST /chat/{thread}/settings", pluginsdk.ScopeChat, c.change)
-	s.Page("GET /chat/{thread}/rights", pluginsdk.ScopeRead, c.rights)
+	s.Page("GET /chat/{thread}/rights", pluginsdk.ScopeChat, c.rights)
 	s.Form("POST /chat/{thread}/archive", pluginsdk.ScopeChat, c.archive)
 	s.Form("POST /chat/{thread}/delete", pluginsdk.ScopeAdmin, c.remove)
 	s.Page("GET /threads", pluginsdk.ScopeRead, c.threads)
