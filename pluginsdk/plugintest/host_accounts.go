@@ -109,6 +109,8 @@ func (s accounts) Update(ctx context.Context, request *pluginsdk.UpdateAccountRe
 	if fallback := patch.Fallback; fallback != nil && *fallback != "" {
 		if key, err := find(s.h.accounts, "account", *fallback, accountName); err != nil || s.h.accounts[key].Kind != pluginsdk.AccountKey {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "fallback: %q is no account of the kind key", *fallback)
+		} else if s.h.accounts[key].DailyLimitUSD <= 0 {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "fallback: the key %s has no daily limit; set one first", *fallback)
 		}
 	}
 	set(&changed.Default, patch.Default)

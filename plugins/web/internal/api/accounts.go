@@ -25,7 +25,7 @@ type AccountChange struct {
 	Default       *bool    `json:"default,omitempty" doc:"Only true: it is used where thread and task name none, and the account that was the default is not any more"`
 	Overage       *bool    `json:"overage,omitempty" doc:"Whether paid use beyond the plan is allowed"`
 	Fallback      *string  `json:"fallback,omitempty" maxLength:"40" doc:"The account of the kind key with which a person may let a parked run go on; none when empty"`
-	DailyLimitUSD *float64 `json:"dailyLimitUsd,omitempty" minimum:"0" doc:"Of the kind key: what it may cost in a day (UTC) as somebody's fallback; 0: it is nobody's fallback"`
+	DailyLimitUSD *float64 `json:"dailyLimitUsd,omitempty" minimum:"0" maximum:"100000" doc:"Of the kind key: what it may cost in a day (UTC) as somebody's fallback; 0: it is nobody's fallback"`
 	Key           *string  `json:"key,omitempty" minLength:"1" maxLength:"8192" writeOnly:"true" doc:"Of the kind key: another API key in place of the one that it has. It is in no answer"`
 	Author        string   `json:"author,omitempty" maxLength:"200" doc:"Who wants it; the audit log says so. With a token, its name in place of this"`
 }

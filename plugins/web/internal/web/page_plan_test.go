@@ -145,6 +145,18 @@ func TestAccountsAreKeptOnTheirPage(t *testing.T) {
 		t.Errorf("%s", page)
 	}
 	s.expect("a key that is named", ann.post("/accounts/spare/remove"), 422, "another account names it")
+	s.expect("too high a limit", ann.post("/accounts", "name", "dear", "key", secret, "limit", "200000"), 422, "at most 100000 USD")
+	if page := ann.reads("/accounts", nil); strings.Contains(page, "<strong>dear</strong>") {
+		t.Error("a key is added although its limit is refused")
+	}
+	s.expect("too high a limit", ann.post("/accounts/spare", "limit", "200000"), 422, "at most 100000 USD")
+	// A fallback that has lost its limit stays as it is: to save the rest does not name it anew.
+	ann.leads("no limit", ann.post("/accounts/spare", "limit", "0"), "/accounts")
+	page = ann.leads("the rest", ann.post("/accounts/work", "plan", "true", "fallback", "spare"), "/accounts")
+	if !strings.Contains(page, "fallback: spare") || strings.Contains(page, "is allowed") {
+		t.Errorf("%s", page)
+	}
+	ann.leads("nothing", ann.post("/accounts/work", "plan", "true", "fallback", "spare"), "/accounts")
 	s.expect("a limit that is none", ann.post("/accounts/spare", "limit", "-3"), 422, "an amount in USD")
 	page = ann.leads("change", ann.post("/accounts/work", "plan", "true", "fallback", ""), "/accounts")
 	if strings.Contains(page, "fallback: spare") || strings.Contains(page, "Anthropic may bill you when the plan is used up") {

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,6 +51,9 @@ func (p pages) list(r *http.Request) (page accounts, err error) {
 	return accounts{all: answer.Accounts, form: newKeyForm(), wrong: map[string]string{}}, err
 }
 
+// maxLimit is the highest daily limit that the API takes, in USD.
+const maxLimit = 100_000
+
 // dollars reads an amount; an empty one is 0.
 func dollars(text string) (float64, error) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "$")
@@ -56,8 +61,11 @@ func dollars(text string) (float64, error) {
 		return 0, nil
 	}
 	amount, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(amount >= 0 && amount <= 1e6) {
+	if err != nil || !(amount >= 0) {
 		return 0, errors.New("an amount in USD, such as 5.00")
+	}
+	if amount > maxLimit {
+		return 0, fmt.Errorf("at most %d USD", maxLimit)
 	}
 	return amount, nil
 }
@@ -112,25 +120,41 @@ func (p pages) patch(r *http.Request, name string, change api.AccountChange) err
 	return p.Ask(r.Context(), http.MethodPatch, "/api/accounts/"+url.PathEscape(name), nil, change, nil)
 }
 
-// change takes the settings of an account: those that its form has.
+// change takes the settings of an account: those of its form that are other ones than they
+// were. What stays as it is is not sent, since it may not be accepted any more.
 func (p pages) change(r *http.Request) (site.Done, error) {
 	name, form := r.PathValue("name"), r.PostForm
+	page, err := p.list(r)
+	if err != nil {
+		return site.Done{}, err
+	}
+	var was pluginsdk.Account
+	if i := slices.IndexFunc(page.all, func(a pluginsdk.Account) bool { return a.Name == name }); i >= 0 {
+		was = page.all[i]
+	}
 	var change api.AccountChange
 	if form.Has("plan") { // a login's: a box that is not ticked is not sent
-		overage, fallback := form.Get("overage") == "true", form.Get("fallback")
-		change.Overage, change.Fallback = &overage, &fallback
+		if overage := form.Get("overage") == "true"; overage != was.Overage {
+			change.Overage = &overage
+		}
+		if fallback := form.Get("fallback"); fallback != was.Fallback {
+			change.Fallback = &fallback
+		}
 	}
-	if form.Has("limit") {
-		limit, err := dollars(form.Get("limit"))
+	if typed := form.Get("limit"); form.Has("limit") && typed != limit(was) {
+		amount, err := dollars(typed)
 		if err != nil {
 			return p.changeAgain(r, name, "The daily limit is "+err.Error()+".")
 		}
-		change.DailyLimitUSD = &limit
+		change.DailyLimitUSD = &amount
 	}
 	if key := strings.TrimSpace(form.Get("key")); key != "" {
 		change.Key = &key
 	}
-	err := p.patch(r, name, change)
+	if was.Name != "" && change == (api.AccountChange{}) {
+		return site.Done{To: accountsPath, Said: "Nothing of the account " + name + " was changed."}, nil
+	}
+	err = p.patch(r, name, change)
 	if status := site.Status(err); status == http.StatusUnprocessableEntity || status == http.StatusConflict {
 		return p.changeAgain(r, name, err.Error())
 	}
