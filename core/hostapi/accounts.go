@@ -2,6 +2,8 @@ package hostapi
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -29,6 +31,26 @@ func (s accounts) List(ctx context.Context, _ *pluginsdk.ListAccountsRequest) (*
 		accounts, err := s.Accounts.List(ctx)
 		return &pluginsdk.ListAccountsResponse{Accounts: accounts}, err
 	})
+}
+
+// checkAccount refuses (CodeInvalid) the name of an account that there is not; the empty one is
+// the default.
+func (c *caller) checkAccount(ctx context.Context, name string) error {
+	if name == "" || name == pluginsdk.EnvironmentAccount {
+		return nil
+	}
+	all, err := c.Accounts.List(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(all))
+	for i, account := range all {
+		names[i] = account.Name
+	}
+	if !slices.Contains(names, name) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "account: there is no account %.100q; there are: %s", name, strings.Join(names, ", "))
+	}
+	return nil
 }
 
 // decide makes a decision in the plugin's name, or through it in a person's, if its quotas

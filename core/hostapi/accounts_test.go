@@ -13,7 +13,7 @@ import (
 type logins struct{ asked []any }
 
 func (l *logins) List(context.Context) ([]pluginsdk.Account, error) {
-	return []pluginsdk.Account{{Name: "environment"}}, nil
+	return []pluginsdk.Account{{Name: "environment"}, {Name: "work"}}, nil
 }
 
 func (l *logins) Add(_ context.Context, who string, request pluginsdk.AddAccountRequest) (pluginsdk.Account, error) {
@@ -44,7 +44,7 @@ func TestAccountsAreDecidedInAPersonsName(t *testing.T) {
 	f.api.Accounts = asked
 	host := f.api.For("web").Accounts
 	ann := pluginsdk.WithPerson(t.Context(), "ann")
-	if list, err := host.List(ann, &pluginsdk.ListAccountsRequest{}); err != nil || len(list.Accounts) != 1 {
+	if list, err := host.List(ann, &pluginsdk.ListAccountsRequest{}); err != nil || len(list.Accounts) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if added, err := host.Add(ann, &pluginsdk.AddAccountRequest{Name: "work", Author: "bob"}); err != nil || added.Account.Name != "work" {
@@ -80,6 +80,7 @@ func TestAnAccountOfAThreadNeedsThreadsAdmin(t *testing.T) {
 	account := "work"
 	for _, granted := range [][]pluginsdk.Capability{nil, {pluginsdk.CapThreadsAdmin}} {
 		f, ctx := newFixture(granted...), t.Context()
+		f.api.Accounts = &logins{}
 		may := len(granted) > 0
 		for name, err := range map[string]error{
 			"update": second(f.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: "mine", Patch: pluginsdk.ThreadPatch{Account: &account}})),
@@ -90,5 +91,20 @@ func TestAnAccountOfAThreadNeedsThreadsAdmin(t *testing.T) {
 				t.Errorf("%s, granted %v: %v", name, granted, err)
 			}
 		}
+	}
+}
+
+// The audit log has what was decided: to be refused an account that there is not is none.
+func TestAnUnknownAccountIsNotAudited(t *testing.T) {
+	f, ctx := newFixture(pluginsdk.CapThreadsAdmin), t.Context()
+	f.api.Accounts = &logins{}
+	for name, err := range map[string]error{
+		"create": second(f.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: "p", SourceID: "new", Account: "wrok"}})),
+		"task":   second(f.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Task: pluginsdk.NewTask{ParentThreadID: "mine", Prompt: "x", Account: "wrok"}})),
+	} {
+		refused(t, name, err, pluginsdk.CodeInvalid, "account:", "there are: environment, work")
+	}
+	if len(f.store.audits) > 0 {
+		t.Errorf("audited %q", f.store.audits)
 	}
 }

@@ -268,6 +268,14 @@ func (c *caller) audit(ctx context.Context, thread string, permits []permit) err
 	if changes == "" {
 		return nil
 	}
+	for _, permit := range permits {
+		if permit.field != "account" {
+			continue
+		}
+		if err := c.checkAccount(ctx, permit.to); err != nil {
+			return err // it is not made, and nothing of it belongs into the log
+		}
+	}
 	return c.Store.Audit(ctx, AuditName(ctx, c.plugin), "thread.permit", thread, changes)
 }
 

@@ -74,6 +74,7 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 		"remove environment":           "cannot be removed",
 		"remove nobody":                "harness account list",
 		"set work --limit 3":           "only an API key",
+		"set spare --limit abc":        "it takes an amount such as 5.00",
 		"set spare --limit -3":         "--limit: must be an amount",
 		"login work --server http://x": "on the daemon's own machine",
 	} {

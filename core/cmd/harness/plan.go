@@ -63,7 +63,7 @@ func planOf(cmd *cobra.Command) (plan client.Plan, titles map[string]string, err
 		parked, err := database.ParkedRuns(ctx, "")
 		for _, run := range parked {
 			plan.Parked = append(plan.Parked, client.Run{
-				ID: run.ID, ThreadID: run.ThreadID, Kind: run.Kind, State: run.State, Attempt: run.Attempt,
+				ID: run.ID, ThreadID: run.ThreadID, MessageID: run.MessageID, Kind: run.Kind, State: run.State, Attempt: run.Attempt,
 				NextAttemptAt: run.NextAttemptAt, Parked: run.Parked,
 			})
 			if thread, err := database.Thread(ctx, run.ThreadID); err == nil {

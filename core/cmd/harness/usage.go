@@ -112,6 +112,8 @@ func taken(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "int":
 		return "a number"
+	case "float64":
+		return "an amount such as 5.00"
 	case "bool":
 		return "true or false, or nothing"
 	case "duration":
