@@ -45,9 +45,10 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: name, Version: "0.1.0", Description: "Gives work to other agents, and takes it to its end",
 		Commands: []pluginsdk.CommandSpec{
-			{Name: verbDelegate, Description: "give a task to another agent", Usage: "[model=NAME dir=PATH cost=USD wake=no|yes|all join=NAME] what is to be done", Options: []pluginsdk.CommandOption{
+			{Name: verbDelegate, Description: "give a task to another agent", Usage: "[model=NAME dir=PATH account=NAME cost=USD wake=no|yes|all join=NAME] what is to be done", Options: []pluginsdk.CommandOption{
 				{Name: "model", Type: pluginsdk.OptionModel, Named: true},
 				{Name: "dir", Description: "where it is worked on", Type: pluginsdk.OptionText, Named: true},
+				{Name: "account", Description: "the account of the agent's that it uses", Type: pluginsdk.OptionText, Named: true},
 				{Name: "cost", Description: "what it may cost, in USD", Type: pluginsdk.OptionNumber, Named: true},
 				{Name: "wake", Description: "whether the agent is told of its end at once", Type: pluginsdk.OptionChoice, Choices: []string{"no", "yes", "all"}, Named: true},
 				{Name: "join", Description: "name of the tasks that belong together", Type: pluginsdk.OptionText, Named: true},

@@ -49,7 +49,7 @@ type verb struct {
 
 // verbs are all of them. The fields are those of a command; text is the rest.
 var verbs = map[string]verb{
-	verbDelegate:   {fields: []string{"model", "dir", "cost", "wake", "join"}, do: (*Plugin).delegate},
+	verbDelegate:   {fields: []string{"model", "dir", "account", "cost", "wake", "join"}, do: (*Plugin).delegate},
 	verbRedelegate: {fields: []string{"task", "model", "cost", "wake"}, named: true, do: (*Plugin).redelegate},
 	verbCheckin:    {fields: []string{"task"}, named: true, do: (*Plugin).checkin},
 	verbCancel:     {fields: []string{"task"}, named: true, do: (*Plugin).cancel},
@@ -245,6 +245,7 @@ func tools() []pluginsdk.ToolSpec {
 			`"task": {"type": "string", "minLength": 1, "description": "All that the worker has to know, which has not read this conversation: the goal, what is known, where the files are, what not to touch, how one checks that it is done"}`,
 			model, cost,
 			`"dir": {"type": "string", "description": "Where it works: this thread's directory or one below it; without it a git worktree of this thread's, or an empty directory"}`,
+			`"account": {"type": "string", "maxLength": 40, "description": "Only for callers outside of a thread: the account of the agent's that the task uses; without it the thread's"}`,
 			`"wake": {"enum": ["no", "yes", "all"], "description": "Whether you are run again when it is over; all: when all tasks are that you give in this turn"}`,
 			`"join": {"type": "string", "maxLength": 100, "description": "Be run again when all tasks of this name are over"}`,
 			`"thread": {"type": "string", "description": "Only for callers outside of a thread: the one that is told of the task"}`, key),

@@ -2,6 +2,7 @@ package delegation
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -458,5 +459,37 @@ func TestToolsAreTheCommands(t *testing.T) {
 		if tool.Name != manifest.Commands[n].Name || !maps.EqualFunc(schema.Properties, want, func(a, b any) bool { return a != nil && b != nil }) {
 			t.Errorf("%s has the fields %v, the command %s %v", tool.Name, schema.Properties, manifest.Commands[n].Name, want)
 		}
+	}
+}
+
+// Whose money is spent is for people to say. The plugin may give a task any account, so that it is
+// the one who has to refuse an agent that chooses one.
+func TestPeopleChooseTheAccountOfATask(t *testing.T) {
+	h := newHouse(t, `{}`)
+	h.host.SetAccount(pluginsdk.Account{Name: "work", Kind: pluginsdk.AccountLogin, Usable: true})
+	typed := pluginsdk.OnCommandRequest{Call: pluginsdk.Call{ID: "a"}, Thread: h.primary(), Name: verbDelegate, Origin: pluginsdk.FromPerson, Body: "account=work build it"}
+	if _, err := h.plugin.OnCommand(t.Context(), &typed); err != nil {
+		t.Fatal(err)
+	}
+	h.made("", "api", verbDelegate, `{"task": "build it", "account": "work"}`)
+	for _, task := range h.tasks() {
+		if task.Account != "work" {
+			t.Errorf("task %s has the account %q", task.ID, task.Account)
+		}
+	}
+	written := pluginsdk.OnCommandRequest{
+		Call: pluginsdk.Call{ID: "b"}, Thread: h.primary(), Name: verbDelegate, Origin: pluginsdk.FromAgent, Body: "build it", Attributes: map[string]string{"account": "work"},
+	}
+	if _, err := h.plugin.OnCommand(t.Context(), &written); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(fmt.Sprint(err), "only a person") {
+		t.Errorf("an agent that writes it: %v", err)
+	}
+	called, err := h.plugin.CallTool(t.Context(), &pluginsdk.CallToolRequest{
+		Call: pluginsdk.Call{ID: "c"}, Name: verbDelegate, ThreadID: h.primary().ID, Input: json.RawMessage(`{"task": "build it", "account": "work"}`),
+	})
+	if err != nil || !called.Result.IsError || !strings.Contains(called.Result.Text, "only a person") {
+		t.Errorf("an agent that calls it: %+v, %v", called, err)
+	}
+	if tasks := h.tasks(); len(tasks) != 2 {
+		t.Errorf("%d tasks", len(tasks))
 	}
 }

@@ -24,6 +24,9 @@ func (p *Plugin) delegate(ctx context.Context, r request) (answer, error) {
 	if r.text == "" {
 		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no task: say what is to be done, after the attributes")
 	}
+	if r.agent && r.fields["account"] != "" {
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeDenied, "account: only a person says whose account a task uses; leave it out, and the task uses this thread's")
+	}
 	config := p.config.Load()
 	cost, err := costOf(r, config)
 	if err != nil {
@@ -62,7 +65,7 @@ func (p *Plugin) delegate(ctx context.Context, r request) (answer, error) {
 	}
 	task := pluginsdk.NewTask{
 		ParentThreadID: r.thread.ID, ParentTaskID: above, RequestedBy: r.author, OriginalMessage: r.text, Prompt: r.text,
-		Model: r.fields["model"], Cwd: place.cwd, OwnDirectory: place.own, Wake: wake,
+		Model: r.fields["model"], Account: r.fields["account"], Cwd: place.cwd, OwnDirectory: place.own, Wake: wake,
 		MaxIterations: config.MaxIterations, MaxValidationIterations: config.MaxValidationRounds, CostCapUSD: cost,
 	}
 	if above != "" {

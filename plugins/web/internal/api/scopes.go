@@ -94,7 +94,7 @@ var typed = []struct {
 	{"approvals", nil, pluginsdk.ScopeApprove},
 	{"thread", regexp.MustCompile(`(?i)^(dir|permission|ask|account|report|delete)\b`), pluginsdk.ScopeAdmin},
 	// Wherever it stands: how a plugin quotes what is before it is the plugin's own.
-	{"delegate", regexp.MustCompile(`(?i)\bdir\s*=`), pluginsdk.ScopeAdmin},
+	{"delegate", regexp.MustCompile(`(?i)\b(dir|account)\s*=`), pluginsdk.ScopeAdmin},
 }
 
 // admitTyped refuses a command for which the caller's scope is too little.

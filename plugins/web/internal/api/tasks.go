@@ -63,6 +63,7 @@ type CreateTaskRequest struct {
 	Text           string  `json:"text" minLength:"1" maxLength:"262144" doc:"What is to be done"`
 	Model          string  `json:"model,omitempty" maxLength:"100"`
 	Dir            string  `json:"dir,omitempty" maxLength:"4096" doc:"The directory to work in"`
+	Account        string  `json:"account,omitempty" maxLength:"40" doc:"The account of the agent's that it uses; the thread's when absent"`
 	Cost           float64 `json:"cost,omitempty" minimum:"0" doc:"What the task may cost, in USD"`
 	Wake           string  `json:"wake,omitempty" maxLength:"20" doc:"Whether the thread's agent is run when the task is over: no or yes"`
 	Join           string  `json:"join,omitempty" maxLength:"100" doc:"The thread's agent is run when all tasks of this name are over"`
@@ -153,12 +154,12 @@ func (h *handlers) getTask(ctx context.Context, input *taskInput) (*taskHistoryO
 
 func (h *handlers) createTask(ctx context.Context, input *createTaskInput) (*taskOutput, error) {
 	request := input.Body
-	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"dir", request.Dir != ""}); err != nil {
+	if err := admits(ctx, pluginsdk.ScopeAdmin, field{"dir", request.Dir != ""}, field{"account", request.Account != ""}); err != nil {
 		return nil, err
 	}
 	call := map[string]any{"task": request.Text}
 	for name, value := range map[string]string{
-		"thread": request.ThreadID, "model": request.Model, "dir": request.Dir, "wake": request.Wake,
+		"thread": request.ThreadID, "model": request.Model, "dir": request.Dir, "account": request.Account, "wake": request.Wake,
 		"join": request.Join, "key": request.IdempotencyKey,
 	} {
 		if value != "" {

@@ -134,6 +134,8 @@ func TestScopesHoldForWhatIsTypedAndSetToo(t *testing.T) {
 		{"POST", "/api/chat", `{"content":"/delegate model=sonnet build it"}`, pluginsdk.ScopeChat},
 		{"POST", "/api/chat", `{"content":"/delegate dir=/ build it"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/chat", `{"content":"/delegate model='a b'\ndir=\"/x y\" build it"}`, pluginsdk.ScopeAdmin},
+		{"POST", "/api/chat", `{"content":"/delegate account=work build it"}`, pluginsdk.ScopeAdmin},
+		{"POST", "/api/tasks", `{"text":"x","account":"work"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/chat", `{"content":"/tasks reject 1a2b no"}`, pluginsdk.ScopeApprove},
 		{"POST", "/api/chat", `{"content":"/approve 1"}`, pluginsdk.ScopeApprove},
 		{"POST", "/api/chat", `{"content":"/allow 1"}`, pluginsdk.ScopeApprove},

@@ -213,9 +213,9 @@ func TestWorkIsHandedOn(t *testing.T) {
 		return pluginsdk.ToolResult{Text: `{"task":"runs"}`}, nil
 	}
 	b := s.logIn("ann", pluginsdk.ScopeApprove)
-	s.lacks("the form of who may not name directories", s.expect("the form", b.visit("/tasks/new"), 200, "What is to be done", "The &lt;b&gt;shop"), `name="dir"`)
+	s.lacks("the form of who may not name directories", s.expect("the form", b.visit("/tasks/new"), 200, "What is to be done", "The &lt;b&gt;shop"), `name="dir"`, `name="account"`)
 	s.expect("the form for a task that is to be done once more", b.visit("/tasks/new?from=waits"), 200, "Mend the &lt;script&gt;", `value="shop" selected`)
-	s.expect("the form of an admin", s.logIn("root", pluginsdk.ScopeAdmin).visit("/tasks/new"), 200, `name="dir"`)
+	s.expect("the form of an admin", s.logIn("root", pluginsdk.ScopeAdmin).visit("/tasks/new"), 200, `name="dir"`, `name="account"`)
 
 	s.expect("an empty one", b.submit("/tasks/new", "", url.Values{"text": {" "}, "cost": {"much"}}), 422, "Say what is to be done", "an amount in US dollars", `value="much"`)
 	s.expect("one that may cost nothing", b.submit("/tasks/new", "", url.Values{"text": {"x"}, "cost": {"-1"}}), 422, "an amount in US dollars")

@@ -19,7 +19,7 @@ type draft struct {
 	wrong   string            // with all of it
 	fields  map[string]string // what is wrong with a field, by its name
 	threads threads
-	mayDir  bool
+	mayDir  bool // and say whose account it uses
 }
 
 func (p pages) blank(r *http.Request) (site.View, error) {
@@ -56,7 +56,7 @@ func (p pages) create(r *http.Request) (site.Done, error) {
 	typed := r.PostForm
 	d := draft{cost: strings.TrimSpace(typed.Get("cost")), fields: make(map[string]string), CreateTaskRequest: api.CreateTaskRequest{
 		Text: strings.TrimSpace(typed.Get("text")), ThreadID: typed.Get("thread"), Model: strings.TrimSpace(typed.Get("model")),
-		Dir: strings.TrimSpace(typed.Get("dir")), Wake: typed.Get("wake"), IdempotencyKey: typed.Get("key"),
+		Dir: strings.TrimSpace(typed.Get("dir")), Account: strings.TrimSpace(typed.Get("account")), Wake: typed.Get("wake"), IdempotencyKey: typed.Get("key"),
 	}}
 	if d.Text == "" {
 		d.fields["text"] = "Say what is to be done."
@@ -90,7 +90,7 @@ func (p pages) create(r *http.Request) (site.Done, error) {
 
 // take puts what the API says is wrong where it belongs.
 func (d *draft) take(told *site.Problem) {
-	names := map[string]string{"body.text": "text", "body.threadId": "thread", "body.model": "model", "body.dir": "dir", "body.cost": "cost", "body.wake": "wake"}
+	names := map[string]string{"body.text": "text", "body.threadId": "thread", "body.model": "model", "body.dir": "dir", "body.account": "account", "body.cost": "cost", "body.wake": "wake"}
 	for _, one := range told.Fields {
 		if name, ok := names[one.Location]; ok {
 			d.fields[name] = one.Message
