@@ -146,3 +146,16 @@ func (d *Daemon) rightsRequest(ctx context.Context, threadID string) (ledger.Age
 		Cwd: cwd, Apart: apart, Account: d.accounts.Account(thread.Account),
 	}, nil
 }
+
+// startPlan starts the room of the plans. When the environment has a key now, and had a login
+// before, what was seen of the login's plan holds nothing back any more.
+func (d *Daemon) startPlan(ctx context.Context) error {
+	if err := d.plan.Start(ctx); err != nil || !d.billed {
+		return err
+	}
+	if err := d.store.ForgetPlan(ctx, pluginsdk.EnvironmentAccount); err != nil {
+		return err
+	}
+	d.plan.Forget(pluginsdk.EnvironmentAccount)
+	return nil
+}

@@ -54,6 +54,8 @@ type Daemon struct {
 	events   *events.Bus
 	agent    agent
 	model    modelCheck
+	// billed says that the environment's credentials are no login's, so that they have no plan.
+	billed bool
 	// unverified says that the agent's program was not verified with this version of Harness.
 	unverified string
 	plugins    *pluginhost.Host
@@ -205,7 +207,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "tools", start: tools.Start, stop: tools.Stop},
 		{name: "workspace", start: contexts.Start, stop: contexts.Stop},
 		{name: "tokens", start: d.tokens.Start, stop: d.tokens.Stop},
-		{name: "plan", start: d.plan.Start, stop: d.plan.Stop},
+		{name: "plan", start: d.startPlan, stop: d.plan.Stop},
 		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
 		{name: "agent's model", start: d.model.Start, stop: d.model.Stop},
 		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
@@ -415,6 +417,7 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *tools
 		if d.config.Agent == "claude" && !found.Usable() && (!found.Found || !d.accounts.Usable()) {
 			d.log.Warn("THE AGENT CANNOT ANSWER: every turn fails until this is put right", "why", found.Reason, "remedy", found.Remedy)
 		}
+		d.billed = found.Billed
 		if d.unverified = found.Unverified; d.unverified != "" {
 			d.log.Warn("the agent's program was not verified with this version of Harness", "why", d.unverified)
 		}

@@ -331,6 +331,28 @@ func TestAResetThatCannotBeTrue(t *testing.T) {
 	})
 }
 
+// A key has no plan. What waits for the limit of the login that the environment had before must
+// not wait for days once the environment has a key.
+func TestAKeyDoesNotWaitForTheLoginBefore(t *testing.T) {
+	if !apart(t) {
+		return
+	}
+	p := newPlanned(t, "", `[{"match":"","planUsedUp":{"window":"seven_day","resetsIn":"100h"}}]`)
+	stop := p.start()
+	run := p.chat(p.thread("talk"), "say:with the key")
+	p.parks(run.RunID)
+	stop()
+	p.claude() // whose environment has a key
+	p.start()
+	p.until("the answer", func() bool { return p.kept(run.RunID).State.Final() })
+	if got := p.kept(run.RunID); got.State != pluginsdk.RunSucceeded || got.CostUSD == 0 || got.NotionalUSD != 0 {
+		t.Errorf("%s, of $%v notional %v: %s", got.State, got.CostUSD, got.NotionalUSD, got.Error)
+	}
+	if windows, err := p.rows.PlanWindows(t.Context()); err != nil || len(windows) != 0 {
+		t.Errorf("of the login before is still known: %+v, %v", windows, err)
+	}
+}
+
 // Thirty runs that wait for one window must not come at the same second, nor keep those waiting
 // who have written: people first, a few at a time, and none of them is lost, done twice, or
 // said to have failed. What plugins have started stops before people have to.
@@ -351,7 +373,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 		}
 		p.until("a warning", func() bool {
 			told := p.told(primary.ID)
-			return len(told) == 1 && strings.HasPrefix(told[0], "85 % of the plan's five-hour limit are used (account environment), which opens again at ")
+			return len(told) == 1 && strings.HasPrefix(told[0], "85 % of the plan's five-hour limit is used (account environment). It resets at ")
 		})
 
 		// At the share, what plugins start waits, and people do not.
@@ -374,7 +396,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 			}
 			return len(parked) == 10
 		})
-		if why := p.kept(plugins[0]).Parked.Reason; why != "85 % of the plan's five-hour limit are used (account environment): from 80 % on the rest is kept for people." {
+		if why := p.kept(plugins[0]).Parked.Reason; why != "85 % of the plan's five-hour limit is used (account environment). Above 80 % the rest is kept for people." {
 			t.Errorf("parked: %s", why)
 		}
 		p.answers(p.chat(talk, "hello").RunID, 1)

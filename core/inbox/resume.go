@@ -213,19 +213,19 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 		return "", errors.New("nothing is parked in this thread")
 	}
 	request := pluginsdk.ResumeRunRequest{RunID: head.ID}
-	how := "as it is"
+	how := ""
 	if len(words) == 2 {
 		if request.Fallback = words[1] == "fallback"; !request.Fallback && nearly(strings.ToLower(words[1]), "fallback") {
 			return "", fmt.Errorf("%q is no model; say /plan go with nothing, a model's name or the word fallback behind it", words[1])
 		}
-		if how = "with the fallback of its account"; !request.Fallback {
-			request.Model, how = words[1], "with the model "+words[1]
+		if how = ", with the fallback of its account"; !request.Fallback {
+			request.Model, how = words[1], ", with the model "+words[1]
 		}
 	}
 	if _, err := in.ResumeRun(ctx, request, by); err != nil {
 		return "", err
 	}
-	return "It goes on now, " + how + ".", nil
+	return "The message is being answered now" + how + ".", nil
 }
 
 // nearly reports whether at most two letters of a word are wrong, missing or too many.

@@ -100,11 +100,11 @@ func TestAParkedRunIsToldToGoOn(t *testing.T) {
 		caused   bool
 		answer   string
 	}{
-		"/plan go":       {answer: "It goes on now, as it is.", override: &pluginsdk.RunOverride{}},
-		"/plan go haiku": {answer: "It goes on now, with the model haiku.", override: &pluginsdk.RunOverride{Model: "haiku"}},
+		"/plan go":       {answer: "The message is being answered now.", override: &pluginsdk.RunOverride{}},
+		"/plan go haiku": {answer: "The message is being answered now, with the model haiku.", override: &pluginsdk.RunOverride{Model: "haiku"}},
 		"/plan go fallback": {
 			accounts: []ledger.Account{{Name: "home", Fallback: "spare"}, key},
-			answer:   "It goes on now, with the fallback of its account.", override: &pluginsdk.RunOverride{Account: "spare"},
+			answer:   "The message is being answered now, with the fallback of its account.", override: &pluginsdk.RunOverride{Account: "spare"},
 		},
 		"/plan go fallback ":  {answer: "/plan failed: fallback: the account home has none"},
 		"/plan go fallback  ": {accounts: []ledger.Account{{Name: "home", Fallback: "spare"}, {Name: "spare", Kind: pluginsdk.AccountKey}}, answer: "/plan failed: fallback: the key spare has no daily limit"},
@@ -125,7 +125,7 @@ func TestAParkedRunIsToldToGoOn(t *testing.T) {
 			if answer := strings.TrimSpace(f.typed(t, typed)); !strings.HasPrefix(answer, want.answer) {
 				t.Errorf("answered %q, want %q", answer, want.answer)
 			}
-			if !strings.HasPrefix(want.answer, "It goes on now") {
+			if !strings.HasPrefix(want.answer, "The message is being answered now") {
 				if state := f.state(runID); state != pluginsdk.RunQueued {
 					t.Errorf("the run is %s", state)
 				}

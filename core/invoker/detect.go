@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/seed-706843ae/harness/core/invoker/cli"
 )
@@ -19,6 +20,9 @@ type Detection struct {
 	CanAuthenticate bool   // there are credentials, valid or not
 	Reason          string // why, in words
 	Remedy          string // what to do when it is not usable; else empty
+	// Billed says that what is used is billed: the credentials are those of no login, so that there
+	// is no plan.
+	Billed bool
 	// Unverified says, in a sentence with what to do, that this version of Harness was not
 	// verified with that of the CLI; empty: it was. It works all the same, as far as is known.
 	Unverified string
@@ -57,6 +61,7 @@ func Detect(ctx context.Context, config Config) Detection {
 	d := Detection{Found: true, Path: path, Version: version, Unverified: unverified(version)}
 	if source := credentials(environment); source != "" {
 		d.CanAuthenticate, d.Reason = true, "credentials: "+source
+		d.Billed = slices.Contains(billed, source)
 		return d
 	}
 	d.Reason = "the CLI is installed and has no credentials"
@@ -74,6 +79,11 @@ func unverified(version string) string {
 		return fmt.Sprintf("Claude CLI %s is older than %s, the oldest that this version of Harness was verified with; run npm install -g @anthropic-ai/claude-code@%s", version, oldest, newest)
 	}
 	return ""
+}
+
+// billed are the credentials of the environment that are no login's.
+var billed = []string{
+	"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY",
 }
 
 // credentials returns the name or the path of what the CLI would authenticate with;

@@ -75,7 +75,6 @@ const CoreAccounts = "core"
 
 // PlanAsk is a turn of the agent that asks whether the plan of its account lets it through.
 type PlanAsk struct {
-	RunID   string
 	Account string // by its name, also the default one
 	Model   string
 	// People says that people wait for it. What plugins start stops at a share of a window.

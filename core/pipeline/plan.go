@@ -53,7 +53,7 @@ func (t *trip) sayAccount() {
 // askOf is the turn as the plan is asked about it.
 func (p *Pipeline) askOf(t *trip) ledger.PlanAsk {
 	return ledger.PlanAsk{
-		RunID: t.run.ID, Account: t.account, Model: p.modelOf(t), People: ledger.ForPeople(t.run.Run, t.thread.Thread, t.fence), Last: t.run.LastParked,
+		Account: t.account, Model: p.modelOf(t), People: ledger.ForPeople(t.run.Run, t.thread.Thread, t.fence), Last: t.run.LastParked,
 	}
 }
 

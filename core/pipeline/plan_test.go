@@ -42,7 +42,7 @@ func TestAUsedUpPlanLetsNothingBegin(t *testing.T) {
 	if len(b.journal.lines) != 0 || len(left.Effects) != 0 {
 		t.Errorf("done all the same: %q, %+v", b.journal.lines, left)
 	}
-	if ask := b.plan.asked[0]; ask.Account != "environment" || ask.Model != "m" || !ask.People || ask.RunID != "R" {
+	if ask := b.plan.asked[0]; ask.Account != "environment" || ask.Model != "m" || !ask.People {
 		t.Errorf("asked %+v", ask)
 	}
 

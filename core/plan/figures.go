@@ -17,7 +17,7 @@ type figures struct {
 
 func newFigures() *figures {
 	f := &figures{}
-	f.parked = f.Counter("harness_plan_parked_total", "Runs that were parked because of a window of a plan.", "who")
+	f.parked = f.Counter("harness_plan_parked_total", "Runs that were parked because a limit of a plan was used up.", "who")
 	for _, who := range []string{"people", "plugins"} {
 		f.parked.Add(0, who)
 	}
@@ -27,7 +27,7 @@ func newFigures() *figures {
 // Figures returns what was counted since New, and how much of the windows is used.
 func (r *Room) Figures() []pluginsdk.Figure {
 	used := pluginsdk.Figure{
-		Name: "harness_plan_used_ratio", Help: "How much of a window of an account's plan is used, from 0 to 1.", Kind: pluginsdk.FigureGauge,
+		Name: "harness_plan_used_ratio", Help: "How much of a limit (window) of an account's plan is used, from 0 to 1.", Kind: pluginsdk.FigureGauge,
 	}
 	r.mu.Lock()
 	accounts := make(map[string]bool)

@@ -185,6 +185,12 @@ func (r *Room) forget(at key) {
 
 // look is one round of watch.
 func (r *Room) look(ctx context.Context) {
+	r.mu.Lock()
+	nothing := len(r.windows)+len(r.opened) == 0
+	r.mu.Unlock()
+	if nothing { // no account has a plan, or none was asked for yet
+		return
+	}
 	stored, err := r.stored(ctx)
 	if err != nil && ctx.Err() == nil {
 		r.config.Log.Warn("it cannot be read yet which windows of plans are stored", "err", err)

@@ -436,7 +436,7 @@ func TestPeopleAreWarnedOnce(t *testing.T) {
 	warned()
 	b.clock = b.clock.Add(10 * time.Minute)
 	b.see("five_hour", 0.76, pluginsdk.PlanWarning, 110*time.Minute)
-	first := "76 % of the plan's five-hour limit are used (account home), which opens again at 14:00 UTC. At this pace it is used up at 12:19 UTC."
+	first := "76 % of the plan's five-hour limit is used (account home). It resets at 14:00 UTC. At this pace it will be used up at 12:19 UTC."
 	warned(first)
 	b.see("five_hour", 0.8, pluginsdk.PlanWarning, 110*time.Minute)
 	b.see("five_hour", 0, pluginsdk.PlanAllowed, 110*time.Minute) // a line that does not tell how much
@@ -549,8 +549,8 @@ func TestWhatIsShown(t *testing.T) {
 	}
 	b.see("five_hour", 1, pluginsdk.PlanRejected, 90*time.Minute)
 	b.see("seven_day_opus", 0.31, pluginsdk.PlanAllowed, 72*time.Hour)
-	want := "Account home:\n██████████ 100 %  five-hour limit, opens again at 13:30 UTC, used up\n" +
-		"███░░░░░░░  31 %  weekly limit for Opus, opens again at Thu 26 Nov 12:00 UTC"
+	want := "Account home:\n██████████ 100 %  five-hour limit, resets at 13:30 UTC, used up\n" +
+		"███░░░░░░░  31 %  weekly limit for Opus, resets at Thu 26 Nov 12:00 UTC"
 	if text := b.Show(); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}

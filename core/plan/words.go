@@ -19,7 +19,7 @@ func usedUpWords(parked pluginsdk.Parked) string {
 
 // shareWords says why what a plugin has started waits.
 func (r *Room) shareWords(w pluginsdk.PlanWindow) string {
-	return fmt.Sprintf("%d %% of the plan's %s are used (account %s): from %d %% on the rest is kept for people.",
+	return fmt.Sprintf("%d %% of the plan's %s is used (account %s). Above %d %% the rest is kept for people.",
 		percent(w.Used), pluginsdk.WindowName(w.Name, w.Model), w.Account, percent(r.config.Share))
 }
 
@@ -33,13 +33,13 @@ func (w *window) warningKey() string {
 // warning tells people how much of a window is used.
 func (r *Room) warning(state ledger.PlanState) string {
 	w := projected(state, r.config.Now())
-	text := fmt.Sprintf("%d %% of the plan's %s are used (account %s)", percent(w.Used), pluginsdk.WindowName(w.Name, w.Model), w.Account)
+	text := fmt.Sprintf("%d %% of the plan's %s is used (account %s)", percent(w.Used), pluginsdk.WindowName(w.Name, w.Model), w.Account)
 	if !w.ResetsAt.IsZero() {
-		text += ", which opens again at " + Clock(w.ResetsAt, r.config.Now())
+		text += ". It resets at " + Clock(w.ResetsAt, r.config.Now())
 	}
 	text += "."
 	if !w.FullAt.IsZero() {
-		text += " At this pace it is used up at " + Clock(w.FullAt, r.config.Now()) + "."
+		text += " At this pace it will be used up at " + Clock(w.FullAt, r.config.Now()) + "."
 	}
 	return text
 }
@@ -87,11 +87,11 @@ func (r *Room) line(w pluginsdk.PlanWindow) string {
 	line := fmt.Sprintf("%s%s %3d %%  %s", strings.Repeat("█", full), strings.Repeat("░", barWidth-full), percent(w.Used), pluginsdk.WindowName(w.Name, w.Model))
 	now := r.config.Now()
 	if !w.ResetsAt.IsZero() {
-		line += ", opens again at " + Clock(w.ResetsAt, now)
+		line += ", resets at " + Clock(w.ResetsAt, now)
 	}
 	switch {
 	case w.Status == pluginsdk.PlanRejected && w.Overage:
-		line += ", used up: beyond it is paid for"
+		line += ", used up; further use is billed"
 	case w.Status == pluginsdk.PlanRejected:
 		line += ", used up"
 	case !w.FullAt.IsZero():

@@ -39,7 +39,7 @@ func TestAWarningOfThePlanReachesDiscord(t *testing.T) {
 			told := event(pluginsdk.EventThreadMessage, pluginsdk.MessagePayload{ThreadID: thread, MessageID: id, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification})
 			p.hear(told, told) // events come twice
 		}
-		const first, second = "75 % of the plan's five-hour limit are used (account work_1).", "90 % of the plan's five-hour limit are used (account work_1)."
+		const first, second = "75 % of the plan's five-hour limit is used (account work_1).", "90 % of the plan's five-hour limit is used (account work_1)."
 		tell("carried", "core", pluginsdk.NotePlanWarning, "carried")
 		tell("primary", "agent", pluginsdk.NotePlanWarning, "forged")
 		tell("primary", "core", "notify", "something else")

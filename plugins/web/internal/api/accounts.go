@@ -52,7 +52,7 @@ type (
 // Plan is what is left of the plans of the agent's accounts, and what waits for it.
 type Plan struct {
 	Accounts []pluginsdk.Account `json:"accounts" nullable:"false" doc:"All accounts, without the directory of a login; a reason with a path in it is not told either"`
-	Parked   []Run               `json:"parked" nullable:"false" doc:"The runs that wait for a window of a plan, the oldest first"`
+	Parked   []Run               `json:"parked" nullable:"false" doc:"The runs that wait for a limit of a plan to reset, the oldest first"`
 	More     bool                `json:"more" doc:"There may be others: not all runs that are queued were looked at"`
 }
 

@@ -29,14 +29,14 @@ func newKeyForm() keyForm {
 	return keyForm{
 		name:  ui.Input{Name: "name", Label: "Name", Required: true, Hint: "a to z, 0 to 9 and -"},
 		key:   ui.Input{Name: "key", Label: "API key", Type: "password", Required: true, Hint: "It is kept sealed, and not shown again."},
-		limit: ui.Input{Name: "limit", Label: "Daily limit as a fallback, in USD", Type: "number", Min: "0", Step: "0.01", Hint: "What runs that wait for a plan may cost on it in a day (UTC). Empty: it is nobody's fallback."},
+		limit: ui.Input{Name: "limit", Label: "Daily limit as a fallback, in USD", Type: "number", Min: "0", Step: "0.01", Hint: "What runs that wait for a plan may cost on it in a day (UTC). Empty: no account can use the key as its fallback."},
 	}
 }
 
 func (p pages) accounts(r *http.Request) (site.View, error) {
 	page, err := p.list(r)
 	if err != nil {
-		return unless(r, err, accountsPath, "Accounts", "Here is what the agent authenticates with.")
+		return unless(r, err, accountsPath, "Accounts", "This page has what the agent authenticates with.")
 	}
 	return accountsView(r, page), nil
 }
@@ -186,7 +186,7 @@ func (p pages) remove(r *http.Request) (site.Done, error) {
 
 // kinds say what an account is.
 var kinds = map[pluginsdk.AccountKind]string{
-	pluginsdk.AccountEnvironment: "what the daemon was started with", pluginsdk.AccountLogin: "login", pluginsdk.AccountKey: "API key",
+	pluginsdk.AccountEnvironment: "the daemon's own credentials", pluginsdk.AccountLogin: "login", pluginsdk.AccountKey: "API key",
 }
 
 // keys are the accounts that can be a fallback, as a choice.
