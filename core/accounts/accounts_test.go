@@ -15,7 +15,6 @@ import (
 
 	"github.com/seed-706843ae/harness/core/accounts"
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -349,64 +348,6 @@ func TestAKeyIsInNothingThatIsKept(t *testing.T) {
 		}
 		_, err = f.Add(t.Context(), "ann", pluginsdk.AddAccountRequest{Name: "second", Kind: pluginsdk.AccountKey, Key: aKey})
 		f.refused("a key without the vault's", err, pluginsdk.CodeUnavailable, "secrets.key")
-	})
-}
-
-// Who has lost secrets.key for good has lost the keys that it opens, and must be able to set them
-// again; what a plugin has sealed is not to be lost on the way.
-func TestKeysAreSetAgainAfterTheSecretsKeyIsLost(t *testing.T) {
-	each(t, func(f *fixture) {
-		file := filepath.Join(f.data, "secrets.key")
-		room := func() *accounts.Room {
-			return accounts.New(accounts.Config{Data: f.data, Credentials: func(string) string { return "" }}, f.store, settings.NewVault("", file))
-		}
-		of := room()
-		for _, name := range []string{"other", "spare"} {
-			if _, err := of.Add(t.Context(), "ann", pluginsdk.AddAccountRequest{Name: name, Kind: pluginsdk.AccountKey, Key: aKey}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		of = room()
-		_, err := of.Resolve("spare")
-		f.refused("a key that cannot be opened", err, pluginsdk.CodeUnavailable, "harness account set spare --key")
-		_, err = of.Add(t.Context(), "ann", pluginsdk.AddAccountRequest{Name: "new", Kind: pluginsdk.AccountKey, Key: aKey})
-		f.refused("one more key", err, pluginsdk.CodeUnavailable, "harness account set other --key")
-		if _, err := os.Stat(file); err == nil {
-			t.Error("another secrets.key was made by who adds a key")
-		}
-		if _, err := of.Update(t.Context(), "ann", pluginsdk.UpdateAccountRequest{Name: "spare", Patch: pluginsdk.AccountPatch{Key: to(aKey + "-2")}}); err != nil {
-			t.Fatal(err)
-		}
-		entries, err := f.store.AuditEntries(t.Context(), "spare", 0)
-		if err != nil || len(entries) != 2 || entries[1].Detail != "set key; what is stored as the key of other cannot be opened and is lost" {
-			t.Errorf("%+v, %v", entries, err)
-		}
-		if found, err := of.Resolve("spare"); err != nil || found.Env[0] != "ANTHROPIC_API_KEY="+aKey+"-2" {
-			t.Errorf("%+v, %v", found, err)
-		}
-		_, err = of.Resolve("other")
-		f.refused("the key that is lost", err, pluginsdk.CodeUnavailable, "harness account set other --key")
-		if _, err := of.Update(t.Context(), "ann", pluginsdk.UpdateAccountRequest{Name: "other", Patch: pluginsdk.AccountPatch{Key: to(aKey)}}); err != nil {
-			t.Error(err)
-		}
-		// A plugin's secret that cannot be opened has its own way out, which is named.
-		if err := f.store.RegisterPlugin(t.Context(), ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "mail", SHA256: "x"}, Path: "/mail"}); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.store.EditPluginSettings(t.Context(), "mail", "ann", func(column json.RawMessage, _ map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
-			sealed, err := settings.NewVault("", file).Seal("mail", "token", json.RawMessage(`"x"`), true)
-			return column, map[string][]byte{"token": sealed}, "set token", err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		_, err = room().Update(t.Context(), "ann", pluginsdk.UpdateAccountRequest{Name: "spare", Patch: pluginsdk.AccountPatch{Key: to(aKey)}})
-		f.refused("with a plugin's secret", err, pluginsdk.CodeUnavailable, "harness plugin settings unset mail token")
 	})
 }
 

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"archive/tar"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"github.com/seed-706843ae/harness/core/accounts"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/fakeapi"
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -228,4 +231,78 @@ func TestAnAccountIsEnoughForTheRealAgent(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// Who has lost secrets.key for good has lost the keys that it opens, and must be able to set them
+// again; what a plugin has sealed is not to be lost on the way.
+func TestKeysAreSetAgainAfterTheSecretsKeyIsLost(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		t.Parallel()
+		in := leanInstallation(t, database(t))
+		rows, file := in.database(), filepath.Join(in.config.Data, "secrets.key")
+		const key = "sk-ant-api03-hunter2"
+		refused := func(what string, err error, words string) {
+			t.Helper()
+			if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), words) {
+				t.Errorf("%s: %v, want %q", what, err, words)
+			}
+		}
+		add := func(name string) error {
+			_, err := daemon.NewAccounts(in.config, rows).Add(t.Context(), "ann", pluginsdk.AddAccountRequest{Name: name, Kind: pluginsdk.AccountKey, Key: key})
+			return err
+		}
+		set := func(name, key string) error {
+			_, err := daemon.NewAccounts(in.config, rows).Update(t.Context(), "ann", pluginsdk.UpdateAccountRequest{Name: name, Patch: pluginsdk.AccountPatch{Key: &key}})
+			return err
+		}
+		resolve := func(name string) (key string, err error) {
+			found, err := daemon.NewAccounts(in.config, rows).Resolve(name)
+			return strings.Join(found.Env, " "), err
+		}
+		lose := func() {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range []string{"other", "spare"} {
+			if err := add(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lose()
+		_, err := resolve("spare")
+		refused("a key that cannot be opened", err, "harness account set spare --key")
+		refused("one more key", add("new"), "harness account set other --key")
+		if _, err := os.Stat(file); err == nil {
+			t.Error("another secrets.key was made by who adds a key")
+		}
+		if err := set("spare", key+"-2"); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := rows.AuditEntries(t.Context(), "spare", 0)
+		if err != nil || len(entries) != 2 || entries[1].Detail != "set key; what is stored as the key of other cannot be opened and is lost" {
+			t.Errorf("%+v, %v", entries, err)
+		}
+		if got, err := resolve("spare"); err != nil || got != "ANTHROPIC_API_KEY="+key+"-2" {
+			t.Errorf("%s, %v", got, err)
+		}
+		_, err = resolve("other")
+		refused("the key that is lost", err, "harness account set other --key")
+		if err := set("other", key); err != nil {
+			t.Error(err)
+		}
+		// A plugin's secret that cannot be opened has its own way out, which is named.
+		if err := rows.RegisterPlugin(t.Context(), ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "mail", SHA256: "x"}, Path: "/mail"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.EditPluginSettings(t.Context(), "mail", "ann", func(column json.RawMessage, _ map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+			sealed, err := settings.NewVault("", file).Seal("mail", "token", json.RawMessage(`"x"`), true)
+			return column, map[string][]byte{"token": sealed}, "set token", err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		lose()
+		refused("with a plugin's secret", set("spare", key), "harness plugin settings unset mail token")
+	})
 }
