@@ -172,12 +172,12 @@ func TestAPlanThatIsUsedUpCostsTime(t *testing.T) {
 			t.Errorf("at the start: %+v, asked %d times", start, p.asked(start.ID))
 		}
 		for _, thread := range []string{first, other} {
-			if told := p.told(thread); len(told) != 1 || !strings.HasPrefix(told[0], "Parked: The plan's five-hour limit is used up (account environment). It goes on by itself at ") {
+			if told := p.told(thread); len(told) != 1 || !strings.HasPrefix(told[0], "Parked: The plan's five-hour limit is used up (account \"environment\"). The message continues by itself at ") {
 				t.Errorf("told %q", told)
 			}
 		}
 		p.chat(other, "/status")
-		if all := p.messages(other); !strings.Contains(all[len(all)-1].Content, "It goes on by itself at ") {
+		if all := p.messages(other); !strings.Contains(all[len(all)-1].Content, "The message continues by itself at ") {
 			t.Errorf("status: %s", all[len(all)-1].Content)
 		}
 		stop() // what is known of the plan outlasts the daemon
@@ -373,7 +373,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 		}
 		p.until("a warning", func() bool {
 			told := p.told(primary.ID)
-			return len(told) == 1 && strings.HasPrefix(told[0], "85 % of the plan's five-hour limit is used (account environment). It resets at ")
+			return len(told) == 1 && strings.HasPrefix(told[0], "85 % of the plan's five-hour limit is used (account \"environment\"). It resets at ")
 		})
 
 		// At the share, what plugins start waits, and people do not.
@@ -396,7 +396,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 			}
 			return len(parked) == 10
 		})
-		if why := p.kept(plugins[0]).Parked.Reason; why != "85 % of the plan's five-hour limit is used (account environment). Above 80 % the rest is kept for people." {
+		if why := p.kept(plugins[0]).Parked.Reason; why != "85 % of the plan's five-hour limit is used (account \"environment\"). Above 80 % only people's messages are answered (HARNESS_PLAN_SHARE)." {
 			t.Errorf("parked: %s", why)
 		}
 		p.answers(p.chat(talk, "hello").RunID, 1)

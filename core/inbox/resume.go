@@ -81,7 +81,7 @@ func (in *Inbox) parkAgain(ctx context.Context, log *slog.Logger, w *worker, att
 	run, now := attempt.claim.Run, in.config.Now().UTC()
 	log.Warn("a parked run has gone on with a model that is not known; it waits again", "model", run.Override.Model, "err", attempt.cause)
 	row := notice(fmt.Sprintf("%s%s:model:%s", ledger.ParkedKey, run.ID, run.Override.Model), fmt.Sprintf(
-		"The model %q is not known, so this message waits for the plan again.%s", run.Override.Model, howToGoOn))
+		"There is no model %q. The message waits for the plan again.%s", run.Override.Model, howToGoOn))
 	in.park(ctx, log, w, attempt, ledger.ParkedRun{
 		RunID: run.ID, Row: row,
 		Parked: pluginsdk.Parked{Reason: fmt.Sprintf("The model %q is not known.", run.Override.Model), Account: run.Account, Until: now, Since: now},
@@ -108,7 +108,8 @@ func (in *Inbox) parkedRow(runID string, reason, parked pluginsdk.Parked) *ledge
 }
 
 // howToGoOn stands behind what people are told of a parked run.
-const howToGoOn = " To have it go on now: /plan go, with another model behind it, or with the word fallback. To give it up: /stop"
+const howToGoOn = " To continue now: /plan go tries the plan again, /plan go MODEL uses another model, " +
+	"/plan go fallback uses the account's fallback key, which is billed. To drop the message: /stop"
 
 // notice tells the people of a parked run's thread.
 func notice(key, text string) *ledger.Row {
@@ -203,7 +204,7 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	case words[0] != "go" || len(words) > 2:
 		return "", fmt.Errorf("%q is not understood; say /plan, or /plan go with nothing, a model's name or fallback behind it", command.args)
 	case command.caused:
-		return "", errors.New("only a person has a parked message go on, and this message was caused by a run")
+		return "", errors.New("only a person can have a parked message continue, and this command comes from a run; somebody has to type /plan go")
 	}
 	head, err := in.planned(ctx, thread.ID)
 	if err != nil {

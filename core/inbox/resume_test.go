@@ -112,7 +112,7 @@ func TestAParkedRunIsToldToGoOn(t *testing.T) {
 		"/plan go falback":    {answer: `/plan failed: "falback" is no model; say /plan go with nothing, a model's name or the word fallback behind it`},
 		"/plan go Fallback":   {answer: `/plan failed: "Fallback" is no model;`},
 		"/plan stop":          {answer: `/plan failed: "stop" is not understood; say /plan, or /plan go with nothing, a model's name or fallback behind it`},
-		"/plan go  ":          {caused: true, answer: "/plan failed: only a person has a parked message go on, and this message was caused by a run"},
+		"/plan go  ":          {caused: true, answer: "/plan failed: only a person can have a parked message continue, and this command comes from a run; somebody has to type /plan go"},
 		"/plan":               {answer: "The plan.\n\nThis thread: Parked: It is used up.\n\nParked in all threads: 1."},
 	} {
 		t.Run(words, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestAModelThatNobodyKnows(t *testing.T) {
 				t.Errorf("the run is %+v after %d tries, failed for %v: %v", run, tries, f.line.failed, err)
 			}
 			said := f.store.parks[1].Row
-			if said.Key != "parked:"+runID+":model:claude-hiaku" || !strings.HasPrefix(said.Message.Content, `The model "claude-hiaku" is not known, so this message waits for the plan again. To have it go on now: /plan go`) {
+			if said.Key != "parked:"+runID+":model:claude-hiaku" || !strings.HasPrefix(said.Message.Content, `There is no model "claude-hiaku". The message waits for the plan again. To continue now: /plan go`) {
 				t.Errorf("told by %+v", said)
 			}
 		})

@@ -69,7 +69,7 @@ func CheckModel(ctx context.Context, config Config) *UnknownModel {
 	slices.Sort(others)
 	return &UnknownModel{
 		Model:  config.Model,
-		Reason: fmt.Sprintf("%s does not know the model %q: turns of threads that name no other model would fail", who, config.Model),
+		Reason: fmt.Sprintf("%s does not know the default model %q: turns in threads that have no model of their own would fail", who, config.Model),
 		Remedy: "set CLAUDE_MODEL_DEFAULT to a model that it knows (" + strings.Join(others, ", ") + "), and restart the daemon",
 	}
 }

@@ -96,9 +96,9 @@ func (t *turn) distrust(broken []string) *pluginsdk.Failure {
 	}
 	s.log.Error("the session is not safe; it is not used", "why", strings.Join(broken, "; "), "version", s.version)
 	_, newest := Verified()
-	return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: fmt.Sprintf("The Claude CLI %s does not keep what Harness promises: %s. No session is begun with it. "+
-		"`harness agent check` looks at the CLI; npm install -g @anthropic-ai/claude-code@%s installs one that was verified; "+
-		"HARNESS_AGENT_UNSAFE=true begins sessions all the same.", s.version, strings.Join(broken, "; "), newest)}
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: fmt.Sprintf("No session was started: the Claude CLI %s failed a safety check: %s. "+
+		"Install a version that passed: npm install -g @anthropic-ai/claude-code@%s. To repeat the check: harness agent check. "+
+		"To start sessions all the same, set HARNESS_AGENT_UNSAFE=true and restart the daemon.", s.version, strings.Join(broken, "; "), newest)}
 }
 
 // begunWith takes what the CLI says at the beginning of a turn. A turn that breaks a promise

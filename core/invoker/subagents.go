@@ -44,5 +44,5 @@ func denialOfAgent(most int) string {
 
 // reasonForAgent says to people why they are asked about a sub-agent.
 func reasonForAgent(number, most int) string {
-	return fmt.Sprintf("This would be sub-agent number %d of this turn. The first %d start without a question (HARNESS_SUBAGENTS).", number, most)
+	return fmt.Sprintf("This would be sub-agent number %d of this turn. The first %d start without a question (HARNESS_SUBAGENTS); each one after that is asked about.", number, most)
 }

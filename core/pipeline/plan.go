@@ -82,7 +82,7 @@ const (
 func (p *Pipeline) useFallback(ctx context.Context, t *trip, account string) (spent string, err error) {
 	limit := p.plan.DailyLimit(account)
 	if limit <= 0 {
-		return fmt.Sprintf("The key %s has no daily limit, so that it is no fallback.", account), nil
+		return fmt.Sprintf("The API key %q has no daily limit, so it cannot be used as a fallback.", account), nil
 	}
 	one, err := p.fromFallback(ctx, account)
 	if err != nil {
@@ -147,7 +147,7 @@ func (t *trip) purse() string {
 const leastAmount = 0.01
 
 func fallbackWords(account string, limit float64) string {
-	return fmt.Sprintf("The key %s may cost $%.2f in a day as a fallback, and that is spent, or set aside for turns at work.", account, limit)
+	return fmt.Sprintf("The API key %q has reached its daily limit as a fallback: all of the $%.2f is spent, or reserved for turns that are still running.", account, limit)
 }
 
 // fallbackSpent is the failure of a turn whose fallback pays for no more of it, as the words

@@ -210,7 +210,7 @@ func TestAPersonsWordOnAParkedRun(t *testing.T) {
 	t.Run("a fallback with nothing left", func(t *testing.T) {
 		b := paid(8)
 		_, err := b.attempt(t)
-		parked := wantPlan(t, err, "The key spare may cost $8.00 in a day as a fallback, and that is spent, or set aside for turns at work. The window is used up.")
+		parked := wantPlan(t, err, "The API key \"spare\" has reached its daily limit as a fallback: all of the $8.00 is spent, or reserved for turns that are still running. The window is used up.")
 		if parked.Account != "environment" || len(b.agent.requests) != 0 {
 			t.Errorf("parked %+v, asked %+v", parked, b.agent.requests)
 		}
@@ -224,7 +224,7 @@ func TestAPersonsWordOnAParkedRun(t *testing.T) {
 		b.store.fail = map[string]error{"SaveIntent": &ledger.OverLimit{Reservation: ledger.Reservation{Plugin: "core"}}}
 		_, err := b.attempt(t)
 		var failure *pluginsdk.Failure
-		if !errors.As(err, &failure) || failure.Kind != pluginsdk.FailurePlan || !strings.HasPrefix(failure.Message, "The key spare") || len(b.agent.requests) != 0 {
+		if !errors.As(err, &failure) || failure.Kind != pluginsdk.FailurePlan || !strings.HasPrefix(failure.Message, "The API key \"spare\"") || len(b.agent.requests) != 0 {
 			t.Errorf("%v, asked %+v", err, b.agent.requests)
 		}
 	})
@@ -263,7 +263,7 @@ func TestAPersonsWordOnAParkedRun(t *testing.T) {
 		b := paid(0)
 		b.plan.limits = nil
 		_, err := b.attempt(t)
-		wantPlan(t, err, "The key spare has no daily limit, so that it is no fallback. The window is used up.")
+		wantPlan(t, err, "The API key \"spare\" has no daily limit, so it cannot be used as a fallback. The window is used up.")
 	})
 }
 

@@ -222,7 +222,7 @@ func TestUntilWhenARunIsParked(t *testing.T) {
 			ask.Last = &pluginsdk.Parked{Account: "home", Window: c.window, Since: since}
 		}
 		got := b.ParkOf(parked, ask)
-		if want := b.clock.Add(c.want + spread/2); !got.Until.Equal(want) || !got.Since.Equal(since) || !strings.HasSuffix(got.Reason, "is used up (account home).") {
+		if want := b.clock.Add(c.want + spread/2); !got.Until.Equal(want) || !got.Since.Equal(since) || !strings.HasSuffix(got.Reason, "is used up (account \"home\").") {
 			t.Errorf("%s: parked until %s since %s (%s), want %s", name, got.Until, got.Since, got.Reason, want)
 		}
 		ask.People = false
@@ -336,7 +336,7 @@ func TestTheShareHoldsWithoutAReset(t *testing.T) {
 	b := newBench()
 	b.see("five_hour", 0.95, pluginsdk.PlanWarning, 0)
 	b.clock = b.clock.Add(5 * time.Hour)
-	if parked := b.Admit(plugin); parked == nil || !parked.Until.IsZero() || !strings.Contains(parked.Reason, "is kept for people") {
+	if parked := b.Admit(plugin); parked == nil || !parked.Until.IsZero() || !strings.Contains(parked.Reason, "only people's messages are answered") {
 		t.Errorf("a plugin waits for %+v", parked)
 	}
 	if parked := b.Admit(person); parked != nil {
@@ -436,7 +436,7 @@ func TestPeopleAreWarnedOnce(t *testing.T) {
 	warned()
 	b.clock = b.clock.Add(10 * time.Minute)
 	b.see("five_hour", 0.76, pluginsdk.PlanWarning, 110*time.Minute)
-	first := "76 % of the plan's five-hour limit is used (account home). It resets at 14:00 UTC. At this pace it will be used up at 12:19 UTC."
+	first := "76 % of the plan's five-hour limit is used (account \"home\"). It resets at 14:00 UTC. At this pace it will be used up at 12:19 UTC."
 	warned(first)
 	b.see("five_hour", 0.8, pluginsdk.PlanWarning, 110*time.Minute)
 	b.see("five_hour", 0, pluginsdk.PlanAllowed, 110*time.Minute) // a line that does not tell how much
@@ -554,7 +554,7 @@ func TestWhatIsShown(t *testing.T) {
 	if text := b.Show(); text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	if text := b.Told(pluginsdk.Parked{Reason: "Because.", Until: b.clock.Add(time.Hour)}); text != "Parked: Because. It goes on by itself at 13:00 UTC." {
+	if text := b.Told(pluginsdk.Parked{Reason: "Because.", Until: b.clock.Add(time.Hour)}); text != "Parked: Because. The message continues by itself at 13:00 UTC." {
 		t.Error(text)
 	}
 	for _, figure := range b.Figures() {

@@ -14,12 +14,12 @@ import (
 
 // usedUpWords says what a run waits for.
 func usedUpWords(parked pluginsdk.Parked) string {
-	return fmt.Sprintf("The plan's %s is used up (account %s).", pluginsdk.WindowName(parked.Window, parked.Model), parked.Account)
+	return fmt.Sprintf("The plan's %s is used up (account %q).", pluginsdk.WindowName(parked.Window, parked.Model), parked.Account)
 }
 
 // shareWords says why what a plugin has started waits.
 func (r *Room) shareWords(w pluginsdk.PlanWindow) string {
-	return fmt.Sprintf("%d %% of the plan's %s is used (account %s). Above %d %% the rest is kept for people.",
+	return fmt.Sprintf("%d %% of the plan's %s is used (account %q). Above %d %% only people's messages are answered (HARNESS_PLAN_SHARE).",
 		percent(w.Used), pluginsdk.WindowName(w.Name, w.Model), w.Account, percent(r.config.Share))
 }
 
@@ -33,7 +33,7 @@ func (w *window) warningKey() string {
 // warning tells people how much of a window is used.
 func (r *Room) warning(state ledger.PlanState) string {
 	w := projected(state, r.config.Now())
-	text := fmt.Sprintf("%d %% of the plan's %s is used (account %s)", percent(w.Used), pluginsdk.WindowName(w.Name, w.Model), w.Account)
+	text := fmt.Sprintf("%d %% of the plan's %s is used (account %q)", percent(w.Used), pluginsdk.WindowName(w.Name, w.Model), w.Account)
 	if !w.ResetsAt.IsZero() {
 		text += ". It resets at " + Clock(w.ResetsAt, r.config.Now())
 	}
@@ -55,7 +55,7 @@ func Clock(at, now time.Time) string {
 
 // Told says for people that a run is parked, why, and when it goes on.
 func (r *Room) Told(parked pluginsdk.Parked) string {
-	return fmt.Sprintf("Parked: %s It goes on by itself at %s.", parked.Reason, Clock(parked.Until, r.config.Now()))
+	return fmt.Sprintf("Parked: %s The message continues by itself at %s.", parked.Reason, Clock(parked.Until, r.config.Now()))
 }
 
 // Show says for people how much of the plans is used.

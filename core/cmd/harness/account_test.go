@@ -83,7 +83,7 @@ func TestAccountsOfTheCommandLine(t *testing.T) {
 		}
 	}
 	harness(t, "", "account", "set", "spare", "--limit", "5").want(t, 0, "spare: as a fallback it may cost $5.00 a day", "")
-	harness(t, "", "account", "set", "work", "--fallback", "spare", "--overage", "on").want(t, 0, "work: Anthropic may bill you when the plan is used up; fallback: spare", "")
+	harness(t, "", "account", "set", "work", "--fallback", "spare", "--overage", "on").want(t, 0, "work: Anthropic may bill you when the plan is used up; fallback key: spare", "")
 	harness(t, "", "account", "use", "work").want(t, 0, "work is the default from the next turn on.", "")
 	harness(t, "", "account", "use", "default").want(t, 1, "", "with --thread")
 	listed := harness(t, "", "account", "list")

@@ -142,7 +142,7 @@ func TestEveryCommandWorksOnADaemonElsewhere(t *testing.T) {
 		{"account add spare --key", "sk-canary\n", "The account spare is added."},
 		{"account set spare --limit 5", "", "it may cost $5.00 a day"},
 		{"account add work", "", "On the daemon's machine: harness account login work"},
-		{"account set work --fallback spare --overage on", "", "work: Anthropic may bill you when the plan is used up; fallback: spare"},
+		{"account set work --fallback spare --overage on", "", "work: Anthropic may bill you when the plan is used up; fallback key: spare"},
 		{"account use spare", "", "spare is the default from the next turn on."},
 		{"account list", "", "not usable: nobody is logged in to the account work"},
 		{"account use environment", "", "environment is the default"},

@@ -131,7 +131,7 @@ func (s Said) Hooks() (hooks []pluginsdk.AgentHook) {
 func (s Said) Broken(meant []pluginsdk.AgentRule) (broken []string) {
 	if s.settings != nil {
 		if value := string(s.settings.Effective[inboundSetting]); value != `"`+inboundRefused+`"` {
-			broken = append(broken, fmt.Sprintf("other processes may speak into the session (%s is %s, not %q)", inboundSetting, orNothing(value), inboundRefused))
+			broken = append(broken, fmt.Sprintf("other processes may speak into the session (its setting %s is %s; it should be %q)", inboundSetting, orNothing(value), inboundRefused))
 		}
 		for _, one := range s.settings.Sources {
 			if one.Source != fromSettings && one.Source != fromMachine {

@@ -71,7 +71,7 @@ func yes(is bool, then, otherwise string) string {
 
 // beyond says what happens when the plan of an account is used up.
 func beyond(a pluginsdk.Account) string {
-	return yes(a.Overage, "Anthropic may bill you when the plan is used up", "runs wait when the plan is used up")
+	return yes(a.Overage, "Anthropic may bill you when the plan is used up", "when the plan is used up, runs wait for the reset")
 }
 
 func overage(a pluginsdk.Account) string {
@@ -143,7 +143,7 @@ func Plan(out io.Writer, plan client.Plan, titles map[string]string, now time.Ti
 		if err := table.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "  %s; fallback: %s\n", beyond(a), fallback(a, plan.Accounts))
+		fmt.Fprintf(out, "  %s; fallback key: %s\n", beyond(a), fallback(a, plan.Accounts))
 	}
 	if !seen {
 		fmt.Fprintln(out, "No plan was seen yet. A login shows its limits here after its first turn; an API key has no plan.")
@@ -293,7 +293,7 @@ func Usage(out io.Writer, usage pluginsdk.UsageResponse) error {
 		return err
 	}
 	if n := usage.Total.Unsure; n > 0 {
-		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: an earlier version recorded them, or they were killed.\n", n)
+		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: they were cut off before their end, or an earlier version of Harness recorded them.\n", n)
 	}
 	if usage.Total.NotionalUSD > 0 {
 		fmt.Fprintln(out, "\nNotional: what turns on a plan would have cost with an API key. Nobody is billed for them.")
@@ -321,5 +321,5 @@ func Changed(a pluginsdk.Account) string {
 	if a.Kind == pluginsdk.AccountKey {
 		return fmt.Sprintf("%s: %s", a.Name, yes(a.DailyLimitUSD > 0, fmt.Sprintf("as a fallback it may cost $%.2f a day", a.DailyLimitUSD), "no account can use this key as its fallback"))
 	}
-	return fmt.Sprintf("%s: %s; fallback: %s", a.Name, beyond(a), cmp.Or(a.Fallback, "none"))
+	return fmt.Sprintf("%s: %s; fallback key: %s", a.Name, beyond(a), cmp.Or(a.Fallback, "none"))
 }

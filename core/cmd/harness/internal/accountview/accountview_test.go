@@ -74,7 +74,7 @@ work (default)
   weekly limit           ████████████████████  100 % (used up)  resets Wed 25 Nov 19:10 (in 2 d 4 h); Anthropic bills you for what is used now
   weekly limit for Opus  ░░░░░░░░░░░░░░░░░░░░  0 %              has been reset; last used 13:10
   monthly limit          ███████████████░░░░░  75 %             it is not known when it resets
-  runs wait when the plan is used up; fallback: spare ($1.20 of $5.00 today)
+  when the plan is used up, runs wait for the reset; fallback key: spare ($1.20 of $5.00 today)
 
 Parked (2 or more); to go on now: harness plan go RUN [--model MODEL | --fallback]
 RUN    THREAD    GOES ON                WHY
@@ -145,7 +145,7 @@ work   4      0       0   0    $2.00 notional
 spare  2      1       0   0    ≈ $1.50
 all    6      1       6   4    ≈ $3.50, $2.00 of it notional
 
-≈ The cost of 2 turns may be wrong: an earlier version recorded them, or they were killed.
+≈ The cost of 2 turns may be wrong: they were cut off before their end, or an earlier version of Harness recorded them.
 
 Notional: what turns on a plan would have cost with an API key. Nobody is billed for them.
 `)
