@@ -249,7 +249,7 @@ func TestGoNow(t *testing.T) {
 	}
 	w.discord.Press(message, "", "Go now")
 	w.until("it goes on", func() bool { return !parked(0) })
-	if said := w.whispered(w.discord.Press(message, "", "Go now")); !strings.Contains(said, "goes on already") {
+	if said := w.whispered(w.discord.Press(message, "", "Go now")); !strings.Contains(said, "being answered already") {
 		t.Errorf("once more: %q", said)
 	}
 	w.discord.Press(message, "", "Cancel")
