@@ -531,7 +531,7 @@ func TestWhatIsPaidForIsAllowedFirst(t *testing.T) {
 		p.chat(other, "/plan go fallback") // half a cent is left
 		p.until("the run to be parked anew", func() bool {
 			run := p.kept(next.ID).Parked
-			return run != nil && strings.HasPrefix(run.Reason, "The key spare may cost $1.00 in a day as a fallback, and that is spent, or set aside for turns at work.")
+			return run != nil && strings.HasPrefix(run.Reason, "The API key \"spare\" has reached its daily limit as a fallback: all of the $1.00 is spent")
 		})
 		if p.asked(next.ID) != 0 {
 			t.Error("the agent was asked for what nobody pays")
