@@ -43,10 +43,20 @@
     sticking = atBottom();
     if (sticking) seenAll();
   }, { passive: true });
-  new ResizeObserver(() => sticking && toBottom()).observe(scroll.firstElementChild);
-  new ResizeObserver(() => sticking && toBottom()).observe(scroll);
-  if (location.hash.startsWith("#m")) document.getElementById(location.hash.slice(1))?.scrollIntoView({ block: "center" });
-  else if (atTail) {
+  // aimed is the message that the address names. It stays in sight while pictures above it come
+  // in, until the reader scrolls.
+  let aimed = location.hash.startsWith("#m") ? document.getElementById(location.hash.slice(1)) : null;
+  for (const by of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+    scroll.addEventListener(by, () => (aimed = null), { passive: true });
+  }
+  const settle = () => {
+    if (aimed) aimed.scrollIntoView({ block: "center" });
+    else if (sticking) toBottom();
+  };
+  new ResizeObserver(settle).observe(scroll.firstElementChild);
+  new ResizeObserver(settle).observe(scroll);
+  if (aimed) settle();
+  else if (atTail && !location.hash.startsWith("#m")) {
     sticking = true;
     toBottom();
   }
@@ -68,6 +78,7 @@
     button.querySelector("span").textContent = unseen === 1 ? "1 new message" : unseen + " new messages";
   }
   button.addEventListener("click", () => {
+    aimed = null;
     sticking = true;
     const far = scroll.scrollHeight - scroll.scrollTop > 3 * scroll.clientHeight;
     scroll.scrollTo({ top: scroll.scrollHeight, behavior: far || still.matches ? "auto" : "smooth" });
@@ -509,7 +520,7 @@
   });
 
   keepList(thread);
-  window.harness.conversation = { thread, news, stick: () => ((sticking = true), toBottom()) };
+  window.harness.conversation = { thread, news, stick: () => ((aimed = null), (sticking = true), toBottom()) };
 
   // --- the list of threads ---
 
