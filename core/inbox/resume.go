@@ -216,7 +216,7 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	request := pluginsdk.ResumeRunRequest{RunID: head.ID}
 	how := ""
 	if len(words) == 2 {
-		if request.Fallback = words[1] == "fallback"; !request.Fallback && nearly(strings.ToLower(words[1]), "fallback") {
+		if request.Fallback = words[1] == "fallback"; !request.Fallback && meansFallback(words[1]) {
 			return "", fmt.Errorf("%q is no model; say /plan go with nothing, a model's name or the word fallback behind it", words[1])
 		}
 		if how = ", with the fallback of its account"; !request.Fallback {
@@ -229,25 +229,10 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	return "The message is being answered now" + how + ".", nil
 }
 
-// nearly reports whether at most two letters of a word are wrong, missing or too many.
-func nearly(word, meant string) bool {
-	row := make([]int, len(meant)+1) // how many are, of the word so far and so much of what is meant
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(word) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(meant) {
-			change := corner
-			if word[i] != meant[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
-		}
-	}
-	return row[len(meant)] <= 2
+// meansFallback reports whether a word is "fallback", mistyped: no model has a name like that.
+func meansFallback(word string) bool {
+	word = strings.ToLower(word)
+	return strings.HasPrefix(word, "fal") || strings.HasSuffix(word, "back")
 }
 
 func (in *Inbox) showPlan(ctx context.Context, thread pluginsdk.Thread) (string, error) {
