@@ -202,7 +202,8 @@ type Plugins interface {
 	// before it is kept for Rollback. CodeConflict when another plugin has one of its
 	// commands.
 	Upgrade(ctx context.Context, request *UpgradePluginRequest) (*UpgradePluginResponse, error)
-	// Rollback makes an earlier version the one that is started, as Install does.
+	// Rollback makes an earlier version the one that is started, as Install does. It waits
+	// while a package is read.
 	Rollback(ctx context.Context, request *RollbackPluginRequest) (*RollbackPluginResponse, error)
 	// Remove turns a plugin off, waits until it has ended, and forgets it, as Install
 	// does. CodeDeadline: it is off, and nothing of it is gone.

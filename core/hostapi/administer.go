@@ -30,7 +30,7 @@ func (s plugins) Upgrade(ctx context.Context, request *pluginsdk.UpgradePluginRe
 
 func (s plugins) Rollback(ctx context.Context, request *pluginsdk.RollbackPluginRequest) (*pluginsdk.RollbackPluginResponse, error) {
 	return serve(s.caller, "Plugins.Rollback", func() (*pluginsdk.RollbackPluginResponse, error) {
-		plan, outcome, err := s.reading(ctx, request.Digest, func() (Planned, error) { return s.Registry.Rollback(ctx, s.plugin, *request) })
+		plan, outcome, err := s.rereading(ctx, request.Digest, func() (Planned, error) { return s.Registry.Rollback(ctx, s.plugin, *request) })
 		return &pluginsdk.RollbackPluginResponse{Plan: plan, Outcome: outcome}, err
 	})
 }
@@ -42,14 +42,26 @@ func (s plugins) Remove(ctx context.Context, request *pluginsdk.RemovePluginRequ
 	})
 }
 
-// reading is planned of what reads a package. One is read at a time, and nobody waits for
-// that with a package in hand.
+// reading is planned for a request that brings a package: one package is read at a time. A
+// request that brings a package does not wait, since it keeps the package in memory meanwhile.
 func (s plugins) reading(ctx context.Context, digest string, plan func() (Planned, error)) (pluginsdk.PluginPlan, *pluginsdk.PluginOutcome, error) {
 	select {
 	case s.packages <- struct{}{}:
 		defer func() { <-s.packages }()
 	default:
 		return pluginsdk.PluginPlan{}, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "another package is being read or added; try again in a moment")
+	}
+	return s.planned(ctx, digest, plan)
+}
+
+// rereading is planned for a request that names a package of the depot: the request waits
+// until no other package is read.
+func (s plugins) rereading(ctx context.Context, digest string, plan func() (Planned, error)) (pluginsdk.PluginPlan, *pluginsdk.PluginOutcome, error) {
+	select {
+	case s.packages <- struct{}{}:
+		defer func() { <-s.packages }()
+	case <-ctx.Done():
+		return pluginsdk.PluginPlan{}, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "another package was being read or added the whole time; try again: %w", context.Cause(ctx))
 	}
 	return s.planned(ctx, digest, plan)
 }

@@ -137,9 +137,22 @@ func TestPackagesAndFollowersAreBounded(t *testing.T) {
 	go func() { first <- second(f.Plugins.Install(ctx, &pluginsdk.InstallPluginRequest{})) }()
 	<-b.entered
 	refused(t, "a second package", second(f.Plugins.Upgrade(ctx, &pluginsdk.UpgradePluginRequest{Name: "x"})), pluginsdk.CodeUnavailable, "try again")
+	back := make(chan error)
+	rollback := func(ctx context.Context) error {
+		return second(f.Plugins.Rollback(ctx, &pluginsdk.RollbackPluginRequest{Name: "x"}))
+	}
+	go func() { back <- rollback(ctx) }()
+	gone, leave := context.WithCancel(ctx)
+	leave()
+	refused(t, "a rollback whose caller has left", rollback(gone), pluginsdk.CodeUnavailable, "try again")
 	b.leave <- struct{}{}
 	if err := <-first; err != nil {
 		t.Error(err)
+	}
+	<-b.entered
+	b.leave <- struct{}{}
+	if err := <-back; err != nil {
+		t.Errorf("a rollback beside another package: %v", err)
 	}
 	follow := func() error { return second(f.Plugins.Follow(ctx, &pluginsdk.FollowPluginRequest{Name: "x"})) }
 	ended := make(chan error, maxFollowers)
