@@ -21219,6 +21219,7 @@ type TaskMutation struct {
 	allowed_tools                *[]string
 	appendallowed_tools          []string
 	cwd                          *string
+	cwd_plugin                   *string
 	context                      *string
 	labels                       *map[string]string
 	requested_by                 *string
@@ -21972,6 +21973,42 @@ func (m *TaskMutation) OldCwd(ctx context.Context) (v string, err error) {
 // ResetCwd resets all changes to the "cwd" field.
 func (m *TaskMutation) ResetCwd() {
 	m.cwd = nil
+}
+
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (m *TaskMutation) SetCwdPlugin(s string) {
+	m.cwd_plugin = &s
+}
+
+// CwdPlugin returns the value of the "cwd_plugin" field in the mutation.
+func (m *TaskMutation) CwdPlugin() (r string, exists bool) {
+	v := m.cwd_plugin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCwdPlugin returns the old "cwd_plugin" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldCwdPlugin(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCwdPlugin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCwdPlugin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCwdPlugin: %w", err)
+	}
+	return oldValue.CwdPlugin, nil
+}
+
+// ResetCwdPlugin resets all changes to the "cwd_plugin" field.
+func (m *TaskMutation) ResetCwdPlugin() {
+	m.cwd_plugin = nil
 }
 
 // SetContext sets the "context" field.
@@ -23434,7 +23471,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 46)
+	fields := make([]string, 0, 47)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -23479,6 +23516,9 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.cwd != nil {
 		fields = append(fields, task.FieldCwd)
+	}
+	if m.cwd_plugin != nil {
+		fields = append(fields, task.FieldCwdPlugin)
 	}
 	if m.context != nil {
 		fields = append(fields, task.FieldContext)
@@ -23611,6 +23651,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.AllowedTools()
 	case task.FieldCwd:
 		return m.Cwd()
+	case task.FieldCwdPlugin:
+		return m.CwdPlugin()
 	case task.FieldContext:
 		return m.Context()
 	case task.FieldLabels:
@@ -23712,6 +23754,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldAllowedTools(ctx)
 	case task.FieldCwd:
 		return m.OldCwd(ctx)
+	case task.FieldCwdPlugin:
+		return m.OldCwdPlugin(ctx)
 	case task.FieldContext:
 		return m.OldContext(ctx)
 	case task.FieldLabels:
@@ -23887,6 +23931,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCwd(v)
+		return nil
+	case task.FieldCwdPlugin:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCwdPlugin(v)
 		return nil
 	case task.FieldContext:
 		v, ok := value.(string)
@@ -24384,6 +24435,9 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldCwd:
 		m.ResetCwd()
+		return nil
+	case task.FieldCwdPlugin:
+		m.ResetCwdPlugin()
 		return nil
 	case task.FieldContext:
 		m.ResetContext()

@@ -603,100 +603,104 @@ func init() {
 	taskDescCwd := taskFields[15].Descriptor()
 	// task.DefaultCwd holds the default value on creation for the cwd field.
 	task.DefaultCwd = taskDescCwd.Default.(string)
+	// taskDescCwdPlugin is the schema descriptor for cwd_plugin field.
+	taskDescCwdPlugin := taskFields[16].Descriptor()
+	// task.DefaultCwdPlugin holds the default value on creation for the cwd_plugin field.
+	task.DefaultCwdPlugin = taskDescCwdPlugin.Default.(string)
 	// taskDescContext is the schema descriptor for context field.
-	taskDescContext := taskFields[16].Descriptor()
+	taskDescContext := taskFields[17].Descriptor()
 	// task.DefaultContext holds the default value on creation for the context field.
 	task.DefaultContext = taskDescContext.Default.(string)
 	// taskDescRequestedBy is the schema descriptor for requested_by field.
-	taskDescRequestedBy := taskFields[18].Descriptor()
+	taskDescRequestedBy := taskFields[19].Descriptor()
 	// task.DefaultRequestedBy holds the default value on creation for the requested_by field.
 	task.DefaultRequestedBy = taskDescRequestedBy.Default.(string)
 	// taskDescWake is the schema descriptor for wake field.
-	taskDescWake := taskFields[19].Descriptor()
+	taskDescWake := taskFields[20].Descriptor()
 	// task.DefaultWake holds the default value on creation for the wake field.
 	task.DefaultWake = taskDescWake.Default.(bool)
 	// taskDescCurrentIteration is the schema descriptor for current_iteration field.
-	taskDescCurrentIteration := taskFields[20].Descriptor()
+	taskDescCurrentIteration := taskFields[21].Descriptor()
 	// task.DefaultCurrentIteration holds the default value on creation for the current_iteration field.
 	task.DefaultCurrentIteration = taskDescCurrentIteration.Default.(int)
 	// taskDescMaxIterations is the schema descriptor for max_iterations field.
-	taskDescMaxIterations := taskFields[21].Descriptor()
+	taskDescMaxIterations := taskFields[22].Descriptor()
 	// task.DefaultMaxIterations holds the default value on creation for the max_iterations field.
 	task.DefaultMaxIterations = taskDescMaxIterations.Default.(int)
 	// taskDescValidationIterations is the schema descriptor for validation_iterations field.
-	taskDescValidationIterations := taskFields[22].Descriptor()
+	taskDescValidationIterations := taskFields[23].Descriptor()
 	// task.DefaultValidationIterations holds the default value on creation for the validation_iterations field.
 	task.DefaultValidationIterations = taskDescValidationIterations.Default.(int)
 	// taskDescMaxValidationIterations is the schema descriptor for max_validation_iterations field.
-	taskDescMaxValidationIterations := taskFields[23].Descriptor()
+	taskDescMaxValidationIterations := taskFields[24].Descriptor()
 	// task.DefaultMaxValidationIterations holds the default value on creation for the max_validation_iterations field.
 	task.DefaultMaxValidationIterations = taskDescMaxValidationIterations.Default.(int)
 	// taskDescCostCapUsd is the schema descriptor for cost_cap_usd field.
-	taskDescCostCapUsd := taskFields[24].Descriptor()
+	taskDescCostCapUsd := taskFields[25].Descriptor()
 	// task.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
 	task.DefaultCostCapUsd = taskDescCostCapUsd.Default.(float64)
 	// taskDescRunID is the schema descriptor for run_id field.
-	taskDescRunID := taskFields[25].Descriptor()
+	taskDescRunID := taskFields[26].Descriptor()
 	// task.DefaultRunID holds the default value on creation for the run_id field.
 	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[27].Descriptor()
+	taskDescResult := taskFields[28].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[28].Descriptor()
+	taskDescFeedback := taskFields[29].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[29].Descriptor()
+	taskDescError := taskFields[30].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
 	// taskDescPhase is the schema descriptor for phase field.
-	taskDescPhase := taskFields[30].Descriptor()
+	taskDescPhase := taskFields[31].Descriptor()
 	// task.DefaultPhase holds the default value on creation for the phase field.
 	task.DefaultPhase = taskDescPhase.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
-	taskDescEpoch := taskFields[31].Descriptor()
+	taskDescEpoch := taskFields[32].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	// taskDescRound is the schema descriptor for round field.
-	taskDescRound := taskFields[32].Descriptor()
+	taskDescRound := taskFields[33].Descriptor()
 	// task.DefaultRound holds the default value on creation for the round field.
 	task.DefaultRound = taskDescRound.Default.(int)
 	// taskDescSettled is the schema descriptor for settled field.
-	taskDescSettled := taskFields[33].Descriptor()
+	taskDescSettled := taskFields[34].Descriptor()
 	// task.DefaultSettled holds the default value on creation for the settled field.
 	task.DefaultSettled = taskDescSettled.Default.(int)
 	// taskDescFailures is the schema descriptor for failures field.
-	taskDescFailures := taskFields[34].Descriptor()
+	taskDescFailures := taskFields[35].Descriptor()
 	// task.DefaultFailures holds the default value on creation for the failures field.
 	task.DefaultFailures = taskDescFailures.Default.(int)
 	// taskDescAgains is the schema descriptor for agains field.
-	taskDescAgains := taskFields[36].Descriptor()
+	taskDescAgains := taskFields[37].Descriptor()
 	// task.DefaultAgains holds the default value on creation for the agains field.
 	task.DefaultAgains = taskDescAgains.Default.(int)
 	// taskDescCauseRunID is the schema descriptor for cause_run_id field.
-	taskDescCauseRunID := taskFields[37].Descriptor()
+	taskDescCauseRunID := taskFields[38].Descriptor()
 	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
 	// taskDescAskedPermissionMode is the schema descriptor for asked_permission_mode field.
-	taskDescAskedPermissionMode := taskFields[38].Descriptor()
+	taskDescAskedPermissionMode := taskFields[39].Descriptor()
 	// task.DefaultAskedPermissionMode holds the default value on creation for the asked_permission_mode field.
 	task.DefaultAskedPermissionMode = taskDescAskedPermissionMode.Default.(string)
 	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
-	taskDescAskedCwd := taskFields[39].Descriptor()
+	taskDescAskedCwd := taskFields[40].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
 	// taskDescFirstCwd is the schema descriptor for first_cwd field.
-	taskDescFirstCwd := taskFields[40].Descriptor()
+	taskDescFirstCwd := taskFields[41].Descriptor()
 	// task.DefaultFirstCwd holds the default value on creation for the first_cwd field.
 	task.DefaultFirstCwd = taskDescFirstCwd.Default.(string)
 	// taskDescOwnDirectory is the schema descriptor for own_directory field.
-	taskDescOwnDirectory := taskFields[41].Descriptor()
+	taskDescOwnDirectory := taskFields[42].Descriptor()
 	// task.DefaultOwnDirectory holds the default value on creation for the own_directory field.
 	task.DefaultOwnDirectory = taskDescOwnDirectory.Default.(bool)
 	// taskDescFromTaskID is the schema descriptor for from_task_id field.
-	taskDescFromTaskID := taskFields[42].Descriptor()
+	taskDescFromTaskID := taskFields[43].Descriptor()
 	// task.DefaultFromTaskID holds the default value on creation for the from_task_id field.
 	task.DefaultFromTaskID = taskDescFromTaskID.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()

@@ -49,6 +49,8 @@ type Task struct {
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	// Cwd holds the value of the "cwd" field.
 	Cwd string `json:"cwd,omitempty"`
+	// CwdPlugin holds the value of the "cwd_plugin" field.
+	CwdPlugin string `json:"cwd_plugin,omitempty"`
 	// Context holds the value of the "context" field.
 	Context string `json:"context,omitempty"`
 	// Labels holds the value of the "labels" field.
@@ -127,7 +129,7 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch, task.FieldRound, task.FieldSettled, task.FieldFailures, task.FieldAgains:
 			values[i] = new(sql.NullInt64)
-		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldAccount, task.FieldAskedAccount, task.FieldPermissionMode, task.FieldCwd, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd, task.FieldFirstCwd, task.FieldFromTaskID:
+		case task.FieldID, task.FieldThreadID, task.FieldParentThreadID, task.FieldParentTaskID, task.FieldPlugin, task.FieldKey, task.FieldStatus, task.FieldOriginalMessage, task.FieldPrompt, task.FieldModel, task.FieldAccount, task.FieldAskedAccount, task.FieldPermissionMode, task.FieldCwd, task.FieldCwdPlugin, task.FieldContext, task.FieldRequestedBy, task.FieldRunID, task.FieldResult, task.FieldFeedback, task.FieldError, task.FieldPhase, task.FieldCauseRunID, task.FieldAskedPermissionMode, task.FieldAskedCwd, task.FieldFirstCwd, task.FieldFromTaskID:
 			values[i] = new(sql.NullString)
 		case task.FieldNotBefore, task.FieldCreatedAt, task.FieldCompletedAt:
 			values[i] = new(sql.NullTime)
@@ -244,6 +246,12 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field cwd", values[i])
 			} else if value.Valid {
 				_m.Cwd = value.String
+			}
+		case task.FieldCwdPlugin:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field cwd_plugin", values[i])
+			} else if value.Valid {
+				_m.CwdPlugin = value.String
 			}
 		case task.FieldContext:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -523,6 +531,9 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("cwd=")
 	builder.WriteString(_m.Cwd)
+	builder.WriteString(", ")
+	builder.WriteString("cwd_plugin=")
+	builder.WriteString(_m.CwdPlugin)
 	builder.WriteString(", ")
 	builder.WriteString("context=")
 	builder.WriteString(_m.Context)

@@ -202,6 +202,20 @@ func (_c *TaskCreate) SetNillableCwd(v *string) *TaskCreate {
 	return _c
 }
 
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (_c *TaskCreate) SetCwdPlugin(v string) *TaskCreate {
+	_c.mutation.SetCwdPlugin(v)
+	return _c
+}
+
+// SetNillableCwdPlugin sets the "cwd_plugin" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableCwdPlugin(v *string) *TaskCreate {
+	if v != nil {
+		_c.SetCwdPlugin(*v)
+	}
+	return _c
+}
+
 // SetContext sets the "context" field.
 func (_c *TaskCreate) SetContext(v string) *TaskCreate {
 	_c.mutation.SetContext(v)
@@ -677,6 +691,10 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultCwd
 		_c.mutation.SetCwd(v)
 	}
+	if _, ok := _c.mutation.CwdPlugin(); !ok {
+		v := task.DefaultCwdPlugin
+		_c.mutation.SetCwdPlugin(v)
+	}
 	if _, ok := _c.mutation.Context(); !ok {
 		v := task.DefaultContext
 		_c.mutation.SetContext(v)
@@ -815,6 +833,9 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.Cwd(); !ok {
 		return &ValidationError{Name: "cwd", err: errors.New(`ent: missing required field "Task.cwd"`)}
+	}
+	if _, ok := _c.mutation.CwdPlugin(); !ok {
+		return &ValidationError{Name: "cwd_plugin", err: errors.New(`ent: missing required field "Task.cwd_plugin"`)}
 	}
 	if _, ok := _c.mutation.Context(); !ok {
 		return &ValidationError{Name: "context", err: errors.New(`ent: missing required field "Task.context"`)}
@@ -986,6 +1007,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Cwd(); ok {
 		_spec.SetField(task.FieldCwd, field.TypeString, value)
 		_node.Cwd = value
+	}
+	if value, ok := _c.mutation.CwdPlugin(); ok {
+		_spec.SetField(task.FieldCwdPlugin, field.TypeString, value)
+		_node.CwdPlugin = value
 	}
 	if value, ok := _c.mutation.Context(); ok {
 		_spec.SetField(task.FieldContext, field.TypeString, value)
@@ -1292,6 +1317,18 @@ func (u *TaskUpsert) SetCwd(v string) *TaskUpsert {
 // UpdateCwd sets the "cwd" field to the value that was provided on create.
 func (u *TaskUpsert) UpdateCwd() *TaskUpsert {
 	u.SetExcluded(task.FieldCwd)
+	return u
+}
+
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (u *TaskUpsert) SetCwdPlugin(v string) *TaskUpsert {
+	u.Set(task.FieldCwdPlugin, v)
+	return u
+}
+
+// UpdateCwdPlugin sets the "cwd_plugin" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateCwdPlugin() *TaskUpsert {
+	u.SetExcluded(task.FieldCwdPlugin)
 	return u
 }
 
@@ -1884,6 +1921,20 @@ func (u *TaskUpsertOne) SetCwd(v string) *TaskUpsertOne {
 func (u *TaskUpsertOne) UpdateCwd() *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateCwd()
+	})
+}
+
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (u *TaskUpsertOne) SetCwdPlugin(v string) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetCwdPlugin(v)
+	})
+}
+
+// UpdateCwdPlugin sets the "cwd_plugin" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateCwdPlugin() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateCwdPlugin()
 	})
 }
 
@@ -2701,6 +2752,20 @@ func (u *TaskUpsertBulk) SetCwd(v string) *TaskUpsertBulk {
 func (u *TaskUpsertBulk) UpdateCwd() *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateCwd()
+	})
+}
+
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (u *TaskUpsertBulk) SetCwdPlugin(v string) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetCwdPlugin(v)
+	})
+}
+
+// UpdateCwdPlugin sets the "cwd_plugin" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateCwdPlugin() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateCwdPlugin()
 	})
 }
 

@@ -182,6 +182,20 @@ func (_u *TaskUpdate) SetNillableCwd(v *string) *TaskUpdate {
 	return _u
 }
 
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (_u *TaskUpdate) SetCwdPlugin(v string) *TaskUpdate {
+	_u.mutation.SetCwdPlugin(v)
+	return _u
+}
+
+// SetNillableCwdPlugin sets the "cwd_plugin" field if the given value is not nil.
+func (_u *TaskUpdate) SetNillableCwdPlugin(v *string) *TaskUpdate {
+	if v != nil {
+		_u.SetCwdPlugin(*v)
+	}
+	return _u
+}
+
 // SetContext sets the "context" field.
 func (_u *TaskUpdate) SetContext(v string) *TaskUpdate {
 	_u.mutation.SetContext(v)
@@ -665,6 +679,9 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Cwd(); ok {
 		_spec.SetField(task.FieldCwd, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.CwdPlugin(); ok {
+		_spec.SetField(task.FieldCwdPlugin, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Context(); ok {
 		_spec.SetField(task.FieldContext, field.TypeString, value)
 	}
@@ -953,6 +970,20 @@ func (_u *TaskUpdateOne) SetCwd(v string) *TaskUpdateOne {
 func (_u *TaskUpdateOne) SetNillableCwd(v *string) *TaskUpdateOne {
 	if v != nil {
 		_u.SetCwd(*v)
+	}
+	return _u
+}
+
+// SetCwdPlugin sets the "cwd_plugin" field.
+func (_u *TaskUpdateOne) SetCwdPlugin(v string) *TaskUpdateOne {
+	_u.mutation.SetCwdPlugin(v)
+	return _u
+}
+
+// SetNillableCwdPlugin sets the "cwd_plugin" field if the given value is not nil.
+func (_u *TaskUpdateOne) SetNillableCwdPlugin(v *string) *TaskUpdateOne {
+	if v != nil {
+		_u.SetCwdPlugin(*v)
 	}
 	return _u
 }
@@ -1469,6 +1500,9 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	}
 	if value, ok := _u.mutation.Cwd(); ok {
 		_spec.SetField(task.FieldCwd, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.CwdPlugin(); ok {
+		_spec.SetField(task.FieldCwdPlugin, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Context(); ok {
 		_spec.SetField(task.FieldContext, field.TypeString, value)

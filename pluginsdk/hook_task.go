@@ -92,6 +92,7 @@ type Verdict string
 const (
 	VerdictAccept Verdict = "accept"
 	VerdictReject Verdict = "reject"
+	VerdictWait   Verdict = "wait" // a person has to decide; Feedback tells that person why
 )
 
 // Evidence is what a verdict rests on.
@@ -104,6 +105,8 @@ type Evidence struct {
 	Line     int    `json:"line,omitempty"`
 	Diff     string `json:"diff,omitempty"`
 	Tree     string `json:"tree,omitempty"` // the git tree that was looked at
+	// Plugin gave the evidence. The core sets it, whatever the plugin says.
+	Plugin string `json:"plugin,omitempty"`
 }
 
 // OnTaskCompleteRequest is a task's work, to be accepted or not.
@@ -119,7 +122,7 @@ type OnTaskCompleteRequest struct {
 // OnTaskCompleteResponse is a reviewer's verdict.
 type OnTaskCompleteResponse struct {
 	Verdict  Verdict
-	Feedback string // to the worker when rejected
+	Feedback string // to the worker when rejected; to a person when the task has to wait for one
 	Evidence []Evidence
 	// Marks are put on the task, but for one that is rejected. A person's word on the task
 	// takes them away.
@@ -127,7 +130,7 @@ type OnTaskCompleteResponse struct {
 }
 
 // TaskCompleteHook is the gate that a task's work must pass. Only VerdictReject
-// rejects. An error is no verdict: the plugin is asked again, with backoff, and
+// rejects; with VerdictWait the task waits for a person. An error is no verdict: the plugin is asked again, with backoff, and
 // then the task waits for a person.
 type TaskCompleteHook interface {
 	OnTaskComplete(ctx context.Context, request *OnTaskCompleteRequest) (*OnTaskCompleteResponse, error)

@@ -48,6 +48,7 @@ type Task struct {
 	AllowedTools            []string          `json:"allowedTools,omitempty"`
 	Cwd                     string            `json:"cwd,omitempty"`
 	OwnDirectory            bool              `json:"ownDirectory,omitempty"` // Cwd is its own: nothing in it is merged anywhere
+	CwdPlugin               string            `json:"cwdPlugin,omitempty"`    // that gave it Cwd in OnTaskCreate: its evidence says what the work is; empty: none did
 	FromTaskID              string            `json:"fromTaskId,omitempty"`   // that it goes on from
 	Account                 string            `json:"account,omitempty"`      // that its thread was given; empty: the default one
 	Context                 string            `json:"context,omitempty"`

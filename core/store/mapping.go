@@ -314,7 +314,7 @@ func taskOf(row *ent.Task) ledger.Task {
 			ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
 			Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
 			Prompt: row.Prompt, Model: row.Model, Account: row.Account, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
-			Cwd: row.Cwd, OwnDirectory: row.OwnDirectory, FromTaskID: row.FromTaskID, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
+			Cwd: row.Cwd, CwdPlugin: row.CwdPlugin, OwnDirectory: row.OwnDirectory, FromTaskID: row.FromTaskID, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
 			CurrentIteration: row.CurrentIteration,
 			MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
 			MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd,
@@ -333,7 +333,7 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 		SetID(t.ID).SetThreadID(t.ThreadID).SetParentThreadID(t.ParentThreadID).SetParentTaskID(t.ParentTaskID).
 		SetDepth(t.Depth).SetPlugin(t.Plugin).SetNillableKey(keyOrNil(clean(t.Key))).SetStatus(t.Status).
 		SetOriginalMessage(clean(t.OriginalMessage)).SetPrompt(clean(t.Prompt)).SetModel(clean(t.Model)).
-		SetPermissionMode(clean(t.PermissionMode)).SetCwd(clean(t.Cwd)).SetContext(clean(t.Context)).
+		SetPermissionMode(clean(t.PermissionMode)).SetCwd(clean(t.Cwd)).SetCwdPlugin(t.CwdPlugin).SetContext(clean(t.Context)).
 		SetRequestedBy(clean(t.RequestedBy)).SetWake(t.Wake).
 		SetCurrentIteration(t.CurrentIteration).SetMaxIterations(t.MaxIterations).
 		SetValidationIterations(t.ValidationIterations).SetMaxValidationIterations(t.MaxValidationIterations).
@@ -364,7 +364,7 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 // updateTask sets what moves of a task change.
 func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 	update.SetStatus(t.Status).SetPhase(string(t.Phase)).SetRound(t.Round).SetSettled(t.Settled).
-		SetFailures(t.Failures).SetAgains(t.Agains).SetCwd(clean(t.Cwd)).SetContext(clean(t.Context)).
+		SetFailures(t.Failures).SetAgains(t.Agains).SetCwd(clean(t.Cwd)).SetCwdPlugin(t.CwdPlugin).SetContext(clean(t.Context)).
 		SetCurrentIteration(t.CurrentIteration).SetValidationIterations(t.ValidationIterations).SetRunID(t.RunID).
 		SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).SetError(clean(t.Error)).
 		SetPermissionMode(clean(t.PermissionMode)).

@@ -488,3 +488,22 @@ func TestUpgradeSaysWhoseSessionsAre(t *testing.T) {
 		}
 	})
 }
+
+// Who may say what the work of a task is was not stored before: tasks that are at work in a
+// worktree must not wait for a person after an upgrade.
+func TestUpgradeSaysWhoseWorkTasksAre(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		before(t, config, 22, func(s *store.Store) {
+			const at = "'2026-01-02 03:04:05'"
+			for id, cwd := range map[string]string{"A": "/repo/.claude/worktrees/A/deep", "B": "/repo", "C": "/repo/.claude/worktrees/other"} {
+				byHand(t, s, fmt.Sprintf("INSERT INTO tasks (id, thread_id, status, original_message, prompt, cwd, first_cwd, created_at) VALUES ('%s', 'T', 'running', 'a', 'a', '%s', '/repo', %s)", id, cwd, at))
+			}
+		})
+		s := storetest.OpenConfig(t, config)
+		for id, want := range map[string]string{"A": "worktree", "B": "", "C": ""} {
+			if task := must[ledger.Task](t)(s.TaskState(t.Context(), id)); task.CwdPlugin != want {
+				t.Errorf("the work of %s is that of %q, want %q", id, task.CwdPlugin, want)
+			}
+		}
+	})
+}

@@ -107,7 +107,7 @@ func (q *question) answer(v verb, answer, feedback string, evidence []pluginsdk.
 	})
 	move.Answer = &ledger.TaskAnswer{
 		TaskID: q.task.ID, Iteration: q.task.CurrentIteration, Round: q.task.Round, Phase: q.task.Phase, Plugin: q.plugin.Info().Name,
-		Answer: answer, Feedback: cut(feedback), Evidence: bounded(evidence), At: time.Now(),
+		Answer: answer, Feedback: cut(feedback), Evidence: given(q.plugin.Info().Name, evidence), At: time.Now(),
 	}
 	return move, err
 }
@@ -134,6 +134,13 @@ func (q *question) create(ctx context.Context) (ledger.TaskMove, error) {
 	}
 	move, err := q.answer(note, ledger.AnswerTold, "", nil, func(to *ledger.Task) {
 		to.Cwd, to.Context, to.Labels, to.PermissionMode, to.AllowedTools = is.Cwd, is.Context, is.Labels, is.PermissionMode, is.AllowedTools
+		switch is.Cwd {
+		case was.Cwd:
+		case to.FirstCwd:
+			to.CwdPlugin = ""
+		default:
+			to.CwdPlugin = q.plugin.Info().Name
+		}
 	})
 	move.Permits = permits
 	return move, err
@@ -181,7 +188,7 @@ func (q *question) review(ctx context.Context) (ledger.TaskMove, error) {
 		return ledger.TaskMove{}, err
 	}
 	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskCompleteRequest {
-		return &pluginsdk.OnTaskCompleteRequest{Call: call, Task: q.task.Task, Result: result, Evidence: shown(q.answers, q.task.Round)}
+		return &pluginsdk.OnTaskCompleteRequest{Call: call, Task: q.task.Task, Result: result, Evidence: shown(q.task, q.answers, q.task.Round)}
 	}, hooks.Process.OnTaskComplete)
 	if err != nil {
 		return ledger.TaskMove{}, err
@@ -199,9 +206,11 @@ func (q *question) review(ctx context.Context) (ledger.TaskMove, error) {
 			return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "marks: the task would have %d, and has at most %d", len(marks), maxMarks)
 		}
 		return q.answer(note, string(said.Verdict), said.Feedback, said.Evidence, func(to *ledger.Task) { to.Marks = marks })
+	case pluginsdk.VerdictWait:
+		return q.wait(string(said.Verdict), said.Feedback, said.Evidence, said.Marks...)
 	case pluginsdk.VerdictReject:
 	default:
-		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", said.Verdict)
+		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject, wait and none", said.Verdict)
 	}
 	rejections := q.task.ValidationIterations + 1
 	if rejections >= q.task.MaxValidationIterations {
@@ -241,7 +250,7 @@ func (q *question) result(ctx context.Context) (pluginsdk.InvokeResult, error) {
 // handOver asks one plugin of OnTaskValidated.
 func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	said, err := call(ctx, q, func(call pluginsdk.Call) *pluginsdk.OnTaskValidatedRequest {
-		return &pluginsdk.OnTaskValidatedRequest{Call: call, Task: q.task.Task, Evidence: accepting(q.answers, q.task.Round)}
+		return &pluginsdk.OnTaskValidatedRequest{Call: call, Task: q.task.Task, Evidence: accepting(q.task, q.answers)}
 	}, hooks.Process.OnTaskValidated)
 	if err != nil {
 		return ledger.TaskMove{}, err
@@ -265,13 +274,26 @@ func (q *question) handOver(ctx context.Context) (ledger.TaskMove, error) {
 	default:
 		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "handover: %.50q is not one of done, again, wait", said.Handover)
 	}
-	move, err := q.room.leaveToAPerson(q.task, wait, cut(said.Reason), cutTo(said.Mark, maxMark))
+	move, err := q.wait(string(said.Handover), said.Reason, nil, said.Mark)
+	goBack(&move.To)
+	return move, err
+}
+
+// wait leaves the task to a person, for the reason that the plugin gives. The answer of the
+// plugin is stored with the move.
+func (q *question) wait(answer, reason string, evidence []pluginsdk.Evidence, marks ...string) (ledger.TaskMove, error) {
+	move, err := q.room.leaveToAPerson(q.task, wait, cut(reason), "")
 	if err != nil {
 		return move, err
 	}
-	told, err := q.answer(note, string(said.Handover), said.Reason, nil)
+	for _, mark := range marks {
+		move.To.Marks = marked(move.To.Marks, cutTo(mark, maxMark))
+	}
+	if len(move.To.Marks) > maxMarks {
+		return ledger.TaskMove{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "marks: the task would have %d, and has at most %d", len(move.To.Marks), maxMarks)
+	}
+	told, err := q.answer(note, answer, reason, evidence)
 	move.Answer = told.Answer
-	goBack(&move.To)
 	return move, err
 }
 
@@ -283,36 +305,56 @@ func (q *question) goBack(ctx context.Context, gone bool) (change func(to *ledge
 	}
 	thread, err := q.room.store.Thread(ctx, q.task.ThreadID)
 	return func(to *ledger.Task) {
-		to.Cwd, to.PermissionMode, to.AllowedTools = to.FirstCwd, thread.PermissionMode, to.AskedAllowedTools
+		to.Cwd, to.CwdPlugin, to.PermissionMode, to.AllowedTools = to.FirstCwd, "", thread.PermissionMode, to.AskedAllowedTools
 	}, err
 }
 
 // shown is the evidence of the plugins that have accepted the work in a round, and of those
-// that had no opinion, in their order, as much as a call is shown.
-func shown(answers []ledger.TaskAnswer, round int) (evidence []pluginsdk.Evidence) {
-	size := 0
-	for _, a := range answers {
+// that had no opinion, in their order, as much as a call is shown. What the plugin says that
+// gave the task its directory is always among it: others cannot crowd it out.
+func shown(task ledger.Task, answers []ledger.TaskAnswer, round int) (evidence []pluginsdk.Evidence) {
+	whole := func(a ledger.TaskAnswer) bool { return task.CwdPlugin != "" && a.Plugin == task.CwdPlugin }
+	pieces := make([][]pluginsdk.Evidence, len(answers))
+	left := maxShown
+	for i, a := range answers {
 		if a.Round != round || a.Author != "" || a.Phase != ledger.PhaseReviewing || a.Answer == string(pluginsdk.VerdictReject) {
 			continue
 		}
-		for _, e := range bounded(a.Evidence) {
-			if size += len(e.Kind) + len(e.Command) + len(e.File) + len(e.Tree) + len(e.Output) + len(e.Diff); size > maxShown {
-				return evidence
+		pieces[i] = given(a.Plugin, a.Evidence)
+		if whole(a) {
+			left -= size(pieces[i]...)
+		}
+	}
+	for i, a := range answers {
+		for _, e := range pieces[i] {
+			if !whole(a) {
+				left -= size(e)
 			}
-			evidence = append(evidence, e)
+			if whole(a) || left >= 0 {
+				evidence = append(evidence, e)
+			}
 		}
 	}
 	return evidence
 }
 
+// size is how many bytes evidence takes.
+func size(evidence ...pluginsdk.Evidence) (bytes int) {
+	for _, e := range evidence {
+		bytes += len(e.Kind) + len(e.Command) + len(e.File) + len(e.Tree) + len(e.Plugin) + len(e.Output) + len(e.Diff)
+	}
+	return bytes
+}
+
 // accepting is what was shown in the round in which the work was accepted: what
 // an older one has seen need not be there any more. A person who accepts does so with what
 // was there when the task began to wait.
-func accepting(answers []ledger.TaskAnswer, round int) []pluginsdk.Evidence {
+func accepting(task ledger.Task, answers []ledger.TaskAnswer) []pluginsdk.Evidence {
+	round := task.Round
 	for slices.ContainsFunc(answers, func(a ledger.TaskAnswer) bool { return a.Round == round && a.Author != "" }) {
 		round--
 	}
-	return shown(answers, round)
+	return shown(task, answers, round)
 }
 
 // tell tells one plugin of OnTaskFailed.
@@ -342,6 +384,16 @@ func cutTo(words string, most int) string {
 		return words
 	}
 	return strings.ToValidUTF8(words[:most], "") + " [cut]"
+}
+
+// given is evidence with the plugin that gave it, whatever it says of that itself, as much
+// of it as is kept.
+func given(plugin string, evidence []pluginsdk.Evidence) []pluginsdk.Evidence {
+	evidence = bounded(evidence)
+	for i := range evidence {
+		evidence[i].Plugin = plugin
+	}
+	return evidence
 }
 
 // bounded keeps of evidence as much as is kept: of outputs their ends, and the names of all

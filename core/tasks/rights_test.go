@@ -212,14 +212,8 @@ func TestTheHistoryOfATask(t *testing.T) {
 func TestWhatIsShownFitsIntoACall(t *testing.T) {
 	long := strings.Repeat("é", maxWords)
 	much := slices.Repeat([]pluginsdk.Evidence{{Kind: long, Command: long, File: long, Tree: long, Output: long + "end", Diff: long}}, maxEvidence)
-	size := func(evidence []pluginsdk.Evidence) (bytes int) {
-		for _, e := range evidence {
-			bytes += len(e.Kind) + len(e.Command) + len(e.File) + len(e.Tree) + len(e.Output) + len(e.Diff)
-		}
-		return bytes
-	}
-	if kept := bounded(much); size(kept) > 2*maxTexts || len(kept) != maxEvidence || !strings.HasSuffix(kept[0].Output, "end") {
-		t.Errorf("of one answer %d pieces and %d bytes are kept", len(kept), size(kept))
+	if kept := bounded(much); size(kept...) > 2*maxTexts || len(kept) != maxEvidence || !strings.HasSuffix(kept[0].Output, "end") {
+		t.Errorf("of one answer %d pieces and %d bytes are kept", len(kept), size(kept...))
 	}
 	first := []pluginsdk.Evidence{{Kind: "tree", Tree: "T"}}
 	answers := []ledger.TaskAnswer{
@@ -229,8 +223,8 @@ func TestWhatIsShownFitsIntoACall(t *testing.T) {
 	for range 20 { // as an older version has stored them
 		answers = append(answers, ledger.TaskAnswer{Round: 1, Phase: ledger.PhaseReviewing, Evidence: much})
 	}
-	if got := shown(answers, 1); size(got) > maxShown || len(got) < 2*maxEvidence || got[0].Tree != "T" {
-		t.Errorf("%d pieces and %d bytes are shown", len(got), size(got))
+	if got := shown(ledger.Task{}, answers, 1); size(got...) > maxShown || len(got) < 2*maxEvidence || got[0].Tree != "T" {
+		t.Errorf("%d pieces and %d bytes are shown", len(got), size(got...))
 	}
 }
 

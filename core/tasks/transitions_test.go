@@ -111,13 +111,13 @@ func TestEvidenceIsOfTheRoundThatAccepted(t *testing.T) {
 		}
 	}
 	answers := []ledger.TaskAnswer{said(1, "", "old"), said(2, "", "a"), said(2, "", "b"), said(3, "Ann", ""), said(5, "Ann", "")}
-	if got := accepting(answers, 2); len(got) != 2 || got[0].Tree != "a" || got[1].Tree != "b" {
+	if got := accepting(ledger.Task{Round: 2}, answers); len(got) != 2 || got[0].Tree != "a" || got[1].Tree != "b" {
 		t.Errorf("handed over with %+v", got)
 	}
-	if got := accepting(answers, 3); len(got) != 2 {
+	if got := accepting(ledger.Task{Round: 3}, answers); len(got) != 2 {
 		t.Errorf("a person's word has the evidence %+v", got)
 	}
-	if got := accepting(answers, 5); len(got) != 0 {
+	if got := accepting(ledger.Task{Round: 5}, answers); len(got) != 0 {
 		t.Errorf("a person's word on work that nobody has accepted has the evidence %+v", got)
 	}
 }

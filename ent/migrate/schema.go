@@ -683,6 +683,7 @@ var (
 		{Name: "permission_mode", Type: field.TypeString, Default: ""},
 		{Name: "allowed_tools", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "cwd", Type: field.TypeString, Default: ""},
+		{Name: "cwd_plugin", Type: field.TypeString, Default: ""},
 		{Name: "context", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "labels", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "requested_by", Type: field.TypeString, Default: ""},
@@ -749,7 +750,7 @@ var (
 			{
 				Name:    "task_phase",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[30]},
+				Columns: []*schema.Column{TasksColumns[31]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "phase <> ''",
 				},

@@ -34,6 +34,7 @@ func (Task) Fields() []ent.Field {
 		field.String("permission_mode").Default(""),
 		jsonField("allowed_tools", []string{}),
 		field.String("cwd").Default(""),
+		field.String("cwd_plugin").Default(""),
 		field.Text("context").Default(""),
 		jsonField("labels", map[string]string{}),
 		field.String("requested_by").Default(""),

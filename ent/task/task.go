@@ -42,6 +42,8 @@ const (
 	FieldAllowedTools = "allowed_tools"
 	// FieldCwd holds the string denoting the cwd field in the database.
 	FieldCwd = "cwd"
+	// FieldCwdPlugin holds the string denoting the cwd_plugin field in the database.
+	FieldCwdPlugin = "cwd_plugin"
 	// FieldContext holds the string denoting the context field in the database.
 	FieldContext = "context"
 	// FieldLabels holds the string denoting the labels field in the database.
@@ -126,6 +128,7 @@ var Columns = []string{
 	FieldPermissionMode,
 	FieldAllowedTools,
 	FieldCwd,
+	FieldCwdPlugin,
 	FieldContext,
 	FieldLabels,
 	FieldRequestedBy,
@@ -190,6 +193,8 @@ var (
 	DefaultPermissionMode string
 	// DefaultCwd holds the default value on creation for the "cwd" field.
 	DefaultCwd string
+	// DefaultCwdPlugin holds the default value on creation for the "cwd_plugin" field.
+	DefaultCwdPlugin string
 	// DefaultContext holds the default value on creation for the "context" field.
 	DefaultContext string
 	// DefaultRequestedBy holds the default value on creation for the "requested_by" field.
@@ -316,6 +321,11 @@ func ByPermissionMode(opts ...sql.OrderTermOption) OrderOption {
 // ByCwd orders the results by the cwd field.
 func ByCwd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCwd, opts...).ToFunc()
+}
+
+// ByCwdPlugin orders the results by the cwd_plugin field.
+func ByCwdPlugin(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCwdPlugin, opts...).ToFunc()
 }
 
 // ByContext orders the results by the context field.

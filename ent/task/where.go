@@ -136,6 +136,11 @@ func Cwd(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCwd, v))
 }
 
+// CwdPlugin applies equality check predicate on the "cwd_plugin" field. It's identical to CwdPluginEQ.
+func CwdPlugin(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCwdPlugin, v))
+}
+
 // Context applies equality check predicate on the "context" field. It's identical to ContextEQ.
 func Context(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldContext, v))
@@ -1193,6 +1198,71 @@ func CwdEqualFold(v string) predicate.Task {
 // CwdContainsFold applies the ContainsFold predicate on the "cwd" field.
 func CwdContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldCwd, v))
+}
+
+// CwdPluginEQ applies the EQ predicate on the "cwd_plugin" field.
+func CwdPluginEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldCwdPlugin, v))
+}
+
+// CwdPluginNEQ applies the NEQ predicate on the "cwd_plugin" field.
+func CwdPluginNEQ(v string) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldCwdPlugin, v))
+}
+
+// CwdPluginIn applies the In predicate on the "cwd_plugin" field.
+func CwdPluginIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldCwdPlugin, vs...))
+}
+
+// CwdPluginNotIn applies the NotIn predicate on the "cwd_plugin" field.
+func CwdPluginNotIn(vs ...string) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldCwdPlugin, vs...))
+}
+
+// CwdPluginGT applies the GT predicate on the "cwd_plugin" field.
+func CwdPluginGT(v string) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldCwdPlugin, v))
+}
+
+// CwdPluginGTE applies the GTE predicate on the "cwd_plugin" field.
+func CwdPluginGTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldCwdPlugin, v))
+}
+
+// CwdPluginLT applies the LT predicate on the "cwd_plugin" field.
+func CwdPluginLT(v string) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldCwdPlugin, v))
+}
+
+// CwdPluginLTE applies the LTE predicate on the "cwd_plugin" field.
+func CwdPluginLTE(v string) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldCwdPlugin, v))
+}
+
+// CwdPluginContains applies the Contains predicate on the "cwd_plugin" field.
+func CwdPluginContains(v string) predicate.Task {
+	return predicate.Task(sql.FieldContains(FieldCwdPlugin, v))
+}
+
+// CwdPluginHasPrefix applies the HasPrefix predicate on the "cwd_plugin" field.
+func CwdPluginHasPrefix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasPrefix(FieldCwdPlugin, v))
+}
+
+// CwdPluginHasSuffix applies the HasSuffix predicate on the "cwd_plugin" field.
+func CwdPluginHasSuffix(v string) predicate.Task {
+	return predicate.Task(sql.FieldHasSuffix(FieldCwdPlugin, v))
+}
+
+// CwdPluginEqualFold applies the EqualFold predicate on the "cwd_plugin" field.
+func CwdPluginEqualFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldEqualFold(FieldCwdPlugin, v))
+}
+
+// CwdPluginContainsFold applies the ContainsFold predicate on the "cwd_plugin" field.
+func CwdPluginContainsFold(v string) predicate.Task {
+	return predicate.Task(sql.FieldContainsFold(FieldCwdPlugin, v))
 }
 
 // ContextEQ applies the EQ predicate on the "context" field.

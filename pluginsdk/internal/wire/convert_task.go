@@ -22,6 +22,7 @@ func taskTo(v pluginsdk.Task) *typesv1.Task {
 		AllowedTools:            v.AllowedTools,
 		Cwd:                     v.Cwd,
 		OwnDirectory:            v.OwnDirectory,
+		CwdPlugin:               v.CwdPlugin,
 		FromTaskId:              v.FromTaskID,
 		Account:                 v.Account,
 		Context:                 v.Context,
@@ -63,6 +64,7 @@ func taskFrom(m *typesv1.Task) pluginsdk.Task {
 		AllowedTools:            m.GetAllowedTools(),
 		Cwd:                     m.GetCwd(),
 		OwnDirectory:            m.GetOwnDirectory(),
+		CwdPlugin:               m.GetCwdPlugin(),
 		FromTaskID:              m.GetFromTaskId(),
 		Account:                 m.GetAccount(),
 		Context:                 m.GetContext(),
@@ -245,6 +247,7 @@ func evidenceTo(v pluginsdk.Evidence) *typesv1.Evidence {
 		Line:     int64(v.Line),
 		Diff:     v.Diff,
 		Tree:     v.Tree,
+		Plugin:   v.Plugin,
 	}
 }
 
@@ -258,5 +261,6 @@ func evidenceFrom(m *typesv1.Evidence) pluginsdk.Evidence {
 		Line:     int(m.GetLine()),
 		Diff:     m.GetDiff(),
 		Tree:     m.GetTree(),
+		Plugin:   m.GetPlugin(),
 	}
 }

@@ -35,6 +35,9 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 	return r.decide(ctx)
 }
 
+// kindVerdict is the evidence which says of what tree an acceptance is.
+const kindVerdict = "verdict"
+
 func reject(feedback string, evidence ...pluginsdk.Evidence) *pluginsdk.OnTaskCompleteResponse {
 	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: feedback, Evidence: evidence}
 }
@@ -82,7 +85,7 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 	if err != nil {
 		return nil, err
 	}
-	if kept.Call == r.request.Call.ID {
+	if kept.Call == r.request.Call.ID && kept.Work.Tree == r.evidence("tree").Tree {
 		if err := tidy(kept.Turn.Cwd); err != nil {
 			return nil, err
 		}
@@ -124,9 +127,11 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 // maxKept is how much of the output of a check that has passed is kept, in bytes.
 const maxKept = 2 << 10
 
-// evidence is the first piece of a kind that the plugins before have given.
+// evidence is the first piece of a kind that the plugin has given which gave the task its
+// directory: what others say of the work is not believed.
 func (r *round) evidence(kind string) pluginsdk.Evidence {
-	i := slices.IndexFunc(r.request.Evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kind })
+	maker := r.task.CwdPlugin
+	i := slices.IndexFunc(r.request.Evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kind && maker != "" && e.Plugin == maker })
 	if i < 0 {
 		return pluginsdk.Evidence{}
 	}
@@ -348,6 +353,10 @@ func (r *round) conclude(ctx context.Context, kept record, verdict *review.Verdi
 func answer(work review.Work, verdict *review.Verdict, demo bool) *pluginsdk.OnTaskCompleteResponse {
 	said := &pluginsdk.OnTaskCompleteResponse{
 		Verdict: verdict.Verdict, Feedback: verdict.Feedback, Evidence: slices.Concat(ran(work), verdict.Evidence),
+	}
+	if verdict.Verdict == pluginsdk.VerdictAccept && work.Tree != "" {
+		// First: what follows may be more than is kept.
+		said.Evidence = slices.Insert(said.Evidence, 0, pluginsdk.Evidence{Kind: kindVerdict, Tree: work.Tree, Output: string(verdict.Verdict)})
 	}
 	if demo {
 		said.Marks = []string{markDemo}

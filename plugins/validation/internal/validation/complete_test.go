@@ -112,11 +112,11 @@ func TestWhatTheReviewerIsAsked(t *testing.T) {
 	for _, e := range said.Evidence {
 		kinds = append(kinds, e.Kind)
 	}
-	if !slices.Equal(kinds[:3], []string{"command", "command", "answer"}) || said.Evidence[0].Tree != f.request.Evidence[0].Tree || len(said.Marks) > 0 {
+	if !slices.Equal(kinds[:4], []string{"verdict", "command", "command", "answer"}) || said.Evidence[0].Tree != f.request.Evidence[0].Tree || len(said.Marks) > 0 {
 		t.Errorf("the verdict has %q, %+v, marks %q", kinds, said.Evidence[0], said.Marks)
 	}
-	if said.Evidence[0].Command != "echo lint >>ran; cat lint.txt >&2; test ! -e bad" || said.Evidence[0].Output != "fine" {
-		t.Errorf("of the linter it has %+v", said.Evidence[0])
+	if said.Evidence[1].Command != "echo lint >>ran; cat lint.txt >&2; test ! -e bad" || said.Evidence[1].Output != "fine" {
+		t.Errorf("of the linter it has %+v", said.Evidence[1])
 	}
 	first, second := f.turns()[0], f.turns()[1]
 	if first.TaskID != "task-1" || first.ThreadID != "T" || first.Purpose != "validation" || first.Session != pluginsdk.SessionFresh || first.SystemPrompt == "" ||
@@ -467,7 +467,7 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 		},
 		"nothing changed": func(f *fixture) {
 			tree := git(t, f.dir, "rev-parse", f.base+"^{tree}")
-			f.request.Evidence = []pluginsdk.Evidence{{Kind: "tree", Tree: tree}, {Kind: "base", Tree: f.base}}
+			f.request.Evidence = []pluginsdk.Evidence{{Kind: "tree", Tree: tree, Plugin: "worktree"}, {Kind: "base", Tree: f.base, Plugin: "worktree"}}
 		},
 	} {
 		f := start(t)

@@ -75,7 +75,7 @@ func start(t *testing.T) *fixture {
 	f.request = pluginsdk.OnTaskCompleteRequest{
 		Call: pluginsdk.Call{ID: "call-1"},
 		Task: pluginsdk.Task{
-			ID: "task-1", ThreadID: "T", OriginalMessage: "make it two", Prompt: "make it two", Cwd: f.dir, CurrentIteration: 1,
+			ID: "task-1", ThreadID: "T", OriginalMessage: "make it two", Prompt: "make it two", Cwd: f.dir, CwdPlugin: "worktree", CurrentIteration: 1,
 			Labels: map[string]string{"worktree.path": f.dir, "worktree.repository": "/the/repository"},
 		},
 		Result: pluginsdk.InvokeResult{Text: "DONE: it is two"},
@@ -105,8 +105,11 @@ func (f *fixture) work(content string) {
 	git(f.t, f.dir, "add", "-A")
 	tree := git(f.t, f.dir, "write-tree")
 	f.request.Evidence = []pluginsdk.Evidence{
-		{Kind: "tree", Tree: tree, Command: "git write-tree"}, {Kind: "base", Tree: f.base}, {Kind: "paths", Output: "a.txt\nlint.txt"},
+		{Kind: "tree", Tree: tree, Command: "git write-tree", File: f.dir}, {Kind: "base", Tree: f.base}, {Kind: "paths", Output: "a.txt\nlint.txt"},
 		{Kind: "diff", Diff: "-one\n+" + content}, {Kind: "patch-id", Output: "patch of " + content},
+	}
+	for i := range f.request.Evidence {
+		f.request.Evidence[i].Plugin = "worktree"
 	}
 }
 

@@ -14,12 +14,15 @@ import (
 
 // Evidence that the plugin gives of a task's work.
 const (
-	kindTree  = "tree"     // Tree: what the work is
-	kindBase  = "base"     // Tree: the commit that it is on top of
+	kindTree  = "tree"     // Tree: what the work is; File: the top of the worktree
+	kindBase  = "base"     // Tree: the commit that it is on top of; File: the checkout that it is merged into
 	kindPaths = "paths"    // Output: what it changes, a path a line
 	kindDiff  = "diff"     // Diff: how it changes that
 	kindPatch = "patch-id" // Output: names the change, see git.Dir.PatchID; empty: there is none
 )
+
+// kindVerdict is evidence of a plugin that accepts: Tree is what it has looked at.
+const kindVerdict = "verdict"
 
 // mostDiff is how much of a diff is shown, in bytes. The core keeps 64 KiB.
 const mostDiff = 60 << 10
@@ -243,8 +246,8 @@ func (p *Plugin) evidence(ctx context.Context, g *git.Git, r *record) ([]plugins
 		diff += fmt.Sprintf("\n[cut: git diff %s %s has the whole]\n", r.Base, r.Tree)
 	}
 	return []pluginsdk.Evidence{
-		{Kind: kindTree, Tree: r.Tree, Command: "git write-tree"},
-		{Kind: kindBase, Tree: r.Base},
+		{Kind: kindTree, Tree: r.Tree, Command: "git write-tree", File: r.Path},
+		{Kind: kindBase, Tree: r.Base, File: r.Checkout},
 		{Kind: kindPaths, Output: paths.String()},
 		{Kind: kindDiff, Diff: diff},
 		{Kind: kindPatch, Output: r.Patch},

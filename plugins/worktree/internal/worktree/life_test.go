@@ -519,6 +519,9 @@ func TestOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range seen.Evidence {
+		seen.Evidence[i].Plugin = name // as the core does
+	}
 	done, err := served.OnTaskValidated(ctx, &pluginsdk.OnTaskValidatedRequest{Task: task, Evidence: seen.Evidence})
 	if err != nil || done.Handover != "" || !done.CwdGone {
 		t.Errorf("%+v, %v", done, err)

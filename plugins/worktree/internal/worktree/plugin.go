@@ -112,10 +112,13 @@ func parse(raw []byte) (*options, error) {
 	return o, nil
 }
 
+// name is the plugin's: of evidence only its own says what the work is.
+const name = "worktree"
+
 // Manifest describes the plugin.
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
-		Name:        "worktree",
+		Name:        name,
 		Version:     "0.1.0",
 		Description: "Has tasks on a git repository work in a worktree of their own, and merges what was accepted",
 		Capabilities: []pluginsdk.CapabilityRequest{

@@ -107,7 +107,12 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 		return waits(markWorktree, "%s is gone, or not on its branch any more: git switch %s there, with the work on it, and approve the task; or cancel it", r.Path, r.Branch), nil
 	}
 	task := request.Task
-	seen := slices.ContainsFunc(request.Evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kindTree && r.Tree != "" && e.Tree == r.Tree })
+	if by := r.otherVerdict(request.Evidence); by != "" {
+		return again("the verdict of the plugin %s is of another tree than %s, which would be merged", by, r.Tree), nil
+	}
+	seen := slices.ContainsFunc(request.Evidence, func(e pluginsdk.Evidence) bool {
+		return e.Plugin == name && e.Kind == kindTree && r.Tree != "" && e.Tree == r.Tree
+	})
 	if !seen {
 		// A person may accept what no reviewer has seen: then it is what is there now.
 		by, err := p.person(ctx, task)
@@ -146,6 +151,16 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 		return again("the branch %s has got commits since the work was looked at", r.Branch), nil
 	}
 	return nil, p.save(ctx, r)
+}
+
+// otherVerdict names a plugin that has looked at another tree than the one that would be
+// merged; "": none has.
+func (r *record) otherVerdict(evidence []pluginsdk.Evidence) (plugin string) {
+	i := slices.IndexFunc(evidence, func(e pluginsdk.Evidence) bool { return e.Kind == kindVerdict && e.Tree != r.Tree })
+	if i < 0 {
+		return ""
+	}
+	return evidence[i].Plugin
 }
 
 // person reports whether the last word on the task's work is a person's.

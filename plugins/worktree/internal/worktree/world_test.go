@@ -184,7 +184,7 @@ func (w *world) create(ctx context.Context, id, cwd string) (pluginsdk.TaskConte
 	is := was.Changed(answer)
 	if err == nil {
 		w.mu.Lock()
-		task.Cwd, task.Labels = is.Cwd, is.Labels
+		task.Cwd, task.Labels, task.CwdPlugin = is.Cwd, is.Labels, name
 		w.mu.Unlock()
 	}
 	return is, err
@@ -205,6 +205,9 @@ func (w *world) complete(ctx context.Context, id string) (*pluginsdk.OnTaskCompl
 	if err == nil && answer != nil {
 		w.mu.Lock()
 		w.round[id] = answer.Evidence
+		for i := range answer.Evidence {
+			answer.Evidence[i].Plugin = name
+		}
 		w.mu.Unlock()
 	}
 	return answer, err

@@ -414,7 +414,7 @@ func (*OnTaskCompleteUpdate_Response) isOnTaskCompleteUpdate_Update() {}
 
 type OnTaskCompleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// accept or reject; empty: no opinion.
+	// accept, reject or wait (a person has to decide); empty: no opinion.
 	Verdict string `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// To the worker when rejected.
 	Feedback string         `protobuf:"bytes,2,opt,name=feedback,proto3" json:"feedback,omitempty"`

@@ -73,7 +73,10 @@ type Task struct {
 	// What of cost_usd is of turns on a plan: nobody is billed that.
 	NotionalUsd float64 `protobuf:"fixed64,35,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
 	// cost_usd may be wrong: that of at least one of its turns may.
-	CostUnsure    bool `protobuf:"varint,36,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	CostUnsure bool `protobuf:"varint,36,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	// The plugin that gave it cwd in OnTaskCreate: its evidence says what the work is. Empty:
+	// none did.
+	CwdPlugin     string `protobuf:"bytes,37,opt,name=cwd_plugin,json=cwdPlugin,proto3" json:"cwd_plugin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -358,6 +361,13 @@ func (x *Task) GetCostUnsure() bool {
 		return x.CostUnsure
 	}
 	return false
+}
+
+func (x *Task) GetCwdPlugin() string {
+	if x != nil {
+		return x.CwdPlugin
+	}
+	return ""
 }
 
 // What CreateTask makes a task from. Permission mode and tools are never more than the
@@ -969,7 +979,9 @@ type Evidence struct {
 	Line   int64  `protobuf:"varint,6,opt,name=line,proto3" json:"line,omitempty"`
 	Diff   string `protobuf:"bytes,7,opt,name=diff,proto3" json:"diff,omitempty"`
 	// The git tree that was looked at.
-	Tree          string `protobuf:"bytes,8,opt,name=tree,proto3" json:"tree,omitempty"`
+	Tree string `protobuf:"bytes,8,opt,name=tree,proto3" json:"tree,omitempty"`
+	// The plugin that gave it. The core sets it, whatever the plugin says.
+	Plugin        string `protobuf:"bytes,9,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1060,11 +1072,19 @@ func (x *Evidence) GetTree() string {
 	return ""
 }
 
+func (x *Evidence) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
 var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\t\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\n" +
+	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12(\n" +
@@ -1106,7 +1126,9 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\aaccount\x18\" \x01(\tR\aaccount\x12!\n" +
 	"\fnotional_usd\x18# \x01(\x01R\vnotionalUsd\x12\x1f\n" +
 	"\vcost_unsure\x18$ \x01(\bR\n" +
-	"costUnsure\x1a9\n" +
+	"costUnsure\x12\x1d\n" +
+	"\n" +
+	"cwd_plugin\x18% \x01(\tR\tcwdPlugin\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x05\n" +
@@ -1176,7 +1198,7 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\rallowed_tools\x18\x05 \x03(\tR\fallowedTools\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbd\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd5\x01\n" +
 	"\bEvidence\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x1b\n" +
@@ -1185,7 +1207,8 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\x04file\x18\x05 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x06 \x01(\x03R\x04line\x12\x12\n" +
 	"\x04diff\x18\a \x01(\tR\x04diff\x12\x12\n" +
-	"\x04tree\x18\b \x01(\tR\x04treeBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x04tree\x18\b \x01(\tR\x04tree\x12\x16\n" +
+	"\x06plugin\x18\t \x01(\tR\x06pluginBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_task_proto_rawDescOnce sync.Once

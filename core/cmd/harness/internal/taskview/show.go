@@ -252,7 +252,7 @@ func (p *page) verdict(answer pluginsdk.TaskAnswer) {
 // programs.
 func shown(e pluginsdk.Evidence) string {
 	switch e.Kind {
-	case "tree", "base", "paths", "diff", "patch-id":
+	case "tree", "base", "paths", "diff", "patch-id", "verdict":
 		return ""
 	case "command":
 		return fmt.Sprintf("%s: exit code %d", terminal.Short(e.Command, lineLimit), e.ExitCode)
@@ -286,6 +286,9 @@ func (p *page) changes() {
 	for _, answer := range slices.Backward(p.Answers) {
 		if len(found) > 0 && answer.Round != round {
 			break
+		}
+		if maker := p.Task.CwdPlugin; maker != "" && answer.Plugin != maker {
+			continue // what others say of the work is not believed
 		}
 		for _, e := range answer.Evidence {
 			switch e.Kind {

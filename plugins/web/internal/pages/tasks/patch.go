@@ -28,6 +28,9 @@ func patchOf(history api.TaskHistory) (p patch) {
 		if len(found) > 0 && answer.Round != p.round {
 			break
 		}
+		if maker := history.Task.CwdPlugin; maker != "" && answer.Plugin != maker {
+			continue // what others say of the work is not believed
+		}
 		for _, e := range answer.Evidence {
 			if _, ok := found[e.Kind]; !ok && slices.Contains([]string{kindTree, kindBase, kindPaths, kindDiff}, e.Kind) {
 				found[e.Kind], p.round = e, answer.Round

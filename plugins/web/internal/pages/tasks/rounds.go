@@ -89,6 +89,7 @@ const (
 	kindPatch   = "patch-id"
 	kindCommand = "command"
 	kindAnswer  = "answer"
+	kindVerdict = "verdict"
 )
 
 // kinds are the pieces of evidence of some kinds.
@@ -104,7 +105,7 @@ func kinds(evidence []pluginsdk.Evidence, wanted ...string) (found []pluginsdk.E
 // others are the pieces that have no place of their own on the page.
 func others(evidence []pluginsdk.Evidence) (found []pluginsdk.Evidence) {
 	for _, e := range evidence {
-		if !slices.Contains([]string{kindTree, kindBase, kindPaths, kindDiff, kindPatch, kindCommand, kindAnswer}, e.Kind) {
+		if !slices.Contains([]string{kindTree, kindBase, kindPaths, kindDiff, kindPatch, kindCommand, kindAnswer, kindVerdict}, e.Kind) {
 			found = append(found, e)
 		}
 	}
