@@ -53,7 +53,8 @@ func Find(ctx context.Context, program string) (*Git, error) {
 }
 
 // settings are given to every call, above those of the repository and the user: reading
-// starts no programs, and nothing begins in the background.
+// starts no programs, and nothing begins in the background. (environment has objects be
+// what they are, whatever refs/replace says.)
 var settings = []string{
 	"-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.quotePath=false",
 	"-c", "advice.detachedHead=false", "-c", "user.useConfigOnly=true", "-c", "submodule.recurse=false",
@@ -66,7 +67,7 @@ func environment(extra []string) []string {
 		name, _, _ := strings.Cut(one, "=")
 		return strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" || name == "EDITOR" || name == "VISUAL"
 	})
-	return append(append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=true", "GIT_ASKPASS=true", "GIT_PAGER=cat"), extra...)
+	return append(append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_EDITOR=true", "GIT_ASKPASS=true", "GIT_PAGER=cat"), extra...)
 }
 
 // Environment is that of a program which is started in a working tree: this process's, with

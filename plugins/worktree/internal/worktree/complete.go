@@ -3,9 +3,11 @@ package worktree
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
@@ -173,6 +175,9 @@ func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int6
 		add = append(add, ":(top,exclude,literal)"+strings.TrimSuffix(path, "/"))
 	}
 	if err := at.Run(ctx, add...); err != nil {
+		if fault := cannotAdd(err); fault != "" {
+			return "", fault, nil
+		}
 		return "", "", err
 	}
 	p.Config.Fault("indexed", r.Task)
@@ -189,6 +194,27 @@ func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int6
 		fault = fmt.Sprintf("The work has git repositories in it, whose files would not be merged: %s. Remove them, or have .gitignore name them.", some(quoted(embedded)))
 	}
 	return written, fault, err
+}
+
+// notAdded are the words with which git refuses a path that it cannot take in, such as
+// .GIT/config, or a file that nobody may read.
+var notAdded = regexp.MustCompile(`(?m)^error: (?:invalid path '(.+)'|open\("(.+)"\): Permission denied)$`)
+
+// cannotAdd says in words for the worker which paths git add has refused; "": the error is
+// another one.
+func cannotAdd(err error) string {
+	var failed *git.Error
+	if !errors.As(err, &failed) {
+		return ""
+	}
+	var paths []string
+	for _, match := range notAdded.FindAllStringSubmatch(failed.Output, -1) {
+		paths = append(paths, match[1]+match[2])
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Git cannot take these files in, because of their names or because they cannot be read: %s. Rename or remove them, or make them readable.", some(quoted(paths)))
 }
 
 // left reports whether a path is what the set-up command has left behind.
@@ -237,7 +263,7 @@ func (p *Plugin) evidence(ctx context.Context, g *git.Git, r *record) ([]plugins
 		paths.WriteString(path + "\n")
 	}
 	head := &beginning{}
-	command := []string{"diff-tree", "-r", "-p", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--end-of-options", r.Base, r.Tree}
+	command := []string{"diff-tree", "-r", "-p", "--text", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--end-of-options", r.Base, r.Tree}
 	if _, err := at.Do(ctx, git.Call{Args: command, Stdout: head}); err != nil {
 		return nil, err
 	}
