@@ -16,10 +16,20 @@ const Title = "# Review of task"
 const (
 	maxRequest = 32 << 10
 	maxResult  = 64 << 10
-	maxPaths   = 16 << 10
-	maxDiff    = 96 << 10
-	maxOutput  = 2 << 10 // the end of a check's that has passed
+	maxPaths   = 32 << 10
+	maxDiff    = MaxDiff + 32<<10 // its lines are marked
+	maxOutput  = 2 << 10          // the end of a check's that has passed
 )
+
+// MaxDiff is how many bytes of a change one review reads. Of a larger one nothing is left out:
+// a person has to look at it.
+const MaxDiff = 96 << 10
+
+// Fits reports whether a prompt has the paths and the change whole.
+func (p Paper) Fits() bool {
+	whole := func(text string, most int) bool { return len(quoted(text, 16*MaxDiff)) <= most }
+	return whole(p.Paths, maxPaths) && whole(p.Diff, maxDiff)
+}
 
 // SystemPrompt makes the agent a reviewer.
 const SystemPrompt = `You are a reviewer. Another agent says that it has done a piece of work; you decide whether it is good enough to be handed over.
@@ -60,7 +70,10 @@ func (w Work) Prompt(p Paper) string {
 			if w.Base != "" {
 				fmt.Fprintf(&b, ", begun from the commit %s", w.Base)
 			}
-			b.WriteString(". Files there that are not in the tree are leavings of the checks, and no part of it.")
+			if w.Objects == "" {
+				b.WriteString(". Files there that are not in the tree are leavings of the checks, and no part of it")
+			}
+			b.WriteString(".")
 		}
 		b.WriteString("\n\n")
 	}

@@ -2,6 +2,7 @@ package review
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,10 @@ type Work struct {
 	// empty: it is what lies in Root.
 	Tree string `json:"tree,omitempty"`
 	Base string `json:"base,omitempty"`
+	// Objects is the git directory of the private repository that has Tree and BaseTree, which
+	// is the tree of Base; empty: they are in the repository that Root belongs to.
+	Objects  string `json:"objects,omitempty"`
+	BaseTree string `json:"baseTree,omitempty"`
 
 	Ran     []checks.Outcome `json:"ran,omitempty"`
 	Request string           `json:"request"`
@@ -137,17 +142,11 @@ func (w Work) unchanged(ctx context.Context, path string) error {
 	if w.absent(ctx, path) == nil {
 		return errNotThere
 	}
-	changed, err := w.git(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-ext-diff", w.Base, w.Tree, "--", path)
+	changed, err := w.git(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-ext-diff", cmp.Or(w.BaseTree, w.Base), w.Tree, "--", path)
 	if err == nil && len(changed) > 0 {
 		err = errors.New("the work has changed it")
 	}
 	return err
-}
-
-// Changed reports whether the work's tree differs from that of its base.
-func (w Work) Changed(ctx context.Context) (bool, error) {
-	base, err := w.git(ctx, "rev-parse", "--verify", "--end-of-options", w.Base+"^{tree}")
-	return strings.TrimSpace(string(base)) != w.Tree, err
 }
 
 // Object reports whether a text can name an object of git's, and is no option.
@@ -165,6 +164,9 @@ func (w Work) git(ctx context.Context, args ...string) ([]byte, error) {
 	command.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_CONFIG_NOSYSTEM=1", "GIT_LITERAL_PATHSPECS=1",
+	}
+	if w.Objects != "" {
+		command.Env = append(command.Env, "GIT_DIR="+w.Objects, "GIT_CONFIG_GLOBAL=/dev/null")
 	}
 	var said bytes.Buffer
 	command.Stderr = &said

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -85,19 +86,20 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 	if err != nil {
 		return nil, err
 	}
-	if kept.Call == r.request.Call.ID && kept.Work.Tree == r.evidence("tree").Tree {
+	if kept.Call == r.request.Call.ID && kept.Work.Tree == r.evidence("tree").Tree && laidOut(kept.Work) {
 		if err := tidy(kept.Turn.Cwd); err != nil {
 			return nil, err
 		}
 		return r.ask(ctx, kept)
 	}
-	work, before, err := r.work(ctx)
+	work, at, err := r.work(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var before []string
 	if work.Code {
-		rejected, err := r.check(ctx, &work)
-		if rejected != nil || err != nil {
+		var rejected *pluginsdk.OnTaskCompleteResponse
+		if before, rejected, err = r.check(ctx, &work, at); rejected != nil || err != nil {
 			return rejected, err
 		}
 	}
@@ -114,7 +116,17 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 	if err != nil {
 		return nil, err
 	}
-	next := record{Call: r.request.Call.ID, Turn: r.turn(work, before, desk), Work: work, Accepted: stands}
+	paper := review.Paper{Task: r.task, Paths: r.evidence("paths").Output, Diff: r.evidence("diff").Diff, Gone: before}
+	if work.Code && work.Tree != "" {
+		large, err := r.layOut(ctx, &work, &paper)
+		if err != nil {
+			return nil, err
+		}
+		if large {
+			return r.tooLarge(work, paper), nil
+		}
+	}
+	next := record{Call: r.request.Call.ID, Turn: r.turn(work, paper, desk), Work: work, Accepted: stands}
 	for n := range next.Work.Ran {
 		next.Work.Ran[n].Output = next.Work.Ran[n].End(maxKept)
 	}
@@ -138,40 +150,58 @@ func (r *round) evidence(kind string) pluginsdk.Evidence {
 	return r.request.Evidence[i]
 }
 
-// work is what is to be reviewed, and the checks that its project had when the task began.
-// Work in a checkout of git's that has changed nothing there is an answer: git says so, and
-// not what was shown of the change, which may be less than there is.
-func (r *round) work(ctx context.Context) (work review.Work, before []string, err error) {
+// work is what is to be reviewed, and where the worker has made it. Work in a checkout of git's
+// that has changed nothing there is an answer: git says so, and not what was shown of the
+// change, which may be less than there is.
+func (r *round) work(ctx context.Context) (work review.Work, at place, err error) {
 	work.Result = cut(r.request.Result.Text)
 	work.Request = cut(r.task.OriginalMessage) + "\n" + cut(r.task.Prompt)
 	if r.task.Cwd == "" {
-		return work, nil, nil
+		return work, at, nil
 	}
-	at := placeOf(r.task, r.task.Cwd, r.task.Labels)
+	at = placeOf(r.task, r.task.Cwd, r.task.Labels)
 	work.Root = at.root
-	if tree := r.evidence("tree").Tree; review.Object(tree) {
-		work.Tree = tree
-		if base := r.evidence("base").Tree; review.Object(base) {
-			work.Base = base
+	shown := r.evidence("tree")
+	if review.Object(shown.Tree) {
+		work.Tree = shown.Tree
+		if inside, err := filepath.Rel(shown.File, at.cwd); filepath.IsAbs(shown.File) && err == nil && filepath.IsLocal(inside) {
+			at.root, work.Root = filepath.Clean(shown.File), filepath.Clean(shown.File)
+		}
+		base := r.evidence("base")
+		if review.Object(base.Tree) {
+			work.Base = base.Tree
+		}
+		if base.File != "" {
+			at.repository = filepath.Clean(base.File)
 		}
 	}
 	if _, err := exec.LookPath("git"); err != nil && work.Tree != "" {
-		return work, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "what a reviewer quotes of the tree %s cannot be read: %w; install git", work.Tree, err)
+		return work, at, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "what a reviewer quotes of the tree %s cannot be read: %w; install git", work.Tree, err)
 	}
-	if work.Tree != "" && work.Base != "" {
-		if changed, err := work.Changed(ctx); !changed || err != nil {
-			return work, nil, err
+	if work.Tree != "" {
+		changed, err := r.changed(ctx, &work)
+		if !changed || err != nil {
+			return work, at, err
 		}
-	}
-	before = strings.FieldsFunc(r.task.Labels[labelChecks], func(c rune) bool { return c == '\n' })
-	for _, check := range r.find(at) {
-		work.Ran = append(work.Ran, checks.Outcome{Check: check})
-		before = slices.DeleteFunc(before, func(command string) bool { return command == check.Command })
+	} else {
+		r.list(&work, at)
 	}
 	if work.Code = at.checkout || work.Tree != "" || len(work.Ran) > 0; work.Code {
 		work.Request, work.Result = "", "" // nothing is quoted from them
 	}
-	return work, before, nil
+	return work, at, nil
+}
+
+// list has the work name the checks of the project in a place, before they are run. It returns
+// those commands that the project was checked by when the task began, and is not any more.
+func (r *round) list(work *review.Work, at place) (gone []string) {
+	gone = strings.FieldsFunc(r.task.Labels[labelChecks], func(c rune) bool { return c == '\n' })
+	work.Ran = nil
+	for _, check := range r.find(at) {
+		work.Ran = append(work.Ran, checks.Outcome{Check: check})
+		gone = slices.DeleteFunc(gone, func(command string) bool { return command == check.Command })
+	}
+	return gone
 }
 
 // maxQuoted is how much of a text evidence can be quoted from, in bytes.
@@ -184,10 +214,64 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:maxQuoted], "")
 }
 
-// check runs the checks. Where one has found something the work is rejected, and the
-// reviewer is not asked. One that cannot be run has not passed: there is no verdict then,
-// because nothing that the worker does could mend it.
-func (r *round) check(ctx context.Context, work *review.Work) (*pluginsdk.OnTaskCompleteResponse, error) {
+// check runs the checks: of a tree in a checkout of their own, which goes with them. Where one
+// has found something the work is rejected, and the reviewer is not asked. One that cannot be
+// run has not passed: there is no verdict then, because nothing that the worker does could mend
+// it. gone are the commands of which there are no checks any more.
+func (r *round) check(ctx context.Context, work *review.Work, at place) (gone []string, rejected *pluginsdk.OnTaskCompleteResponse, err error) {
+	if work.Tree == "" {
+		gone = r.list(work, at)
+		rejected, err = r.runChecks(ctx, work)
+		return gone, rejected, err
+	}
+	checkout, leave, err := r.checkout(ctx, work)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
+	inside, err := filepath.Rel(at.root, at.cwd)
+	if err != nil {
+		return nil, nil, err
+	}
+	there := at
+	there.root, there.cwd = checkout, filepath.Join(checkout, inside)
+	if rejected, err = r.setUp(ctx, work, there); rejected == nil && err == nil {
+		gone = r.list(work, there)
+		rejected, err = r.runChecks(ctx, work)
+	}
+	// Where they were run is no more: others are told the places that the worker knows.
+	for n := range work.Ran {
+		o := &work.Ran[n]
+		o.Check.Dir, o.Output = strings.Replace(o.Check.Dir, checkout, at.root, 1), strings.ReplaceAll(o.Output, checkout, at.root)
+	}
+	if rejected != nil {
+		rejected.Feedback = strings.ReplaceAll(rejected.Feedback, checkout, at.root)
+		for n := range rejected.Evidence {
+			rejected.Evidence[n].Output = strings.ReplaceAll(rejected.Evidence[n].Output, checkout, at.root)
+		}
+	}
+	return gone, rejected, err
+}
+
+// setUp readies the checkout in which the checks are run, as the worktree was.
+func (r *round) setUp(ctx context.Context, work *review.Work, there place) (*pluginsdk.OnTaskCompleteResponse, error) {
+	said := r.evidence("setup")
+	if said.Command == "" || said.File != "" && !filepath.IsLocal(said.File) {
+		return nil, nil //nolint:nilnil // there is nothing to do
+	}
+	r.says("readying a checkout for the checks: %s", said.Command)
+	outcome, err := r.config.runner.Run(ctx, checks.Check{Kind: "set-up", Command: said.Command, Dir: filepath.Join(there.root, said.File), Source: "set-up command"})
+	switch {
+	case err != nil || outcome.Passed():
+		return nil, err
+	case outcome.Unable != "":
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the checkout for the checks of %s could not be readied: %s: %s", work.Root, said.Command, outcome.Unable)
+	}
+	return reject("A fresh checkout of this work cannot be readied. Mend that, and hand it in again.\n\n" + told(outcome)), nil
+}
+
+// runChecks runs the checks that the work names.
+func (r *round) runChecks(ctx context.Context, work *review.Work) (*pluginsdk.OnTaskCompleteResponse, error) {
 	var list []checks.Check
 	for _, o := range work.Ran {
 		list = append(list, o.Check)
@@ -249,12 +333,10 @@ func ran(work review.Work) (evidence []pluginsdk.Evidence) {
 }
 
 // turn is what the reviewer is asked, without its key.
-func (r *round) turn(work review.Work, gone []string, desk string) pluginsdk.StartTurnRequest {
+func (r *round) turn(work review.Work, paper review.Paper, desk string) pluginsdk.StartTurnRequest {
 	return pluginsdk.StartTurnRequest{
 		Purpose: "validation", ThreadID: r.task.ThreadID, TaskID: r.task.ID, Session: pluginsdk.SessionFresh,
-		Prompt: work.With(r.request.Result.Text).Prompt(review.Paper{
-			Task: r.task, Paths: r.evidence("paths").Output, Diff: r.evidence("diff").Diff, Gone: gone,
-		}),
+		Prompt:       work.With(r.request.Result.Text).Prompt(paper),
 		SystemPrompt: review.SystemPrompt, Model: r.config.Model, JSONSchema: review.Schema(work.Code),
 		PermissionMode: "default", Cwd: desk, AllowedTools: review.MayRead(work.Root), DisallowedTools: review.MayNot(),
 		CostCapUSD: r.config.ReviewCostUSD, Timeout: time.Duration(r.config.ReviewSeconds) * time.Second,

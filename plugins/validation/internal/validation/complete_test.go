@@ -115,7 +115,7 @@ func TestWhatTheReviewerIsAsked(t *testing.T) {
 	if !slices.Equal(kinds[:4], []string{"verdict", "command", "command", "answer"}) || said.Evidence[0].Tree != f.request.Evidence[0].Tree || len(said.Marks) > 0 {
 		t.Errorf("the verdict has %q, %+v, marks %q", kinds, said.Evidence[0], said.Marks)
 	}
-	if said.Evidence[1].Command != "echo lint >>ran; cat lint.txt >&2; test ! -e bad" || said.Evidence[1].Output != "fine" {
+	if said.Evidence[1].Command != "echo lint >>$RAN; cat lint.txt >&2; test ! -e bad" || said.Evidence[1].Output != "fine" {
 		t.Errorf("of the linter it has %+v", said.Evidence[1])
 	}
 	first, second := f.turns()[0], f.turns()[1]
@@ -123,7 +123,7 @@ func TestWhatTheReviewerIsAsked(t *testing.T) {
 		first.Model != "claude-opus-4-6" || first.CostCapUSD != 0.25 || first.Timeout != time.Minute || first.PermissionMode != "default" || len(first.JSONSchema) == 0 {
 		t.Errorf("asked %+v", first)
 	}
-	if !slices.Contains(first.AllowedTools, "Read(/"+f.dir+"/**)") || !slices.Contains(first.DisallowedTools, "Bash") || !slices.Contains(first.DisallowedTools, "mcp__*") {
+	if tools := strings.Join(first.AllowedTools, " "); !strings.Contains(tools, "/task-1/review/files/**)") || strings.Contains(tools, f.dir) || !slices.Contains(first.DisallowedTools, "Bash") || !slices.Contains(first.DisallowedTools, "mcp__*") {
 		t.Errorf("it may %q, and may not %q", first.AllowedTools, first.DisallowedTools)
 	}
 	if entries, err := os.ReadDir(first.Cwd); err != nil || len(entries) > 0 || strings.HasPrefix(first.Cwd, f.dir) {
@@ -172,6 +172,7 @@ func TestAChecksProgramThatIsMissing(t *testing.T) {
 	} {
 		f.settings(settings)
 		f.lay(map[string]string{"package.json": `{"packageManager":"bun@1","scripts":{"build":"x"}}`})
+		f.work("two\n")
 		t.Setenv("PATH", gitOnly(t))
 		said, err := f.review(f.serve())
 		if err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "setting checks") || len(f.turns()) != 0 || f.ran() != 0 {
@@ -247,6 +248,7 @@ func TestAVerdictStandsWhileThePatchDoes(t *testing.T) {
 	}
 
 	f.lay(map[string]string{"bad": ""}) // what the base has brought
+	f.work("two\n")
 	f.request.Call.ID = "call-3"
 	if said, err = f.review(plugin); err != nil || said.Verdict != pluginsdk.VerdictReject || len(f.turns()) != 1 {
 		t.Errorf("with checks that fail: %+v, %v", said, err)
@@ -254,6 +256,7 @@ func TestAVerdictStandsWhileThePatchDoes(t *testing.T) {
 	if err := os.Remove(filepath.Join(f.dir, "bad")); err != nil {
 		t.Fatal(err)
 	}
+	f.work("two\n")
 
 	for call, change := range map[string]func(){
 		"another patch":     func() { f.work("two and a half\n") },
@@ -310,7 +313,7 @@ func TestAReviewIsMadeOnceWhereverThePluginIsKilled(t *testing.T) {
 		for _, carriedOut := range []bool{false, true} {
 			f := start(t)
 			// Whatever the checks print changes from one run to the next.
-			f.settings(object{"checks": list{object{"name": "test", "command": "echo test >>ran; grep -q two a.txt"}, object{"name": "lint", "command": "echo lint >>ran; cat lint.txt >&2; test ! -e bad"},
+			f.settings(object{"checks": list{object{"name": "test", "command": "echo test >>$RAN; grep -q two a.txt"}, object{"name": "lint", "command": "echo lint >>$RAN; cat lint.txt >&2; test ! -e bad"},
 				object{"name": "test", "command": "head -c 20 /dev/urandom | od"}}})
 			f.says = []pluginsdk.InvokeResult{good(lie), good(), good(rejection)}
 			first := f.ServeUntil(t, new(validation.Plugin), plugintest.Death{Call: call, CarriedOut: carriedOut})
@@ -507,7 +510,7 @@ func TestAChangeThatNobodyShows(t *testing.T) {
 // A worker that takes a check away does not get by unseen.
 func TestChecksThatAreGoneAreSaid(t *testing.T) {
 	f := start(t)
-	f.request.Task.Labels["validation.checks"] = "make lint\necho test >>ran; grep -q two a.txt"
+	f.request.Task.Labels["validation.checks"] = "make lint\necho test >>$RAN; grep -q two a.txt"
 	f.says = []pluginsdk.InvokeResult{good()}
 	if _, err := f.review(f.serve()); err != nil {
 		t.Fatal(err)

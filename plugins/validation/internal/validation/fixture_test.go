@@ -88,8 +88,9 @@ func start(t *testing.T) *fixture {
 func (f *fixture) settings(more map[string]any) {
 	f.t.Helper()
 	all := map[string]any{"checks": []any{
-		map[string]any{"name": "test", "command": "echo test >>ran; grep -q two a.txt"}, map[string]any{"name": "lint", "command": "echo lint >>ran; cat lint.txt >&2; test ! -e bad"},
+		map[string]any{"name": "test", "command": "echo test >>$RAN; grep -q two a.txt"}, map[string]any{"name": "lint", "command": "echo lint >>$RAN; cat lint.txt >&2; test ! -e bad"},
 	}}
+	all["environment"] = map[string]any{"RAN": filepath.Join(f.dir, "ran")}
 	maps.Copy(all, more)
 	raw, err := json.Marshal(all)
 	if err != nil {
@@ -147,9 +148,9 @@ func good(changes ...func(said object)) pluginsdk.InvokeResult {
 	for _, question := range []string{"format", "build", "tests_written", "coverage", "mocks", "imports", "types", "dependencies", "patterns"} {
 		answers[question] = object{"answer": "does_not_apply", "why": "it is a text", "evidence": list{object{"kind": "file", "file": "a.txt", "line": 1, "quote": "two"}}}
 	}
-	answers["tests_pass"] = object{"answer": "yes", "why": "they do", "evidence": list{object{"kind": "command", "command": "echo test >>ran; grep -q two a.txt", "exitCode": 0}}}
+	answers["tests_pass"] = object{"answer": "yes", "why": "they do", "evidence": list{object{"kind": "command", "command": "echo test >>$RAN; grep -q two a.txt", "exitCode": 0}}}
 	answers["lint"] = object{"answer": "yes", "why": "it does", "evidence": list{
-		object{"kind": "command", "command": "echo lint >>ran; cat lint.txt >&2; test ! -e bad", "exitCode": 0},
+		object{"kind": "command", "command": "echo lint >>$RAN; cat lint.txt >&2; test ! -e bad", "exitCode": 0},
 	}}
 	said := object{"verdict": "accept", "feedback": "well done", "answers": answers}
 	for _, change := range changes {

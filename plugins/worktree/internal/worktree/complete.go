@@ -20,6 +20,7 @@ const (
 	kindBase  = "base"     // Tree: the commit that it is on top of; File: the checkout that it is merged into
 	kindPaths = "paths"    // Output: what it changes, a path a line
 	kindDiff  = "diff"     // Diff: how it changes that
+	kindSetup = "setup"    // Command: readies a checkout of it, in the directory File of that
 	kindPatch = "patch-id" // Output: names the change, see git.Dir.PatchID; empty: there is none
 )
 
@@ -271,13 +272,21 @@ func (p *Plugin) evidence(ctx context.Context, g *git.Git, r *record) ([]plugins
 	if head.cut {
 		diff += fmt.Sprintf("\n[cut: git diff %s %s has the whole]\n", r.Base, r.Tree)
 	}
-	return []pluginsdk.Evidence{
+	evidence := []pluginsdk.Evidence{
 		{Kind: kindTree, Tree: r.Tree, Command: "git write-tree", File: r.Path},
 		{Kind: kindBase, Tree: r.Base, File: r.Checkout},
 		{Kind: kindPaths, Output: paths.String()},
 		{Kind: kindDiff, Diff: diff},
 		{Kind: kindPatch, Output: r.Patch},
-	}, nil
+	}
+	if command, dir := p.setupCommand(r); command != "" {
+		inside, err := filepath.Rel(r.Path, dir)
+		if err != nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "the set-up command: %w", err)
+		}
+		evidence = append(evidence, pluginsdk.Evidence{Kind: kindSetup, Command: command, File: inside})
+	}
+	return evidence, nil
 }
 
 // beginning is a writer that keeps what comes first.

@@ -1,0 +1,260 @@
+// Package objects makes checkouts of a git tree from nothing but its objects. They are copied
+// into a private bare repository, where git names each by its content anew. So the attributes,
+// filters, replacements, hooks and configuration of the repository that they are from have no
+// effect on what is read and written here.
+package objects
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/internal/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Store is a bare repository with the objects of some trees.
+type Store struct {
+	// Dir is its git directory.
+	Dir string
+}
+
+const (
+	limit = 10 * time.Minute // of one call of git
+	// mostOutput bounds what a call of git prints.
+	mostOutput = 64 << 20
+)
+
+// noAttributes undo what .gitattributes of a tree say: this file goes before those.
+const noAttributes = "* -text !eol -ident -filter !working-tree-encoding !diff !merge\n"
+
+// settings are given to every call of git.
+var settings = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.quotePath=false", "-c", "core.autocrlf=false"}
+
+func environment(extra ...string) []string {
+	return append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1",
+		"GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1",
+	}, extra...)
+}
+
+// git calls the git program; stdout nil: its output is returned.
+func git(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer, args ...string) (string, error) {
+	result, err := run.Do(ctx, run.Command{
+		Args: append(append([]string{"git"}, settings...), args...), Dir: "/", Env: environment(env...), Stdin: stdin, Stdout: stdout, Limit: limit, Most: mostOutput,
+	})
+	switch {
+	case err != nil:
+		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "git %s: %w", args[0], err)
+	case result.Code != 0:
+		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "git %s: exit code %d: %s", args[0], result.Code, strings.TrimSpace(result.Stderr))
+	}
+	return strings.TrimSuffix(string(result.Stdout), "\n"), nil
+}
+
+// Copy makes a store in dir, which must not be there yet, of the trees that the names are of
+// (trees or commits), with the objects of the repository that the directory top belongs to. It
+// returns the names of the trees.
+func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []string, error) {
+	from, err := objectsOf(top)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Store{Dir: dir}
+	format := "sha1"
+	if len(names) > 0 && len(names[0]) == 64 {
+		format = "sha256"
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
+	}
+	if _, err := git(ctx, nil, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, dir); err != nil {
+		return nil, nil, err
+	}
+	alternates := filepath.Join(dir, "objects", "info", "alternates")
+	for _, file := range [][2]string{{filepath.Join(dir, "info", "attributes"), noAttributes}, {alternates, from + "\n"}} {
+		if err := os.MkdirAll(filepath.Dir(file[0]), 0o700); err != nil {
+			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
+		}
+		if err := os.WriteFile(file[0], []byte(file[1]), 0o600); err != nil {
+			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
+		}
+	}
+	trees := make([]string, len(names))
+	for i, name := range names {
+		if trees[i], err = s.Git(ctx, "rev-parse", "--verify", "--end-of-options", name+"^{tree}"); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s, trees, s.take(ctx, alternates, trees)
+}
+
+// take copies all objects of trees, and lets go of where they are from. git names each object
+// that index-pack is given by its content: one that is not what its name says is missing then.
+func (s *Store) take(ctx context.Context, alternates string, trees []string) error {
+	listed, err := os.CreateTemp(s.Dir, "listed-*")
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "copy the work: %w", err)
+	}
+	defer os.Remove(listed.Name())
+	defer listed.Close()
+	pack, err := os.CreateTemp(s.Dir, "pack-*")
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "copy the work: %w", err)
+	}
+	defer os.Remove(pack.Name())
+	defer pack.Close()
+	env := []string{"GIT_DIR=" + s.Dir}
+	if _, err := git(ctx, env, nil, listed, append([]string{"rev-list", "--objects", "--no-object-names"}, trees...)...); err != nil {
+		return err
+	}
+	if _, err := listed.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := git(ctx, env, listed, pack, "pack-objects", "--quiet", "--stdout", "--window=0"); err != nil {
+		return err
+	}
+	if _, err := pack.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := os.Remove(alternates); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "copy the work: %w", err)
+	}
+	if _, err := git(ctx, env, pack, nil, "index-pack", "--stdin"); err != nil {
+		return err
+	}
+	_, err = git(ctx, env, nil, io.Discard, append([]string{"rev-list", "--objects", "--quiet"}, trees...)...)
+	return err
+}
+
+// objectsOf is the directory of the objects of the repository that a working tree belongs to.
+// Where the worker has it lead does not matter: objects are known by their names.
+func objectsOf(top string) (string, error) {
+	gitDir := filepath.Join(top, ".git")
+	if info, err := os.Lstat(gitDir); err == nil && info.Mode().IsRegular() && info.Size() < 8<<10 {
+		said, err := os.ReadFile(gitDir)
+		if err != nil {
+			return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "find the objects of %s: %w", top, err)
+		}
+		gitDir = strings.TrimSpace(strings.TrimPrefix(string(said), "gitdir:"))
+		if !filepath.IsAbs(gitDir) {
+			gitDir = filepath.Join(top, gitDir)
+		}
+	}
+	if common, err := os.ReadFile(filepath.Join(gitDir, "commondir")); err == nil {
+		to := strings.TrimSpace(string(common))
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(gitDir, to)
+		}
+		gitDir = to
+	}
+	objects := filepath.Join(gitDir, "objects")
+	if strings.ContainsAny(objects, "\n\"") || strings.HasPrefix(objects, "#") {
+		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "find the objects of %s: git takes no objects from a directory of the name %q", top, objects)
+	}
+	if info, err := os.Stat(objects); err != nil || !info.IsDir() {
+		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "find the objects of %s: %s is no directory", top, objects)
+	}
+	return objects, nil
+}
+
+// Git calls git in the store, and returns what it prints.
+func (s *Store) Git(ctx context.Context, args ...string) (string, error) {
+	return git(ctx, []string{"GIT_DIR=" + s.Dir}, nil, nil, args...)
+}
+
+// Checkout writes the files of a tree into dir, which it makes.
+func (s *Store) Checkout(ctx context.Context, tree, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "check out the work: %w", err)
+	}
+	index := filepath.Join(s.Dir, "index-"+filepath.Base(dir))
+	env := []string{"GIT_DIR=" + s.Dir, "GIT_WORK_TREE=" + dir, "GIT_INDEX_FILE=" + index}
+	if _, err := git(ctx, env, nil, nil, "-C", dir, "read-tree", tree); err != nil {
+		return err
+	}
+	_, err := git(ctx, env, nil, nil, "-C", dir, "-c", "core.bare=false", "checkout-index", "--all", "--force", "--quiet")
+	return err
+}
+
+// Repository makes a checkout a git repository of its own, for programs that ask git: with a
+// commit of the base, if there is one, and one of the tree on top of it.
+func (s *Store) Repository(ctx context.Context, base, tree, dir string) error {
+	if _, err := git(ctx, nil, nil, nil, "init", "--quiet", "--template=", "--initial-branch=work", "--object-format="+map[bool]string{true: "sha256", false: "sha1"}[len(tree) == 64], dir); err != nil {
+		return err
+	}
+	info := filepath.Join(dir, ".git", "objects", "info")
+	if err := os.MkdirAll(info, 0o700); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "check out the work: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(info, "alternates"), []byte(filepath.Join(s.Dir, "objects")+"\n"), 0o600); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "check out the work: %w", err)
+	}
+	env := []string{"GIT_DIR=" + filepath.Join(dir, ".git"), "GIT_WORK_TREE=" + dir}
+	for _, name := range []string{"AUTHOR", "COMMITTER"} {
+		env = append(env, "GIT_"+name+"_NAME=Harness", "GIT_"+name+"_EMAIL=harness@localhost")
+	}
+	var parents []string
+	for _, one := range []struct{ tree, words string }{{base, "What the work began with"}, {tree, "The work"}} {
+		if one.tree == "" {
+			continue
+		}
+		commit, err := git(ctx, env, nil, nil, append([]string{"commit-tree", "-m", one.words, one.tree}, parents...)...)
+		if err != nil {
+			return err
+		}
+		parents = []string{"-p", commit}
+	}
+	if _, err := git(ctx, env, nil, nil, "update-ref", "HEAD", parents[1]); err != nil {
+		return err
+	}
+	if _, err := git(ctx, env, nil, nil, "-C", dir, "read-tree", tree); err != nil {
+		return err
+	}
+	_, err := git(ctx, env, nil, nil, "-C", dir, "update-index", "-q", "--refresh")
+	return err
+}
+
+// Change is what differs between two trees.
+type Change struct {
+	Paths []string
+	Diff  string // of every byte, as text
+}
+
+// Change compares two trees. over says that there is more than most bytes of it.
+func (s *Store) Change(ctx context.Context, from, to string, most int) (c Change, over bool, err error) {
+	listed, err := s.Git(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--end-of-options", from, to)
+	if err != nil {
+		return c, false, err
+	}
+	for path := range strings.SplitSeq(strings.TrimSuffix(listed, "\x00"), "\x00") {
+		if strings.ContainsAny(path, "\n\r\"") {
+			path = fmt.Sprintf("%q", path)
+		}
+		c.Paths = append(c.Paths, path)
+	}
+	diff := &head{most: most}
+	_, err = git(ctx, []string{"GIT_DIR=" + s.Dir}, nil, diff, "diff-tree", "-r", "-p", "--text", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+		"--end-of-options", from, to)
+	c.Diff = strings.ToValidUTF8(diff.data.String(), "\uFFFD")
+	return c, diff.over, err
+}
+
+// head keeps the first bytes of what is written.
+type head struct {
+	data bytes.Buffer
+	most int
+	over bool
+}
+
+func (h *head) Write(data []byte) (int, error) {
+	room := h.most - h.data.Len()
+	h.over = h.over || len(data) > room
+	h.data.Write(data[:min(len(data), room)])
+	return len(data), nil
+}

@@ -1,0 +1,185 @@
+package validation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A task's tree is looked at in checkouts of its own, below a directory that is the task's: the
+// checks run in one that goes when they are over, and the reviewer reads in another, which is
+// made after that, from the objects again. What a crash leaves of them goes when the task is
+// evaluated again, or is over.
+const (
+	forChecks  = "checks"
+	forReview  = "review"
+	storeName  = "objects.git"
+	filesName  = "files"
+	markUnread = "unread" // it is too large for a review
+)
+
+// keyWorks is the key of the directory in which checkouts are made.
+const keyWorks = "works"
+
+// plainID is a task's id that can be the name of a directory.
+var plainID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+
+// works is the directory for the checkouts of a task.
+func (p *Plugin) works(ctx context.Context, task pluginsdk.Task) (string, error) {
+	if !plainID.MatchString(task.ID) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "task %.100q: its id can be no directory", task.ID)
+	}
+	dir, err := p.ownDirectory(ctx, keyWorks, "harness-work-", owned)
+	return filepath.Join(dir, task.ID), err
+}
+
+// changed copies the work's objects for the checks, and reports whether the work differs from
+// its base. A work of which no base is known does.
+func (r *round) changed(ctx context.Context, work *review.Work) (bool, error) {
+	trees, err := r.copyObjects(ctx, *work, forChecks)
+	if err != nil {
+		return false, err
+	}
+	if len(trees) > 1 {
+		work.BaseTree = trees[1]
+	}
+	if work.BaseTree == trees[0] {
+		work.BaseTree = ""
+		return false, r.clear(ctx, forChecks)
+	}
+	return true, nil
+}
+
+// copyObjects makes a new store of what the work is and of what it began with.
+func (r *round) copyObjects(ctx context.Context, work review.Work, what string) (trees []string, err error) {
+	if err := r.clear(ctx, what); err != nil {
+		return nil, err
+	}
+	dir, err := r.works(ctx, r.task)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{work.Tree}
+	if work.Base != "" {
+		names = append(names, work.Base)
+	}
+	_, trees, err = objects.Copy(ctx, filepath.Join(dir, what, storeName), r.top(work), names...)
+	return trees, err
+}
+
+// top is a directory of the repository that has the work's objects.
+func (r *round) top(work review.Work) string {
+	if shown := r.evidence("tree").File; filepath.IsAbs(shown) {
+		return shown
+	}
+	return work.Root
+}
+
+// clear removes a checkout of the task, with its store.
+func (r *round) clear(ctx context.Context, what string) error {
+	dir, err := r.works(ctx, r.task)
+	if err != nil {
+		return err
+	}
+	return removeAll(filepath.Join(dir, what))
+}
+
+// removeAll removes a directory, also where programs have made parts of it read-only.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if errors.Is(err, os.ErrPermission) {
+		_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, _ error) error {
+			if entry != nil && entry.IsDir() {
+				_ = os.Chmod(path, 0o700) //nolint:gosec // it is a directory
+			}
+			return nil
+		})
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "remove a checkout: %w", err)
+	}
+	return nil
+}
+
+// checkout makes the one in which the checks are run. It is a git repository of its own.
+func (r *round) checkout(ctx context.Context, work *review.Work) (top string, leave func(), err error) {
+	dir, err := r.works(ctx, r.task)
+	if err != nil {
+		return "", nil, err
+	}
+	s := &objects.Store{Dir: filepath.Join(dir, forChecks, storeName)}
+	top = filepath.Join(dir, forChecks, filesName)
+	if err := s.Checkout(ctx, work.Tree, top); err != nil {
+		return "", nil, err
+	}
+	if err := s.Repository(ctx, work.BaseTree, work.Tree, top); err != nil {
+		return "", nil, err
+	}
+	return top, func() {
+		if err := r.clear(context.WithoutCancel(ctx), forChecks); err != nil {
+			r.log.Warn("the checkout in which checks were run stays", "task", r.task.ID, "err", err)
+		}
+	}, nil
+}
+
+// layOut makes the checkout in which the reviewer reads, and finds out what the work changes.
+// large: that is more than one review reads.
+func (r *round) layOut(ctx context.Context, work *review.Work, paper *review.Paper) (large bool, err error) {
+	trees, err := r.copyObjects(ctx, *work, forReview)
+	if err != nil {
+		return false, err
+	}
+	dir, err := r.works(ctx, r.task)
+	if err != nil {
+		return false, err
+	}
+	s := &objects.Store{Dir: filepath.Join(dir, forReview, storeName)}
+	if len(trees) > 1 {
+		change, over, err := s.Change(ctx, trees[1], trees[0], review.MaxDiff)
+		if err != nil {
+			return false, err
+		}
+		paper.Paths, paper.Diff = strings.Join(change.Paths, "\n"), change.Diff
+		if over || !paper.Fits() {
+			return true, r.clear(ctx, forReview)
+		}
+		work.BaseTree = trees[1]
+	}
+	files := filepath.Join(dir, forReview, filesName)
+	if err := s.Checkout(ctx, work.Tree, files); err != nil {
+		return false, err
+	}
+	work.Root, work.Objects = files, s.Dir
+	return false, nil
+}
+
+// laidOut reports whether what a reviewer was asked about can still be read where it was.
+func laidOut(work review.Work) bool {
+	if work.Objects == "" {
+		return true
+	}
+	_, err := os.Lstat(work.Root)
+	return err == nil
+}
+
+// tooLarge leaves work to a person of which a reviewer would not see all.
+func (r *round) tooLarge(work review.Work, paper review.Paper) *pluginsdk.OnTaskCompleteResponse {
+	files := strings.Count(paper.Paths, "\n") + 1
+	where := r.top(work)
+	return &pluginsdk.OnTaskCompleteResponse{
+		Verdict: pluginsdk.VerdictWait, Marks: []string{markUnread},
+		Feedback: fmt.Sprintf("The checks pass. The change, of %d files, is larger than the %d KiB that one review reads, so that no reviewer was asked. "+
+			"Look at it (git -C %s diff --text %s %s) and approve it; or reject it, and have it made in smaller steps", files, review.MaxDiff>>10, where, work.Base, work.Tree),
+		Evidence: slices.Insert(ran(work), 0, pluginsdk.Evidence{Kind: "unread", Tree: work.Tree, Output: paper.Paths}),
+	}
+}
