@@ -12545,6 +12545,8 @@ type PluginMutation struct {
 	appendprevious       json.RawMessage
 	granted_env          *[]string
 	appendgranted_env    []string
+	unconfirmed          *[]pluginsdk.Capability
+	appendunconfirmed    []pluginsdk.Capability
 	limits               *pluginsdk.PluginLimits
 	quarantine           *string
 	figures              *pluginsdk.PluginFigures
@@ -13552,6 +13554,71 @@ func (m *PluginMutation) ResetGrantedEnv() {
 	delete(m.clearedFields, plugin.FieldGrantedEnv)
 }
 
+// SetUnconfirmed sets the "unconfirmed" field.
+func (m *PluginMutation) SetUnconfirmed(pl []pluginsdk.Capability) {
+	m.unconfirmed = &pl
+	m.appendunconfirmed = nil
+}
+
+// Unconfirmed returns the value of the "unconfirmed" field in the mutation.
+func (m *PluginMutation) Unconfirmed() (r []pluginsdk.Capability, exists bool) {
+	v := m.unconfirmed
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnconfirmed returns the old "unconfirmed" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldUnconfirmed(ctx context.Context) (v []pluginsdk.Capability, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnconfirmed is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnconfirmed requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnconfirmed: %w", err)
+	}
+	return oldValue.Unconfirmed, nil
+}
+
+// AppendUnconfirmed adds pl to the "unconfirmed" field.
+func (m *PluginMutation) AppendUnconfirmed(pl []pluginsdk.Capability) {
+	m.appendunconfirmed = append(m.appendunconfirmed, pl...)
+}
+
+// AppendedUnconfirmed returns the list of values that were appended to the "unconfirmed" field in this mutation.
+func (m *PluginMutation) AppendedUnconfirmed() ([]pluginsdk.Capability, bool) {
+	if len(m.appendunconfirmed) == 0 {
+		return nil, false
+	}
+	return m.appendunconfirmed, true
+}
+
+// ClearUnconfirmed clears the value of the "unconfirmed" field.
+func (m *PluginMutation) ClearUnconfirmed() {
+	m.unconfirmed = nil
+	m.appendunconfirmed = nil
+	m.clearedFields[plugin.FieldUnconfirmed] = struct{}{}
+}
+
+// UnconfirmedCleared returns if the "unconfirmed" field was cleared in this mutation.
+func (m *PluginMutation) UnconfirmedCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldUnconfirmed]
+	return ok
+}
+
+// ResetUnconfirmed resets all changes to the "unconfirmed" field.
+func (m *PluginMutation) ResetUnconfirmed() {
+	m.unconfirmed = nil
+	m.appendunconfirmed = nil
+	delete(m.clearedFields, plugin.FieldUnconfirmed)
+}
+
 // SetLimits sets the "limits" field.
 func (m *PluginMutation) SetLimits(pl pluginsdk.PluginLimits) {
 	m.limits = &pl
@@ -14215,7 +14282,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 31)
+	fields := make([]string, 0, 32)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -14269,6 +14336,9 @@ func (m *PluginMutation) Fields() []string {
 	}
 	if m.granted_env != nil {
 		fields = append(fields, plugin.FieldGrantedEnv)
+	}
+	if m.unconfirmed != nil {
+		fields = append(fields, plugin.FieldUnconfirmed)
 	}
 	if m.limits != nil {
 		fields = append(fields, plugin.FieldLimits)
@@ -14353,6 +14423,8 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Previous()
 	case plugin.FieldGrantedEnv:
 		return m.GrantedEnv()
+	case plugin.FieldUnconfirmed:
+		return m.Unconfirmed()
 	case plugin.FieldLimits:
 		return m.Limits()
 	case plugin.FieldQuarantine:
@@ -14424,6 +14496,8 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldPrevious(ctx)
 	case plugin.FieldGrantedEnv:
 		return m.OldGrantedEnv(ctx)
+	case plugin.FieldUnconfirmed:
+		return m.OldUnconfirmed(ctx)
 	case plugin.FieldLimits:
 		return m.OldLimits(ctx)
 	case plugin.FieldQuarantine:
@@ -14584,6 +14658,13 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetGrantedEnv(v)
+		return nil
+	case plugin.FieldUnconfirmed:
+		v, ok := value.([]pluginsdk.Capability)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnconfirmed(v)
 		return nil
 	case plugin.FieldLimits:
 		v, ok := value.(pluginsdk.PluginLimits)
@@ -14814,6 +14895,9 @@ func (m *PluginMutation) ClearedFields() []string {
 	if m.FieldCleared(plugin.FieldGrantedEnv) {
 		fields = append(fields, plugin.FieldGrantedEnv)
 	}
+	if m.FieldCleared(plugin.FieldUnconfirmed) {
+		fields = append(fields, plugin.FieldUnconfirmed)
+	}
 	if m.FieldCleared(plugin.FieldLimits) {
 		fields = append(fields, plugin.FieldLimits)
 	}
@@ -14863,6 +14947,9 @@ func (m *PluginMutation) ClearField(name string) error {
 		return nil
 	case plugin.FieldGrantedEnv:
 		m.ClearGrantedEnv()
+		return nil
+	case plugin.FieldUnconfirmed:
+		m.ClearUnconfirmed()
 		return nil
 	case plugin.FieldLimits:
 		m.ClearLimits()
@@ -14940,6 +15027,9 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldGrantedEnv:
 		m.ResetGrantedEnv()
+		return nil
+	case plugin.FieldUnconfirmed:
+		m.ResetUnconfirmed()
 		return nil
 	case plugin.FieldLimits:
 		m.ResetLimits()

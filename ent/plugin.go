@@ -56,6 +56,8 @@ type Plugin struct {
 	Previous json.RawMessage `json:"previous,omitempty"`
 	// GrantedEnv holds the value of the "granted_env" field.
 	GrantedEnv []string `json:"granted_env,omitempty"`
+	// Unconfirmed holds the value of the "unconfirmed" field.
+	Unconfirmed []pluginsdk.Capability `json:"unconfirmed,omitempty"`
 	// Limits holds the value of the "limits" field.
 	Limits pluginsdk.PluginLimits `json:"limits,omitempty"`
 	// Quarantine holds the value of the "quarantine" field.
@@ -90,7 +92,7 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldLimits, plugin.FieldFigures, plugin.FieldChecks:
+		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldUnconfirmed, plugin.FieldLimits, plugin.FieldFigures, plugin.FieldChecks:
 			values[i] = new([]byte)
 		case plugin.FieldEnabled:
 			values[i] = new(schema.Switch)
@@ -240,6 +242,14 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.GrantedEnv); err != nil {
 					return fmt.Errorf("unmarshal field granted_env: %w", err)
+				}
+			}
+		case plugin.FieldUnconfirmed:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field unconfirmed", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Unconfirmed); err != nil {
+					return fmt.Errorf("unmarshal field unconfirmed: %w", err)
 				}
 			}
 		case plugin.FieldLimits:
@@ -419,6 +429,9 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("granted_env=")
 	builder.WriteString(fmt.Sprintf("%v", _m.GrantedEnv))
+	builder.WriteString(", ")
+	builder.WriteString("unconfirmed=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Unconfirmed))
 	builder.WriteString(", ")
 	builder.WriteString("limits=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Limits))

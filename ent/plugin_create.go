@@ -230,6 +230,12 @@ func (_c *PluginCreate) SetGrantedEnv(v []string) *PluginCreate {
 	return _c
 }
 
+// SetUnconfirmed sets the "unconfirmed" field.
+func (_c *PluginCreate) SetUnconfirmed(v []pluginsdk.Capability) *PluginCreate {
+	_c.mutation.SetUnconfirmed(v)
+	return _c
+}
+
 // SetLimits sets the "limits" field.
 func (_c *PluginCreate) SetLimits(v pluginsdk.PluginLimits) *PluginCreate {
 	_c.mutation.SetLimits(v)
@@ -693,6 +699,10 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 		_spec.SetField(plugin.FieldGrantedEnv, field.TypeJSON, value)
 		_node.GrantedEnv = value
 	}
+	if value, ok := _c.mutation.Unconfirmed(); ok {
+		_spec.SetField(plugin.FieldUnconfirmed, field.TypeJSON, value)
+		_node.Unconfirmed = value
+	}
 	if value, ok := _c.mutation.Limits(); ok {
 		_spec.SetField(plugin.FieldLimits, field.TypeJSON, value)
 		_node.Limits = value
@@ -1070,6 +1080,24 @@ func (u *PluginUpsert) UpdateGrantedEnv() *PluginUpsert {
 // ClearGrantedEnv clears the value of the "granted_env" field.
 func (u *PluginUpsert) ClearGrantedEnv() *PluginUpsert {
 	u.SetNull(plugin.FieldGrantedEnv)
+	return u
+}
+
+// SetUnconfirmed sets the "unconfirmed" field.
+func (u *PluginUpsert) SetUnconfirmed(v []pluginsdk.Capability) *PluginUpsert {
+	u.Set(plugin.FieldUnconfirmed, v)
+	return u
+}
+
+// UpdateUnconfirmed sets the "unconfirmed" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateUnconfirmed() *PluginUpsert {
+	u.SetExcluded(plugin.FieldUnconfirmed)
+	return u
+}
+
+// ClearUnconfirmed clears the value of the "unconfirmed" field.
+func (u *PluginUpsert) ClearUnconfirmed() *PluginUpsert {
+	u.SetNull(plugin.FieldUnconfirmed)
 	return u
 }
 
@@ -1650,6 +1678,27 @@ func (u *PluginUpsertOne) UpdateGrantedEnv() *PluginUpsertOne {
 func (u *PluginUpsertOne) ClearGrantedEnv() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.ClearGrantedEnv()
+	})
+}
+
+// SetUnconfirmed sets the "unconfirmed" field.
+func (u *PluginUpsertOne) SetUnconfirmed(v []pluginsdk.Capability) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetUnconfirmed(v)
+	})
+}
+
+// UpdateUnconfirmed sets the "unconfirmed" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateUnconfirmed() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateUnconfirmed()
+	})
+}
+
+// ClearUnconfirmed clears the value of the "unconfirmed" field.
+func (u *PluginUpsertOne) ClearUnconfirmed() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearUnconfirmed()
 	})
 }
 
@@ -2432,6 +2481,27 @@ func (u *PluginUpsertBulk) UpdateGrantedEnv() *PluginUpsertBulk {
 func (u *PluginUpsertBulk) ClearGrantedEnv() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.ClearGrantedEnv()
+	})
+}
+
+// SetUnconfirmed sets the "unconfirmed" field.
+func (u *PluginUpsertBulk) SetUnconfirmed(v []pluginsdk.Capability) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetUnconfirmed(v)
+	})
+}
+
+// UpdateUnconfirmed sets the "unconfirmed" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateUnconfirmed() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateUnconfirmed()
+	})
+}
+
+// ClearUnconfirmed clears the value of the "unconfirmed" field.
+func (u *PluginUpsertBulk) ClearUnconfirmed() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearUnconfirmed()
 	})
 }
 

@@ -330,6 +330,24 @@ func (_u *PluginUpdate) ClearGrantedEnv() *PluginUpdate {
 	return _u
 }
 
+// SetUnconfirmed sets the "unconfirmed" field.
+func (_u *PluginUpdate) SetUnconfirmed(v []pluginsdk.Capability) *PluginUpdate {
+	_u.mutation.SetUnconfirmed(v)
+	return _u
+}
+
+// AppendUnconfirmed appends value to the "unconfirmed" field.
+func (_u *PluginUpdate) AppendUnconfirmed(v []pluginsdk.Capability) *PluginUpdate {
+	_u.mutation.AppendUnconfirmed(v)
+	return _u
+}
+
+// ClearUnconfirmed clears the value of the "unconfirmed" field.
+func (_u *PluginUpdate) ClearUnconfirmed() *PluginUpdate {
+	_u.mutation.ClearUnconfirmed()
+	return _u
+}
+
 // SetLimits sets the "limits" field.
 func (_u *PluginUpdate) SetLimits(v pluginsdk.PluginLimits) *PluginUpdate {
 	_u.mutation.SetLimits(v)
@@ -724,6 +742,17 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.GrantedEnvCleared() {
 		_spec.ClearField(plugin.FieldGrantedEnv, field.TypeJSON)
 	}
+	if value, ok := _u.mutation.Unconfirmed(); ok {
+		_spec.SetField(plugin.FieldUnconfirmed, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedUnconfirmed(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldUnconfirmed, value)
+		})
+	}
+	if _u.mutation.UnconfirmedCleared() {
+		_spec.ClearField(plugin.FieldUnconfirmed, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.Limits(); ok {
 		_spec.SetField(plugin.FieldLimits, field.TypeJSON, value)
 	}
@@ -1111,6 +1140,24 @@ func (_u *PluginUpdateOne) AppendGrantedEnv(v []string) *PluginUpdateOne {
 // ClearGrantedEnv clears the value of the "granted_env" field.
 func (_u *PluginUpdateOne) ClearGrantedEnv() *PluginUpdateOne {
 	_u.mutation.ClearGrantedEnv()
+	return _u
+}
+
+// SetUnconfirmed sets the "unconfirmed" field.
+func (_u *PluginUpdateOne) SetUnconfirmed(v []pluginsdk.Capability) *PluginUpdateOne {
+	_u.mutation.SetUnconfirmed(v)
+	return _u
+}
+
+// AppendUnconfirmed appends value to the "unconfirmed" field.
+func (_u *PluginUpdateOne) AppendUnconfirmed(v []pluginsdk.Capability) *PluginUpdateOne {
+	_u.mutation.AppendUnconfirmed(v)
+	return _u
+}
+
+// ClearUnconfirmed clears the value of the "unconfirmed" field.
+func (_u *PluginUpdateOne) ClearUnconfirmed() *PluginUpdateOne {
+	_u.mutation.ClearUnconfirmed()
 	return _u
 }
 
@@ -1537,6 +1584,17 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if _u.mutation.GrantedEnvCleared() {
 		_spec.ClearField(plugin.FieldGrantedEnv, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Unconfirmed(); ok {
+		_spec.SetField(plugin.FieldUnconfirmed, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedUnconfirmed(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldUnconfirmed, value)
+		})
+	}
+	if _u.mutation.UnconfirmedCleared() {
+		_spec.ClearField(plugin.FieldUnconfirmed, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Limits(); ok {
 		_spec.SetField(plugin.FieldLimits, field.TypeJSON, value)

@@ -396,35 +396,35 @@ func init() {
 	// plugin.DefaultPublisher holds the default value on creation for the publisher field.
 	plugin.DefaultPublisher = pluginDescPublisher.Default.(string)
 	// pluginDescQuarantine is the schema descriptor for quarantine field.
-	pluginDescQuarantine := pluginFields[20].Descriptor()
+	pluginDescQuarantine := pluginFields[21].Descriptor()
 	// plugin.DefaultQuarantine holds the default value on creation for the quarantine field.
 	plugin.DefaultQuarantine = pluginDescQuarantine.Default.(string)
 	// pluginDescAttach is the schema descriptor for attach field.
-	pluginDescAttach := pluginFields[24].Descriptor()
+	pluginDescAttach := pluginFields[25].Descriptor()
 	// plugin.DefaultAttach holds the default value on creation for the attach field.
 	plugin.DefaultAttach = pluginDescAttach.Default.(string)
 	// pluginDescSettingsRevision is the schema descriptor for settings_revision field.
-	pluginDescSettingsRevision := pluginFields[25].Descriptor()
+	pluginDescSettingsRevision := pluginFields[26].Descriptor()
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
 	// pluginDescGeneration is the schema descriptor for generation field.
-	pluginDescGeneration := pluginFields[26].Descriptor()
+	pluginDescGeneration := pluginFields[27].Descriptor()
 	// plugin.DefaultGeneration holds the default value on creation for the generation field.
 	plugin.DefaultGeneration = pluginDescGeneration.Default.(int64)
 	// pluginDescSettled is the schema descriptor for settled field.
-	pluginDescSettled := pluginFields[27].Descriptor()
+	pluginDescSettled := pluginFields[28].Descriptor()
 	// plugin.DefaultSettled holds the default value on creation for the settled field.
 	plugin.DefaultSettled = pluginDescSettled.Default.(int64)
 	// pluginDescServing is the schema descriptor for serving field.
-	pluginDescServing := pluginFields[28].Descriptor()
+	pluginDescServing := pluginFields[29].Descriptor()
 	// plugin.DefaultServing holds the default value on creation for the serving field.
 	plugin.DefaultServing = pluginDescServing.Default.(string)
 	// pluginDescRejected is the schema descriptor for rejected field.
-	pluginDescRejected := pluginFields[29].Descriptor()
+	pluginDescRejected := pluginFields[30].Descriptor()
 	// plugin.DefaultRejected holds the default value on creation for the rejected field.
 	plugin.DefaultRejected = pluginDescRejected.Default.(string)
 	// pluginDescGrantsVersion is the schema descriptor for grants_version field.
-	pluginDescGrantsVersion := pluginFields[30].Descriptor()
+	pluginDescGrantsVersion := pluginFields[31].Descriptor()
 	// plugin.DefaultGrantsVersion holds the default value on creation for the grants_version field.
 	plugin.DefaultGrantsVersion = pluginDescGrantsVersion.Default.(int)
 	pluginbytesFields := schema.PluginBytes{}.Fields()

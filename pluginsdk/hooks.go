@@ -123,28 +123,31 @@ type HookSpec struct {
 	Parts []Part
 	// AnsweredBy reports whether a plugin implements the hook's interface.
 	AnsweredBy func(Plugin) bool
+	// Capability is what a plugin has to be granted before the hook is asked of it; empty:
+	// nothing.
+	Capability Capability
 }
 
 // table is THE table of the hooks, in the order in which a run comes to them.
 // Every other list of hooks is made from it.
 var table = []HookSpec{
-	{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook]},
-	{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook]},
-	{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook]},
-	{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook]},
-	{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook]},
-	{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook]},
-	{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook]},
-	{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook]},
-	{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook]},
-	{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook]},
-	{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook]},
-	{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook]},
-	{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook]},
-	{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook]},
-	{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook]},
-	{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook]},
-	{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider]},
+	{HookBeforeRun, RunGate, FailClosed, ClassGate, nil, implements[BeforeRunHook], CapTurnsDecide},
+	{HookPipelineStart, RunNotify, FailOpen, ClassNotify, []Part{PartMessage}, implements[PipelineStartHook], CapTurnsRead},
+	{HookMessage, RunNotify, FailOpen, ClassNotify, nil, implements[MessageHook], CapTurnsRead},
+	{HookBeforeInvoke, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeInvokeHook], CapTurnsChange},
+	{HookAfterInvoke, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartResult}, implements[AfterInvokeHook], CapTurnsRead},
+	{HookCommand, RunFirst, FailOpen, ClassCommand, nil, implements[CommandHook], ""},
+	{HookBeforeReply, RunChain, FailOpen, ClassChain, []Part{PartMessage}, implements[BeforeReplyHook], CapTurnsChange},
+	{HookPipelineComplete, RunNotify, FailOpen, ClassNotify, []Part{PartMessage, PartEvents, PartSteps}, implements[PipelineCompleteHook], CapTurnsRead},
+	{HookTaskCreate, RunChain, FailClosed, ClassWork, nil, implements[TaskCreateHook], CapTasksPrepare},
+	{HookTaskComplete, RunGate, FailClosed, ClassWork, nil, implements[TaskCompleteHook], CapTasksJudge},
+	{HookTaskValidated, RunNotify, FailClosed, ClassWork, nil, implements[TaskValidatedHook], CapTasksJudge},
+	{HookTaskFailed, RunNotify, FailOpen, ClassWork, nil, implements[TaskFailedHook], CapTasksRead},
+	{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook], ""},
+	{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook], ""},
+	{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook], ""},
+	{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook], ""},
+	{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider], ""},
 }
 
 // Hooks returns the table of the hooks, in the order in which a run comes to them.

@@ -130,10 +130,10 @@ type CommandOption struct {
 	Named bool `json:"named,omitempty"`
 }
 
-// Capability names a right to call the host.
+// Capability names a right: to call the host, or to be asked hooks.
 type Capability string
 
-// The capabilities. Each method of Host says which one it needs.
+// The capabilities. Each method of Host says which one it needs, and so does each hook.
 const (
 	CapThreadsRead Capability = "threads.read"
 	// CapThreadsWrite makes and changes threads of the plugin's own sources, but
@@ -184,19 +184,21 @@ const (
 	// CapAccountsWrite adds, changes and removes the agent's accounts: with whose key or
 	// login the agent works, and what it may cost.
 	CapAccountsWrite Capability = "accounts.write"
-)
 
-// AllCapabilities returns every capability of the contract.
-func AllCapabilities() []Capability {
-	return []Capability{
-		CapThreadsRead, CapThreadsWrite, CapThreadsAdmin, CapMessagesRead, CapMessagesWrite, CapMessagesSubmit, CapTasksRead, CapTasksWrite, CapTasksDecide,
-		CapRunsRead, CapRunsControl, CapDeliveriesRead, CapDeliveriesControl, CapAgentInvoke, CapEventsRead, CapEventsPublish,
-		CapState, CapCronsRead, CapCronsWrite, CapMetricsRead, CapMetricsWrite, CapToolsCall, CapPluginsRead, CapPluginsAdmin,
-		CapCommandsRead, CapApprovalsRead, CapApprovalsDecide, CapFilesRead, CapFilesWrite, CapWorkspaceRead, CapWorkspaceWrite,
-		CapTokensCheck, CapTokensAdmin, CapInstallationRead, CapInstallationControl, CapInstallationBackup,
-		CapAccountsWrite,
-	}
-}
+	// The following let a plugin answer hooks: the table of the hooks (HookSpec.Capability)
+	// says which hook needs which.
+
+	// CapTurnsRead lets a plugin be told what people write and what the agent answers.
+	CapTurnsRead Capability = "turns.read"
+	// CapTurnsChange lets a plugin change prompts and replies.
+	CapTurnsChange Capability = "turns.change"
+	// CapTurnsDecide lets a plugin say whether a run may go on.
+	CapTurnsDecide Capability = "turns.decide"
+	// CapTasksPrepare lets a plugin say where, and with which words, a task is worked on.
+	CapTasksPrepare Capability = "tasks.prepare"
+	// CapTasksJudge lets a plugin accept or reject the work of tasks, and hand it over.
+	CapTasksJudge Capability = "tasks.judge"
+)
 
 // CapabilityRequest is a capability a plugin wants, and why.
 type CapabilityRequest struct {

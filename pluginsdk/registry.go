@@ -91,9 +91,9 @@ func (p PluginInfo) FailureMode(h Hook) OnFailure {
 }
 
 // Lacking returns the capabilities and environment variables that the plugin
-// asks for and was not granted.
+// wants (Manifest.Requests) and was not granted.
 func (p PluginInfo) Lacking() (names []string) {
-	for _, request := range p.Manifest.Capabilities {
+	for _, request := range p.Manifest.Requests() {
 		if !slices.Contains(p.Granted, request.Capability) {
 			names = append(names, string(request.Capability))
 		}

@@ -68,6 +68,7 @@ func examine(ctx context.Context, config Config, running bool, found []Check, in
 	for _, row := range rows {
 		checks = append(checks, checkPlugin(row, running))
 		checks = append(checks, checkPackage(ctx, config, row, running)...)
+		checks = append(checks, checkGrants(row)...)
 		if running {
 			checks = append(checks, checkSurroundings(row)...)
 			checks = append(checks, checkHooks(row)...)

@@ -105,6 +105,30 @@ func TestDoctorSeesHooksThatFail(t *testing.T) {
 	}
 }
 
+// Work that waits for a grant, and grants that nobody has looked at, must not be found by
+// chance.
+func TestDoctorSaysWhichGrantsAreMissingOrUnconfirmed(t *testing.T) {
+	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "guard", Enabled: true, Manifest: pluginsdk.Manifest{
+		Hooks: []pluginsdk.Hook{pluginsdk.HookBeforeRun, pluginsdk.HookMessage, pluginsdk.HookCheck},
+	}}}
+	checks := checkGrants(row)
+	if len(checks) != 1 || checks[0].OK || checks[0].Optional || !strings.Contains(checks[0].Detail, "OnBeforeRun") ||
+		!strings.Contains(checks[0].Remedy, "`harness plugin grant guard turns.decide`") {
+		t.Errorf("a gate without its grant: %+v", checks)
+	}
+	row.Granted = []pluginsdk.Capability{pluginsdk.CapTurnsDecide, pluginsdk.CapTurnsRead}
+	row.Unconfirmed = row.Granted
+	checks = checkGrants(row)
+	if len(checks) != 1 || !checks[0].Optional || !strings.Contains(checks[0].Detail, "turns.read (read every message and every answer)") ||
+		!strings.Contains(checks[0].Remedy, "`harness plugin grant guard turns.decide turns.read` confirms it; `harness plugin revoke guard turns.decide turns.read`") {
+		t.Errorf("what an upgrade has granted: %+v", checks)
+	}
+	row.Unconfirmed = nil
+	if checks := checkGrants(row); checks != nil {
+		t.Errorf("with its grants: %+v", checks)
+	}
+}
+
 // A database that begins anew where one was is taken for the old one, until somebody looks
 // for a conversation.
 func TestADatabaseThatIsGoneIsNotReplacedInSilence(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/toolserver"
+	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -145,6 +146,34 @@ func checkHooks(row ledger.Plugin) (checks []Check) {
 			Name: "plugin " + row.Name + ": " + string(hook), Optional: calls.Errors < calls.Calls,
 			Detail: fmt.Sprintf("%d of %d calls failed (%d took too long)", calls.Errors, calls.Calls, calls.Timeouts),
 			Remedy: "`harness plugin logs " + row.Name + "` says why; `harness plugin disable " + row.Name + "` does without it",
+		})
+	}
+	return checks
+}
+
+// checkGrants is silent unless work waits for a grant of an enabled plugin, or an upgrade of
+// Harness has granted something that nobody has confirmed.
+func checkGrants(row ledger.Plugin) (checks []Check) {
+	if !row.Enabled {
+		return nil
+	}
+	name := "what the plugin " + row.Name + " may"
+	for _, hook := range row.Manifest.Hooks {
+		if lacks := row.MayAnswer(hook); lacks != nil && row.FailureMode(hook) == pluginsdk.FailClosed {
+			checks = append(checks, Check{
+				Name: name, Detail: fmt.Sprintf("it is not asked %s, which must not be passed over: work waits", hook), Remedy: lacks.Error(),
+			})
+		}
+	}
+	if len(row.Unconfirmed) > 0 {
+		rights, words := registry.Rights{Capabilities: row.Unconfirmed}, make([]string, len(row.Unconfirmed))
+		for n, capability := range row.Unconfirmed {
+			words[n] = fmt.Sprintf("%s (%s)", capability, capability.Meaning())
+		}
+		checks = append(checks, Check{
+			Name: name, Optional: true,
+			Detail: "an upgrade of Harness has granted what its hooks need, and nobody has confirmed that: " + strings.Join(words, ", "),
+			Remedy: fmt.Sprintf("`%s` confirms it; `%s` takes it back", registry.GrantCommand(row.Name, rights), registry.RevokeCommand(row.Name, rights)),
 		})
 	}
 	return checks

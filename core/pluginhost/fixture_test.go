@@ -294,8 +294,23 @@ func serving(t *testing.T, h *Host, r *registry, name string) *Instance {
 	return instance.(*Instance)
 }
 
+// enable turns a plugin on or off. One that has no grants is given those that hooks need.
 func enable(on bool) func(*ledger.Plugin) {
-	return func(p *ledger.Plugin) { p.Enabled = on }
+	return func(p *ledger.Plugin) {
+		if p.Enabled = on; on && p.Granted == nil {
+			p.Granted = hooksNeed()
+		}
+	}
+}
+
+// hooksNeed returns the capabilities that hooks need.
+func hooksNeed() (all []pluginsdk.Capability) {
+	for _, spec := range pluginsdk.Hooks() {
+		if spec.Capability != "" && !slices.Contains(all, spec.Capability) {
+			all = append(all, spec.Capability)
+		}
+	}
+	return all
 }
 
 // answering names the plugins that are asked about commands, in order.

@@ -53,15 +53,12 @@ const (
 	whyTooNew     reason = "takes part in runs once its first start is over"
 	whyPassedOver reason = "is passed over until an operator has done something"
 	whyUndeclared reason = "does not declare the hook"
+	whyNotGranted reason = "has not been granted what the hook needs"
 	whySoon       reason = "is about to be started"
 	whyDown       reason = "does not serve"
 	whyLate       reason = "has not answered a call whose deadline has passed; it is passed over for a while"
 	whyOnTrial    reason = "is on trial after a failure; it is passed over until it has answered a call"
 )
-
-// leavesOut reports whether a run leaves the plugin out of those that it asks. For any
-// other reason the run makes its call, which fails if the reason still holds then.
-func (r reason) leavesOut() bool { return r == whyTooNew || r == whyPassedOver || r == whyUndeclared }
 
 // question is a call, or asks whether a run has to make one.
 type question struct {
@@ -76,7 +73,20 @@ type question struct {
 type answer struct {
 	version *version
 	why     reason
-	open    bool // the call may be passed over; not set for a listing
+	open    bool // the call may be passed over
+}
+
+// leavesOut reports whether a run leaves the plugin out of those that it asks. For any
+// other reason the run makes its call, which fails if the reason still holds then: so it is
+// of a hook that must not be passed over and that the plugin has no grant for.
+func (a answer) leavesOut() bool {
+	switch a.why { //nolint:exhaustive // for the others the run makes its call
+	case whyTooNew, whyPassedOver, whyUndeclared:
+		return true
+	case whyNotGranted:
+		return a.open
+	}
+	return false
 }
 
 // which is THE decision which version of the plugin answers a call, or why none does. All
@@ -85,17 +95,22 @@ type answer struct {
 func (r *router) which(q question) answer {
 	kept := r.keptBy(q.run)
 	v := cmp.Or(kept, r.serving)
+	info := seenBy(r.info(), kept)
+	open := mayBePassedOver(info, q.hook)
 	if q.listing {
 		switch {
 		case !r.takesPart():
 			return answer{why: whyTooNew}
-		case r.standing.out() && mayBePassedOver(seenBy(r.info(), kept), q.hook):
+		case r.standing.out() && open:
 			return answer{why: whyPassedOver}
 		case v == nil && !r.info().Manifest.Answers(q.hook), v != nil && !v.manifest.Answers(q.hook):
 			return answer{why: whyUndeclared}
 		}
 	}
-	open := !q.listing && mayBePassedOver(seenBy(r.info(), kept), q.hook)
+	if info.MayAnswer(q.hook) != nil {
+		return answer{why: whyNotGranted, open: open}
+	}
+	open = open && !q.listing // whether the call waits, and is made, is for the call to find out
 	switch {
 	case v == nil && r.soon(open):
 		return answer{why: whySoon, open: open}
@@ -116,7 +131,7 @@ func (r *router) which(q question) answer {
 func (r *router) asks(run string, hook pluginsdk.Hook) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.which(question{run: run, hook: hook, listing: true}).why.leavesOut()
+	return !r.which(question{run: run, hook: hook, listing: true}).leavesOut()
 }
 
 // asking is a call that is under way.
@@ -138,6 +153,8 @@ func (r *router) take(q question, id string) (c asking, changed <-chan struct{},
 	case "":
 	case whySoon:
 		return c, r.changed, r.unavailable(a.why)
+	case whyNotGranted:
+		return c, nil, r.info().MayAnswer(q.hook)
 	default:
 		return c, nil, r.unavailable(a.why)
 	}

@@ -10,7 +10,7 @@ import (
 // directed is a router whose plugin declares the hooks, of which OnBeforeRun must not be
 // passed over, with a version that serves, or none.
 func directed(serves bool, state standing, hooks ...pluginsdk.Hook) (*router, *version) {
-	info := &pluginsdk.PluginInfo{Name: "p", Manifest: pluginsdk.Manifest{Name: "p", Hooks: hooks}}
+	info := &pluginsdk.PluginInfo{Name: "p", Manifest: pluginsdk.Manifest{Name: "p", Hooks: hooks}, Granted: hooksNeed()}
 	r := &router{
 		name: "p", first: true, patience: time.Minute, info: func() *pluginsdk.PluginInfo { return info },
 		held:  func(run string) bool { return run == "R" },
@@ -32,6 +32,7 @@ func directed(serves bool, state standing, hooks ...pluginsdk.Hook) (*router, *v
 func TestWhichVersionAnswersOrWhyNoneDoes(t *testing.T) {
 	const open, closed, undeclared = pluginsdk.HookMessage, pluginsdk.HookBeforeRun, pluginsdk.HookBeforeReply
 	in := func(state pluginsdk.PluginState) standing { return standing{state: state} }
+	revoked := func(r *router, _ *version) { r.info().Granted = nil }
 	long := time.Now().Add(-time.Hour)
 	for _, row := range []struct {
 		name   string
@@ -44,6 +45,14 @@ func TestWhichVersionAnswersOrWhyNoneDoes(t *testing.T) {
 		{"it serves", true, in(pluginsdk.PluginServing), nil, question{hook: open}, ""},
 		{"a run asks", true, in(pluginsdk.PluginServing), nil, question{hook: open, listing: true}, ""},
 		{"a run asks for what it does not have", true, in(pluginsdk.PluginServing), nil, question{hook: undeclared, listing: true}, whyUndeclared},
+		{"a run asks for what it was not granted", true, in(pluginsdk.PluginServing), revoked, question{hook: open, listing: true}, whyNotGranted},
+		{"a run asks for a gate that it was not granted", true, in(pluginsdk.PluginServing), revoked, question{hook: closed, listing: true}, whyNotGranted},
+		{"it was not granted", true, in(pluginsdk.PluginServing), revoked, question{hook: closed}, whyNotGranted},
+		{"it was not granted, and the run keeps to it", true, in(pluginsdk.PluginServing),
+			func(r *router, v *version) {
+				_ = r.asks("R", open)
+				revoked(r, v)
+			}, question{run: "R", hook: open}, whyNotGranted},
 		{"its first start is under way", true, in(pluginsdk.PluginStarting),
 			func(r *router, _ *version) {
 				r.first = false

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -73,8 +74,13 @@ func (r Rights) String() string {
 }
 
 // GrantCommand is the command with which an operator grants rights to a plugin.
-func GrantCommand(plugin string, r Rights) string {
-	command := "harness plugin grant " + plugin
+func GrantCommand(plugin string, r Rights) string { return command("grant", plugin, r) }
+
+// RevokeCommand is the command with which an operator takes rights back.
+func RevokeCommand(plugin string, r Rights) string { return command("revoke", plugin, r) }
+
+func command(verb, plugin string, r Rights) string {
+	command := "harness plugin " + verb + " " + plugin
 	for _, capability := range r.Capabilities {
 		command += " " + string(capability)
 	}
@@ -109,10 +115,10 @@ func without[T comparable](a, b []T) []T {
 	return slices.DeleteFunc(slices.Clone(a), func(one T) bool { return slices.Contains(b, one) })
 }
 
-// Wanted is what a manifest asks for and this version can give.
+// Wanted is what a manifest asks for, or its hooks need, and this version can give.
 func (r *Registry) Wanted(m pluginsdk.Manifest) Rights {
 	var wanted Rights
-	for _, request := range m.Capabilities {
+	for _, request := range m.Requests() {
 		if slices.Contains(pluginsdk.AllCapabilities(), request.Capability) {
 			wanted.Capabilities = append(wanted.Capabilities, request.Capability)
 		}
@@ -157,8 +163,9 @@ func (r *Registry) resolve(g Grants, m pluginsdk.Manifest) (Rights, error) {
 // errUnchanged ends a change that has nothing to change.
 var errUnchanged = errors.New("there is nothing to change")
 
-// Grant gives a plugin rights that it asks for. Outcome.Changed are those that it did
-// not have; when there are none, nothing was changed.
+// Grant gives a plugin rights that it wants. Outcome.Changed are those that it did not
+// have, or that an upgrade of Harness gave it and that this confirms; when there are none,
+// nothing was changed.
 func (r *Registry) Grant(ctx context.Context, who string, request GrantRequest) (Outcome, error) {
 	row, err := r.Plugin(ctx, request.Name)
 	if err != nil {
@@ -173,6 +180,7 @@ func (r *Registry) Grant(ctx context.Context, who string, request GrantRequest) 
 		given, err := r.resolve(request.Grants, asks)
 		added := given.minus(RightsOf(*row))
 		give(row, RightsOf(*row).plus(added))
+		added.Capabilities = append(added.Capabilities, r.confirm(row, given)...)
 		return added, err
 	})
 }
@@ -218,4 +226,19 @@ func (r *Registry) regrant(ctx context.Context, change ledger.PluginChange, edit
 }
 
 // give makes rights those that a plugin has.
-func give(row *ledger.Plugin, r Rights) { row.Granted, row.GrantedEnv = r.Capabilities, r.Env }
+func give(row *ledger.Plugin, r Rights) {
+	row.Granted, row.GrantedEnv = r.Capabilities, r.Env
+	row.Unconfirmed = without(row.Unconfirmed, without(row.Unconfirmed, r.Capabilities))
+}
+
+// confirm takes what was given off those of a plugin's grants that nobody has confirmed, and
+// returns it. It is for operators, and for plugins that come with Harness, which speak for one.
+func (r *Registry) confirm(row *ledger.Plugin, given Rights) []pluginsdk.Capability {
+	if r.plugin != "" && !shipped.Named(r.plugin) {
+		return nil
+	}
+	left := without(row.Unconfirmed, given.Capabilities)
+	confirmed := without(row.Unconfirmed, left)
+	row.Unconfirmed = left
+	return confirmed
+}

@@ -12,9 +12,15 @@ import (
 // start, in this order. Whatever else lies in the daemon's directory starts disabled,
 // with no grants, behind them.
 var Plugins = Table{
-	{"activity", []Grants{{Since: 1, Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesWrite}}}},
-	{"context", []Grants{{Since: 1, Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesRead}, Env: []string{"HARNESS_WORKSPACE"}}}},
-	{"time", nil},
+	{"activity", []Grants{
+		{Since: 1, Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesWrite}},
+		{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTurnsRead}},
+	}},
+	{"context", []Grants{
+		{Since: 1, Capabilities: []pluginsdk.Capability{pluginsdk.CapMessagesRead}, Env: []string{"HARNESS_WORKSPACE"}},
+		{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTurnsChange}},
+	}},
+	{"time", []Grants{{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTurnsChange}}}},
 	{"web", []Grants{
 		{Since: 1, Capabilities: []pluginsdk.Capability{
 			pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSubmit,
@@ -32,14 +38,23 @@ var Plugins = Table{
 		}, Env: []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}},
 		{Since: 7, Capabilities: []pluginsdk.Capability{pluginsdk.CapCronsRead}},
 		{Since: 9, Capabilities: []pluginsdk.Capability{pluginsdk.CapAccountsWrite}},
+		{Since: 10, Capabilities: []pluginsdk.Capability{
+			pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange, pluginsdk.CapTurnsDecide, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge,
+		}},
 	}},
 	{"delegation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsAdmin,
 		pluginsdk.CapEventsRead,
 	}, Env: []string{"HARNESS_WORKSPACE"}}}},
-	{"worktree", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapTasksRead, pluginsdk.CapThreadsAdmin}}}},
-	{"validation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin},
-		Env: []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV"}}}},
+	{"worktree", []Grants{
+		{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapTasksRead, pluginsdk.CapThreadsAdmin}},
+		{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge}},
+	}},
+	{"validation", []Grants{
+		{Since: 5, Capabilities: []pluginsdk.Capability{pluginsdk.CapState, pluginsdk.CapAgentInvoke, pluginsdk.CapThreadsAdmin},
+			Env: []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV"}},
+		{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge}},
+	}},
 	{"discord", []Grants{{Since: 8, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSubmit,
 		pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapEventsRead, pluginsdk.CapCommandsRead,

@@ -75,7 +75,8 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 		}
 	}
 	const since6 = "commands.read, approvals.read, approvals.decide, files.read, files.write, workspace.read, workspace.write, " +
-		"tokens.check, tokens.admin, installation.read, installation.control, installation.backup, crons.read, accounts.write"
+		"tokens.check, tokens.admin, installation.read, installation.control, installation.backup, crons.read, accounts.write, " +
+		"turns.read, turns.change, turns.decide, tasks.prepare, tasks.judge"
 	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
 		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
@@ -93,7 +94,7 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 		"approvals.read, approvals.decide, files.read, files.write, state, tasks.read, tasks.decide" || !slices.Equal(env, []string{"DISCORD_TOKEN", "DISCORD_CHANNEL_ID"}) {
 		t.Errorf("what discord has since the eighth version: %v %v", discord, env)
 	}
-	if shipped.Plugins.Version() != 9 {
+	if shipped.Plugins.Version() != 10 {
 		t.Errorf("version %d", shipped.Plugins.Version())
 	}
 }

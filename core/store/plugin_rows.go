@@ -21,7 +21,7 @@ import (
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
 	on_failure, state, last_error, last_error_at, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
-	figures, checks, checked_at, attach, settings_revision, generation, settled, serving, rejected, grants_version, updated_at FROM plugins`
+	figures, checks, checked_at, attach, settings_revision, generation, settled, serving, rejected, grants_version, unconfirmed, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
 // name. A row with a value that makes no sense comes without it, and says so in
@@ -113,6 +113,7 @@ func (r *pluginRow) info() ledger.Plugin {
 	r.number("grants_version", func(n int64) { p.GrantsVersion = int(n) })
 	parse(r, "granted", &p.Granted)
 	parse(r, "granted_env", &p.GrantedEnv)
+	parse(r, "unconfirmed", &p.Unconfirmed)
 	parse(r, "limits", &p.Limits)
 	parse(r, "previous", &p.Previous)
 	parse(r, "figures", &p.Figures)
@@ -210,6 +211,9 @@ func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, e
 	}
 	if p.GrantedEnv != nil {
 		create.SetGrantedEnv(p.GrantedEnv)
+	}
+	if p.Unconfirmed != nil {
+		create.SetUnconfirmed(p.Unconfirmed)
 	}
 	if p.Settings != nil {
 		create.SetSettings(p.Settings)

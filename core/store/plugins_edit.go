@@ -19,7 +19,7 @@ import (
 // the change fails, nothing. No other decision about any plugin overlaps with it. What
 // it can change is what an operator decides: which version is started (path, pin,
 // version, manifest, origin, publisher, previous versions), enabled, position, grants
-// and whose release they are of, limits, OnFailure, quarantine, the last error and
+// whose release they are of and which are unconfirmed, limits, OnFailure, quarantine, the last error and
 // where it is attached to; not the settings (EditPluginSettings, in secrets.go). It is a
 // generation more.
 func (s *Store) ChangePlugin(ctx context.Context, change ledger.PluginChange) error {
@@ -60,7 +60,7 @@ func (s *Store) EditPlugin(ctx context.Context, name, who, action string, edit f
 func (s *Store) changePlugin(ctx context.Context, tx *tx, change ledger.PluginChange, row ledger.Plugin, all []ledger.Plugin) error {
 	before := row
 	before.Granted, before.GrantedEnv, before.Previous = slices.Clone(row.Granted), slices.Clone(row.GrantedEnv), slices.Clone(row.Previous)
-	before.OnFailure = maps.Clone(row.OnFailure)
+	before.OnFailure, before.Unconfirmed = maps.Clone(row.OnFailure), slices.Clone(row.Unconfirmed)
 	detail, err := change.Edit(&row, slices.Clone(all))
 	if err != nil {
 		return err
@@ -227,6 +227,7 @@ func (s *Store) writePlugin(ctx context.Context, tx *tx, before, after ledger.Pl
 	}
 	ifChanged(before.Granted, after.Granted, update.SetGranted)
 	ifChanged(before.GrantedEnv, after.GrantedEnv, update.SetGrantedEnv)
+	ifChanged(before.Unconfirmed, after.Unconfirmed, update.SetUnconfirmed)
 	ifChanged(before.Limits, after.Limits, update.SetLimits)
 	ifChanged(before.OnFailure, after.OnFailure, update.SetOnFailure)
 	return update.Exec(ctx)

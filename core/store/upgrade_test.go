@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
@@ -503,6 +504,47 @@ func TestUpgradeSaysWhoseWorkTasksAre(t *testing.T) {
 		for id, want := range map[string]string{"A": "worktree", "B": "", "C": ""} {
 			if task := must[ledger.Task](t)(s.TaskState(t.Context(), id)); task.CwdPlugin != want {
 				t.Errorf("the work of %s is that of %q, want %q", id, task.CwdPlugin, want)
+			}
+		}
+	})
+}
+
+// What plugins did before hooks were grants they do after the upgrade, as somebody who looks
+// sees; what was off, or cannot be read, is granted nothing.
+func TestUpgradeGrantsWhatHooksOfEnabledPluginsNeed(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		rows := map[string]struct{ enabled, manifest, granted, want, unconfirmed string }{
+			"reader":   {"true", `{"hooks":["OnMessage","OnAfterInvoke","OnBeforeReply","OnCommand","OnNew"]}`, `["state"]`, "state, turns.change, turns.read", "turns.change, turns.read"},
+			"gate":     {"true", `{"hooks":["OnBeforeRun","OnTaskFailed"]}`, `["tasks.read","turns.decide"]`, "tasks.read, turns.decide", ""},
+			"keeper":   {"true", `{"hooks":["OnTaskFailed","OnTaskComplete"]}`, `null`, "tasks.judge, tasks.read", "tasks.judge, tasks.read"},
+			"off":      {"false", `{"hooks":["OnMessage"]}`, `[]`, "", ""},
+			"deaf":     {"true", `{"hooks":["OnCommand"]}`, `["state"]`, "state", ""},
+			"unseen":   {"true", `{}`, `[]`, "", ""},
+			"odd":      {"true", `{"hooks":"OnMessage"}`, `[]`, "", ""},
+			"odder":    {"true", `[1]`, `[]`, "", ""},
+			"broken":   {"true", `{"hooks":["OnMessage"]}`, `{"state":true}`, "", ""},
+			"activity": {"true", `{"hooks":["OnPipelineStart"]}`, `["messages.write"]`, "messages.write", ""},
+		}
+		before(t, config, 23, func(s *store.Store) {
+			for name, row := range rows {
+				byHand(t, s, fmt.Sprintf("INSERT INTO plugins (name, enabled, manifest, granted) VALUES ('%s', %s, '%s', '%s')", name, row.enabled, row.manifest, row.granted))
+			}
+			byHand(t, s, "INSERT INTO plugins (name, enabled) VALUES ('bare', true)")
+		})
+		s := storetest.OpenConfig(t, config)
+		join := func(of []pluginsdk.Capability) string {
+			return strings.Trim(strings.ReplaceAll(fmt.Sprint(of), " ", ", "), "[]")
+		}
+		for name, row := range rows {
+			is := must[ledger.Plugin](t)(s.Plugin(t.Context(), name))
+			slices.Sort(is.Granted)
+			if join(is.Granted) != row.want || join(is.Unconfirmed) != row.unconfirmed {
+				t.Errorf("%s is granted %q, of which nobody has confirmed %q; want %q, %q (%s)", name, is.Granted, is.Unconfirmed, row.want, row.unconfirmed, is.Problem)
+			}
+			entries := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(t.Context(), pluginsdk.AuditQuery{Target: name}))
+			if said := row.unconfirmed != ""; said != (len(entries) == 1) || said && (entries[0].Who != "upgrade" || entries[0].Action != "plugin.grant" ||
+				entries[0].Detail != "by upgrade: its hooks need "+row.unconfirmed || len(entries[0].ID) != 36 || time.Since(entries[0].At).Abs() > time.Hour) {
+				t.Errorf("%s: the audit log has %+v", name, entries)
 			}
 		}
 	})

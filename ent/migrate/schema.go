@@ -459,6 +459,7 @@ var (
 		{Name: "publisher", Type: field.TypeString, Default: ""},
 		{Name: "previous", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "granted_env", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "unconfirmed", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "limits", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "quarantine", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "figures", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},

@@ -49,6 +49,8 @@ const (
 	FieldPrevious = "previous"
 	// FieldGrantedEnv holds the string denoting the granted_env field in the database.
 	FieldGrantedEnv = "granted_env"
+	// FieldUnconfirmed holds the string denoting the unconfirmed field in the database.
+	FieldUnconfirmed = "unconfirmed"
 	// FieldLimits holds the string denoting the limits field in the database.
 	FieldLimits = "limits"
 	// FieldQuarantine holds the string denoting the quarantine field in the database.
@@ -100,6 +102,7 @@ var Columns = []string{
 	FieldPublisher,
 	FieldPrevious,
 	FieldGrantedEnv,
+	FieldUnconfirmed,
 	FieldLimits,
 	FieldQuarantine,
 	FieldFigures,

@@ -941,6 +941,16 @@ func GrantedEnvNotNil() predicate.Plugin {
 	return predicate.Plugin(sql.FieldNotNull(FieldGrantedEnv))
 }
 
+// UnconfirmedIsNil applies the IsNil predicate on the "unconfirmed" field.
+func UnconfirmedIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldUnconfirmed))
+}
+
+// UnconfirmedNotNil applies the NotNil predicate on the "unconfirmed" field.
+func UnconfirmedNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldUnconfirmed))
+}
+
 // LimitsIsNil applies the IsNil predicate on the "limits" field.
 func LimitsIsNil() predicate.Plugin {
 	return predicate.Plugin(sql.FieldIsNull(FieldLimits))

@@ -38,6 +38,7 @@ func (Plugin) Fields() []ent.Field {
 		field.String("publisher").Default(""),
 		jsonField("previous", json.RawMessage{}), // of ledger.PluginVersion
 		jsonField("granted_env", []string{}),
+		jsonField("unconfirmed", []pluginsdk.Capability{}),
 		jsonField("limits", pluginsdk.PluginLimits{}),
 		field.Text("quarantine").Default(""),
 		jsonField("figures", pluginsdk.PluginFigures{}),

@@ -174,7 +174,7 @@ func (v view) has(capability pluginsdk.Capability) bool {
 }
 
 func asksFor(manifest pluginsdk.Manifest, capability pluginsdk.Capability) bool {
-	return slices.ContainsFunc(manifest.Capabilities, func(r pluginsdk.CapabilityRequest) bool { return r.Capability == capability })
+	return slices.ContainsFunc(manifest.Requests(), func(r pluginsdk.CapabilityRequest) bool { return r.Capability == capability })
 }
 
 // Calls returns the calls made so far.

@@ -81,7 +81,7 @@ func (s plugins) mayReplace(row pluginsdk.PluginInfo) error {
 }
 
 func lacking(manifest pluginsdk.Manifest, has pluginsdk.PluginRights) (wants pluginsdk.PluginRights) {
-	for _, request := range manifest.Capabilities {
+	for _, request := range manifest.Requests() {
 		if !slices.Contains(has.Capabilities, request.Capability) {
 			wants.Capabilities = append(wants.Capabilities, request.Capability)
 		}

@@ -89,13 +89,13 @@ func pluginNames(cmd *cobra.Command, _ []string) (found []string) {
 	return found
 }
 
-// capabilityNames are those that the plugin's manifest asks for.
+// capabilityNames are those that the plugin wants.
 func capabilityNames(cmd *cobra.Command, args []string) (found []string) {
 	for _, plugin := range registered(cmd) {
 		if plugin.Name != args[0] {
 			continue
 		}
-		for _, wish := range plugin.Manifest.Capabilities {
+		for _, wish := range plugin.Manifest.Requests() {
 			found = append(found, string(wish.Capability)+"\t"+wish.Reason)
 		}
 	}

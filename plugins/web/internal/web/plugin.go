@@ -23,6 +23,8 @@ const (
 	defaultAddress  = "127.0.0.1:3001"
 	// versionVariable is what the daemon calls itself.
 	versionVariable = "HARNESS_VERSION"
+	// grantedOn is why it wants what it does nothing with by itself: it can grant only what it has.
+	grantedOn = "let an operator grant it to other plugins"
 )
 
 // Plugin listens from Activate to Deactivate, which may follow each other any
@@ -81,6 +83,11 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapInstallationControl, Reason: "let an operator pause what plugins start"},
 			{Capability: pluginsdk.CapInstallationBackup, Reason: "let an operator make and fetch backups"},
 			{Capability: pluginsdk.CapAccountsWrite, Reason: "let an operator add and change the agent's accounts"},
+			{Capability: pluginsdk.CapTurnsRead, Reason: grantedOn},
+			{Capability: pluginsdk.CapTurnsChange, Reason: grantedOn},
+			{Capability: pluginsdk.CapTurnsDecide, Reason: grantedOn},
+			{Capability: pluginsdk.CapTasksPrepare, Reason: grantedOn},
+			{Capability: pluginsdk.CapTasksJudge, Reason: grantedOn},
 		},
 		Environment: []pluginsdk.EnvironmentRequest{{
 			Name:   addressVariable,

@@ -129,6 +129,7 @@ func TestManifest(t *testing.T) {
 		"deliveries.read", "deliveries.control", "events.read", "metrics.read", "plugins.read", "plugins.admin", "tools.call",
 		"commands.read", "workspace.read", "workspace.write",
 		"tokens.check", "tokens.admin", "installation.read", "installation.control", "installation.backup", "accounts.write",
+		"turns.read", "turns.change", "turns.decide", "tasks.prepare", "tasks.judge",
 	} {
 		if !asked[needed] {
 			t.Errorf("%s is needed and not asked for", needed)

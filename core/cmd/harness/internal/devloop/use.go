@@ -61,7 +61,7 @@ func (r *Registrar) Use(ctx context.Context, build Build) error {
 // grant asks for what the manifest wants and the plugin has not, once.
 func (r *Registrar) grant(ctx context.Context, row ledger.Plugin, manifest pluginsdk.Manifest) error {
 	var wanted, lines []string
-	for _, request := range manifest.Capabilities {
+	for _, request := range manifest.Requests() {
 		if !slices.Contains(row.Granted, request.Capability) {
 			wanted = append(wanted, string(request.Capability))
 			lines = append(lines, fmt.Sprintf("  %s: %s", terminal.Short(string(request.Capability), shown), terminal.Short(request.Reason, shown)))

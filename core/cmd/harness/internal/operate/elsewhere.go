@@ -69,7 +69,7 @@ func (e Elsewhere) Unoffered([]ledger.Plugin) map[string]string { return nil }
 
 // Missing is what the plugin asks for and has not.
 func (e Elsewhere) Missing(row ledger.Plugin) (missing registry.Rights) {
-	for _, request := range row.Manifest.Capabilities {
+	for _, request := range row.Manifest.Requests() {
 		if !slices.Contains(row.Granted, request.Capability) {
 			missing.Capabilities = append(missing.Capabilities, request.Capability)
 		}

@@ -108,19 +108,17 @@ func showManifest(out io.Writer, m pluginsdk.Manifest) {
 	for n, tool := range m.Tools {
 		fmt.Fprintf(out, "%s\t%s__%s%s\n", only(n == 0, "tools"), m.Name, plain(tool.Name, shortText), reason(tool.Description))
 	}
-	for n, wanted := range m.Capabilities {
-		fmt.Fprintf(out, "%s\t%s%s%s\n", only(n == 0, "wants"), plain(string(wanted.Capability), shortText), unknown(wanted.Capability), reason(wanted.Reason))
+	for n, wanted := range m.Requests() {
+		fmt.Fprintf(out, "%s\t%s%s%s\n", only(n == 0, "wants"), plain(string(wanted.Capability), shortText), meaning(wanted.Capability), reason(wanted.Reason))
 	}
 	for n, wanted := range m.Environment {
 		fmt.Fprintf(out, "%s\t%s%s%s\n", only(n == 0, "environment"), plain(wanted.Name, shortText), never(wanted.Name), reason(wanted.Reason))
 	}
 }
 
-func unknown(capability pluginsdk.Capability) string {
-	if slices.Contains(pluginsdk.AllCapabilities(), capability) {
-		return ""
-	}
-	return " (unknown to this version)"
+// meaning says in brackets what the capability lets a plugin do.
+func meaning(capability pluginsdk.Capability) string {
+	return " (" + cmp.Or(capability.Meaning(), "unknown to this version") + ")"
 }
 
 func never(variable string) string {

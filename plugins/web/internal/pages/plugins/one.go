@@ -156,14 +156,14 @@ type right struct {
 	granted             bool
 }
 
-// rightsOf are the capabilities that a plugin asks for, in its order, and those that it has
+// rightsOf are the capabilities that a plugin wants, in its order, and those that it has
 // beside them.
 func rightsOf(manifest pluginsdk.Manifest, granted []pluginsdk.Capability) (rights []right) {
-	for _, request := range manifest.Capabilities {
+	for _, request := range manifest.Requests() {
 		rights = append(rights, rightTo(request.Capability, request.Reason, slices.Contains(granted, request.Capability)))
 	}
 	for _, has := range granted {
-		if !slices.ContainsFunc(manifest.Capabilities, func(c pluginsdk.CapabilityRequest) bool { return c.Capability == has }) {
+		if !slices.ContainsFunc(manifest.Requests(), func(c pluginsdk.CapabilityRequest) bool { return c.Capability == has }) {
 			rights = append(rights, rightTo(has, "This version does not ask for it any more.", true))
 		}
 	}
@@ -171,8 +171,7 @@ func rightsOf(manifest pluginsdk.Manifest, granted []pluginsdk.Capability) (righ
 }
 
 func rightTo(capability pluginsdk.Capability, reason string, granted bool) right {
-	meaning := meanings[capability]
-	return right{string(capability), cmp.Or(meaning.words, "this version of Harness does not know it"), reason, meaning.strong, granted}
+	return right{string(capability), cmp.Or(capability.Meaning(), "this version of Harness does not know it"), reason, strong[capability], granted}
 }
 
 // mayGrant reports whether these pages may grant a right: what they have themselves, but for
