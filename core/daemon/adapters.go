@@ -13,6 +13,7 @@ import (
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/search"
 	"github.com/seed-706843ae/harness/core/settings"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/core/tasks"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	contextfiles "github.com/seed-706843ae/harness/core/workspace"
@@ -107,7 +108,9 @@ type pluginSet struct {
 }
 
 func (p pluginSet) ChangeFor(ctx context.Context, asker, plugin string, patch json.RawMessage) error {
-	return p.Settings.ChangeFor(ctx, settings.Asker{Plugin: asker, Who: hostapi.AuditName(ctx, asker)}, plugin, patch)
+	return p.Settings.ChangeFor(ctx, settings.Asker{
+		Plugin: asker, Who: hostapi.AuditName(ctx, asker), Operator: shipped.Named(asker), Reserved: shipped.Operators[plugin],
+	}, plugin, patch)
 }
 
 func (p pluginSet) Problem(ctx context.Context, row ledger.Plugin) string {

@@ -23,15 +23,22 @@ func (s *Settings) Change(ctx context.Context, who, plugin string, patch json.Ra
 }
 
 // Asker is a plugin that has settings changed, and what the audit log calls it.
-type Asker struct{ Plugin, Who string }
+type Asker struct {
+	Plugin, Who string
+	// Operator says that the plugin comes with Harness, and speaks for an operator.
+	Operator bool
+	// Reserved are settings that only an operator changes, beside those that the schema marks.
+	Reserved []string
+}
 
 // ChangeFor is Change on behalf of another plugin (or of the plugin itself), which must
 // not learn a secret by it: a setting that can be an address, beside secrets that are
 // set, is changed together with all of those, or not at all (CodeDenied). One that is
 // declared to be an address is not changed while the plugin is granted variables of the
-// environment that may be secrets.
+// environment that may be secrets. What the schema marks as the operator's is changed for
+// an asker that speaks for one, and for no other.
 func (s *Settings) ChangeFor(ctx context.Context, asker Asker, plugin string, patch json.RawMessage) error {
-	return s.edit(ctx, change{plugin: plugin, blind: asker.Plugin != plugin}, asker.Who, patch)
+	return s.edit(ctx, change{plugin: plugin, blind: asker.Plugin != plugin, asker: &asker}, asker.Who, patch)
 }
 
 // Replace makes whole, a JSON object, the plugin's settings: plain settings that
@@ -73,11 +80,41 @@ func (s *Settings) edit(ctx context.Context, c change, who string, raw json.RawM
 	if err := asError(schema.wrongValues(c.set)); err != nil {
 		return err
 	}
+	if err := c.checkOperators(); err != nil {
+		return err
+	}
 	c.secrets = takeSecrets(schema, c.set)
 	if err := c.seal(ctx); err != nil {
 		return err
 	}
 	return s.store.EditPluginSettings(ctx, plugin, who, c.apply)
+}
+
+// checkOperators refuses a change of settings that are an operator's to a plugin that speaks
+// for none: they are commands, roots, hosts and whom to trust.
+func (c *change) checkOperators() error {
+	if c.asker == nil || c.asker.Operator {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.set)) {
+		if c.schema.operators[name] || slices.Contains(c.asker.Reserved, name) {
+			return c.operators(name, name+"=VALUE")
+		}
+	}
+	for _, name := range c.unset {
+		if c.schema.operators[name] || slices.Contains(c.asker.Reserved, name) {
+			return c.operators(name, "")
+		}
+	}
+	return nil
+}
+
+func (c *change) operators(name, assignment string) error {
+	command := "harness plugin settings set " + c.plugin + " " + assignment
+	if assignment == "" {
+		command = "harness plugin settings unset " + c.plugin + " " + name
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeDenied, "%s: only an operator changes it, and not a plugin such as %s: `%s`", name, c.asker.Plugin, command)
 }
 
 // change is one change on its way into the database.
@@ -86,7 +123,8 @@ type change struct {
 	plugin   string
 	schema   *Schema
 	replace  bool
-	blind    bool // who asks for it may not know the secrets
+	blind    bool   // who asks for it may not know the secrets
+	asker    *Asker // nil: an operator
 	// environment are the variables that the plugin is granted and that may be secrets.
 	environment []string
 	set         map[string]json.RawMessage // plain

@@ -21,6 +21,8 @@ type Schema struct {
 	whole   *jsonschema.Resolved // all rules
 	shape   *jsonschema.Resolved // the rules of each property by itself
 	secrets map[string]bool
+	// operators are the properties that only an operator changes.
+	operators map[string]bool
 }
 
 // limits bound the schemas of strangers.
@@ -34,6 +36,7 @@ type Property struct {
 	Default     json.RawMessage // empty: none
 	Secret      bool
 	Required    bool
+	Operator    bool // only an operator changes it
 }
 
 // Compile checks a JSON Schema as a plugin declares it and readies it for use.
@@ -50,6 +53,9 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	}
 	s := &Schema{bounded: bounded, root: bounded.Root()}
 	if s.secrets, err = secretsIn(bounded); err != nil {
+		return nil, err
+	}
+	if s.operators, err = marked(bounded, "operator"); err != nil {
 		return nil, err
 	}
 	err = schema.Guard(func() (err error) {
@@ -131,7 +137,7 @@ func (s *Schema) property(name string) Property {
 	declared := s.root.Properties[name]
 	p := Property{
 		Name: name, Description: declared.Description, Accepts: s.accepts(declared, 0),
-		Default: declared.Default, Secret: s.secrets[name], Required: slices.Contains(s.root.Required, name),
+		Default: declared.Default, Secret: s.secrets[name], Operator: s.operators[name], Required: slices.Contains(s.root.Required, name),
 	}
 	target := s.bounded.Target(declared)
 	if p.Description == "" {

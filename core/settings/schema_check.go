@@ -11,44 +11,56 @@ import (
 // secretsIn checks what is of settings only in a schema, and returns which of
 // them are secret.
 func secretsIn(bounded *schema.Schema) (map[string]bool, error) {
-	root, secrets := bounded.Root(), make(map[string]bool)
+	root := bounded.Root()
 	if root.Type != "" && root.Type != "object" || root.Types != nil {
 		return nil, wrong(`type: want "object", settings are one`)
 	}
-	for at, s := range bounded.All() {
-		secret, err := isSecret(root, s, at)
-		if err != nil {
-			return nil, err
-		}
-		if !secret {
-			continue
-		}
+	secrets, err := marked(bounded, "secret")
+	if err != nil {
+		return nil, err
+	}
+	for name := range secrets {
+		s := root.Properties[name]
 		if s.Default != nil || bounded.Target(s).Default != nil {
-			return nil, wrong("%s: a secret cannot have a default, which everybody could read", nameIn(root, s))
+			return nil, wrong("%s: a secret cannot have a default, which everybody could read", name)
 		}
-		secrets[nameIn(root, s)] = true
 	}
 	return secrets, nil
 }
 
-// isSecret reads the keyword of a schema that stands at a place in root.
-func isSecret(root, s *jsonschema.Schema, at string) (secret bool, err error) {
-	for keyword, value := range s.Extra {
-		if !strings.EqualFold(keyword, "secret") {
+// marked returns the settings that a keyword, which is true or false, marks as a whole.
+func marked(bounded *schema.Schema, keyword string) (map[string]bool, error) {
+	root, names := bounded.Root(), make(map[string]bool)
+	for at, s := range bounded.All() {
+		is, err := isMarked(root, s, at, keyword)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			names[nameIn(root, s)] = true
+		}
+	}
+	return names, nil
+}
+
+// isMarked reads the keyword of a schema that stands at a place in root.
+func isMarked(root, s *jsonschema.Schema, at, keyword string) (is bool, err error) {
+	for written, value := range s.Extra {
+		if !strings.EqualFold(written, keyword) {
 			continue
 		}
 		isBool := false
-		secret, isBool = value.(bool)
+		is, isBool = value.(bool)
 		switch {
-		case keyword != "secret":
-			return false, wrong(`%s: the keyword is "secret", not %q`, at, keyword)
+		case written != keyword:
+			return false, wrong(`%s: the keyword is %q, not %q`, at, keyword, written)
 		case !isBool:
-			return false, wrong("%s: secret: want true or false", at)
+			return false, wrong("%s: %s: want true or false", at, keyword)
 		case nameIn(root, s) == "":
-			return false, wrong("%s: secret: only a setting as a whole, in the schema's own properties, can be a secret", at)
+			return false, wrong("%s: %s: only a setting as a whole, in the schema's own properties, can be marked so", at, keyword)
 		}
 	}
-	return secret, nil
+	return is, nil
 }
 
 // nameIn returns the name of the setting that a schema is of; empty: of none.

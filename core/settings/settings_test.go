@@ -507,3 +507,35 @@ func TestADatabaseThatIsAwayIsNoReasonToGoWithoutSecrets(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
+
+// Whoever may administer plugins must not come to run commands, or be trusted, by it: what the
+// schema marks is changed by an operator, or by a plugin that speaks for one.
+func TestWhatIsAnOperatorsNoOtherPluginChanges(t *testing.T) {
+	w := newWorld(t, `{"type":"object","$defs":{"lines":{"type":"array"}},"properties":{"checks":{"$ref":"#/$defs/lines","operator":true},
+		"token":{"type":"string","secret":true,"operator":true},"atOnce":{"type":"integer"},"setup":{"type":"string"}}}`)
+	w.change(`{"checks":["make"],"atOnce":2}`)
+	asks := func(asker settings.Asker, patch string) error {
+		return w.ChangeFor(t.Context(), asker, "p", json.RawMessage(patch))
+	}
+	before := string(w.store.info.Settings)
+	for _, asker := range []settings.Asker{{Plugin: "other", Reserved: []string{"setup"}}, {Plugin: "p", Reserved: []string{"setup"}}} {
+		for _, refused := range []string{
+			`{"checks":["curl"]}`, `{"checks":[]}`, `{"checks":null}`, `{"atOnce":1,"checks":["curl"]}`, `{"token":"x"}`, `{"token":null}`, `{"setup":"curl"}`, `{"setup":null}`,
+			`{"checks":["make"],"atOnce":3}`,
+		} {
+			err := asks(asker, refused)
+			if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "only an operator") || !strings.Contains(err.Error(), "harness plugin settings ") {
+				t.Errorf("%s: %s: %v", asker.Plugin, refused, err)
+			}
+		}
+	}
+	if got := string(w.store.info.Settings); got != before {
+		t.Errorf("refused, and stored: %s", got)
+	}
+	if err := asks(settings.Asker{Plugin: "other"}, `{"atOnce":3}`); err != nil {
+		t.Errorf("what is not marked: %v", err)
+	}
+	if err := asks(settings.Asker{Plugin: "web", Operator: true, Reserved: []string{"setup"}}, `{"checks":["make all"],"setup":"make"}`); err != nil {
+		t.Errorf("a dashboard: %v", err)
+	}
+}

@@ -71,6 +71,18 @@ var Limits = map[string]pluginsdk.PluginLimits{
 	"worktree":   {MemoryBytes: -1, Processes: -1, OpenFiles: -1},
 }
 
+// Operators are the settings of the shipped plugins that only an operator changes: commands,
+// directories, addresses, and whom to trust. Their schemas mark them so; what an installation
+// has stored of a plugin's schema may be older.
+var Operators = map[string][]string{
+	"context":    {"dir"},
+	"delegation": {"roots"},
+	"discord":    {"apiURL", "approvers", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "users"},
+	"validation": {"checks", "environment"},
+	"web":        {"allowedHosts", "auth"},
+	"worktree":   {"setup"},
+}
+
 // Later are names that are kept for plugins that are to come with Harness.
 var Later = []string{"cron", "metrics", "summaries", "workflow"}
 

@@ -17,7 +17,7 @@ var settingsSchema = json.RawMessage(`{
   "type": "object",
   "additionalProperties": false,
   "properties": {
-    "dir": {"type": "string", "description": "Absolute path of the context directory; the workspace's context directory when not set"},
+    "dir": {"operator": true, "type": "string", "description": "Absolute path of the context directory; the workspace's context directory when not set"},
     "maxFileBytes": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536, "description": "How much of each file is shown"},
     "threads": {
       "type": "array", "items": {"type": "string", "pattern": "` + threadsPattern + `"},

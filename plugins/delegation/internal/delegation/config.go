@@ -21,7 +21,7 @@ var settingsSchema = json.RawMessage(`{
     "atOnce": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "How many tasks may be open at once"},
     "retrySeconds": {"type": "integer", "minimum": 0, "maximum": 3600, "default": 10, "description": "After how long a worker whose turn failed is sent on; doubled with each failure that follows, up to 5 minutes"},
     "roots": {
-      "type": "array", "items": {"type": "string", "pattern": "^/"}, "default": [],
+      "operator": true, "type": "array", "items": {"type": "string", "pattern": "^/"}, "default": [],
       "description": "Absolute directories in which tasks may work, with all that is below them, beside the directory of the thread that delegates"
     }
   }

@@ -43,13 +43,13 @@ var settingsSchema = json.RawMessage(`{
   "properties": {
     "token": {"type": "string", "secret": true, "title": "Token", "description": "The bot's token; not set: ` + tokenVariable + ` of the environment"},
     "channel": {"type": "string", "pattern": "^([0-9]{15,20})?$", "title": "Channel for reports", "description": "Id of the channel for what has no place of its own; not set: ` + channelVariable + ` of the environment"},
-    "owner": {"type": "string", "pattern": "^([0-9]{15,20})?$", "title": "Owner", "description": "Id of the user whose assistant it is; not set: the owner of the application"},
-    "users": {"$ref": "#/$defs/ids", "title": "Users", "description": "Ids of users who may talk to the assistant"},
-    "roles": {"$ref": "#/$defs/ids", "title": "Roles", "description": "Ids of roles whose members may talk to it"},
-    "guilds": {"$ref": "#/$defs/ids", "title": "Servers", "description": "Ids of servers (guilds) in which it may be talked to"},
-    "channels": {"$ref": "#/$defs/ids", "title": "Channels", "description": "Ids of channels, with their threads, in which it may be talked to"},
-    "ownerChannels": {"$ref": "#/$defs/ids", "title": "The owner's channels", "description": "Ids of channels that nobody but the owner reads: they have the owner's memory, and only the owner may talk there"},
-    "approvers": {"$ref": "#/$defs/ids", "title": "Approvers", "description": "Ids of users and roles who may answer what the agent asks, and decide about tasks; none: the owner alone"},
+    "owner": {"operator": true, "type": "string", "pattern": "^([0-9]{15,20})?$", "title": "Owner", "description": "Id of the user whose assistant it is; not set: the owner of the application"},
+    "users": {"operator": true, "$ref": "#/$defs/ids", "title": "Users", "description": "Ids of users who may talk to the assistant"},
+    "roles": {"operator": true, "$ref": "#/$defs/ids", "title": "Roles", "description": "Ids of roles whose members may talk to it"},
+    "guilds": {"operator": true, "$ref": "#/$defs/ids", "title": "Servers", "description": "Ids of servers (guilds) in which it may be talked to"},
+    "channels": {"operator": true, "$ref": "#/$defs/ids", "title": "Channels", "description": "Ids of channels, with their threads, in which it may be talked to"},
+    "ownerChannels": {"operator": true, "$ref": "#/$defs/ids", "title": "The owner's channels", "description": "Ids of channels that nobody but the owner reads: they have the owner's memory, and only the owner may talk there"},
+    "approvers": {"operator": true, "$ref": "#/$defs/ids", "title": "Approvers", "description": "Ids of users and roles who may answer what the agent asks, and decide about tasks; none: the owner alone"},
     "strangers": {"enum": ["silence", "line"], "default": "silence", "title": "Strangers get", "description": "What those get who may not talk to it: nothing, or one line"},
     "starts": {"enum": ["mention", "everything", "nothing"], "default": "mention", "title": "What is answered", "description": "In channels: what mentions it or answers it, every message, or commands alone"},
     "newThreads": {"type": "boolean", "default": false, "title": "A thread for each question", "description": "Whether a question in a channel is answered in a Discord thread of its own"},
@@ -71,8 +71,8 @@ var settingsSchema = json.RawMessage(`{
     "catchUpHours": {"type": "integer", "minimum": 0, "maximum": 720, "default": 24, "title": "Catch up, hours", "description": "How old a message may be that was written while the bot was away, to be answered"},
     "catchUpMessages": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 100, "title": "Catch up, messages", "description": "How many of these are answered in a channel, the newest"},
     "maxFileMB": {"type": "integer", "minimum": 1, "maximum": 500, "default": 25, "title": "Largest file, MB", "description": "Files of people that are larger are left out, and the agent is told"},
-    "dashboard": {"type": "string", "format": "uri", "title": "Dashboard", "description": "Address of the dashboard, for links to threads; not set: no links"},
-    "apiURL": {"type": "string", "format": "uri", "title": "Address of the API", "description": "Not set: Discord's own, ` + rest.Base + `"}
+    "dashboard": {"operator": true, "type": "string", "format": "uri", "title": "Dashboard", "description": "Address of the dashboard, for links to threads; not set: no links"},
+    "apiURL": {"operator": true, "type": "string", "format": "uri", "title": "Address of the API", "description": "Not set: Discord's own, ` + rest.Base + `"}
   }
 }`)
 

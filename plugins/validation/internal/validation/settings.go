@@ -17,6 +17,7 @@ var settingsSchema = json.RawMessage(`{
   "additionalProperties": false,
   "properties": {
     "checks": {
+      "operator": true,
       "type": "array", "default": [],
       "description": "How projects are checked, in place of what is found out about them",
       "items": {
@@ -31,7 +32,7 @@ var settingsSchema = json.RawMessage(`{
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 86400, "default": 600, "description": "How long one check may take; then it has failed"},
     "outputBytes": {"type": "integer", "minimum": 256, "maximum": 65536, "default": 16384, "description": "How much of the end of a check's output is kept"},
     "atOnce": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1, "description": "How many checks run at the same time, of all tasks"},
-    "environment": {"type": "object", "additionalProperties": {"type": "string"}, "default": {}, "description": "Variables that checks get beside the few that they all have"},
+    "environment": {"operator": true, "type": "object", "additionalProperties": {"type": "string"}, "default": {}, "description": "Variables that checks get beside the few that they all have"},
     "model": {"type": "string", "default": "", "description": "The reviewer's model, best another one than the workers'; empty: the daemon's default"},
     "reviewCostUsd": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "default": 0.5, "description": "What one review may cost"},
     "reviewSeconds": {"type": "integer", "minimum": 1, "maximum": 86400, "default": 1200, "description": "How long one review may take"}

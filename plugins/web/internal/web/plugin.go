@@ -107,11 +107,12 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
   "additionalProperties": false,
   "properties": {
     "allowedHosts": {
+      "operator": true,
       "type": "array", "items": {"type": "string"}, "default": [],
       "description": "Names, with or without :port, that the Host and Origin headers may have besides those of loopback"
     },
     "auth": {
-      "type": "string", "enum": ["network", "always"], "default": "network",
+      "operator": true, "type": "string", "enum": ["network", "always"], "default": "network",
       "description": "Whom a token is demanded of: network: everybody, where others than this machine can connect, and nobody on loopback; always: everybody"
     }
   }

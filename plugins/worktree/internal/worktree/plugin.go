@@ -74,6 +74,7 @@ var settingsSchema = json.RawMessage(`{
   "additionalProperties": false,
   "properties": {
     "setup": {
+      "operator": true,
       "type": "object",
       "additionalProperties": {"type": "string"},
       "description": "Command that readies a new worktree, by the path of the repository's checkout: {\"/home/me/shop\": \"make deps\"}. An empty one: none. Without an entry: what the lock file in the repository says, such as npm ci"
