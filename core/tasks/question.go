@@ -132,6 +132,9 @@ func (q *question) create(ctx context.Context) (ledger.TaskMove, error) {
 	if err != nil {
 		return ledger.TaskMove{}, err
 	}
+	if is.Cwd != was.Cwd && !q.mayPermit() {
+		is = withoutRights(is)
+	}
 	move, err := q.answer(note, ledger.AnswerTold, "", nil, func(to *ledger.Task) {
 		to.Cwd, to.Context, to.Labels, to.PermissionMode, to.AllowedTools = is.Cwd, is.Context, is.Labels, is.PermissionMode, is.AllowedTools
 		switch is.Cwd {
@@ -146,8 +149,25 @@ func (q *question) create(ctx context.Context) (ledger.TaskMove, error) {
 	return move, err
 }
 
-// permits says in words what the plugin lets the task do beyond what it might, and refuses
-// (CodeDenied) that to one which has not been granted threads.admin.
+// mayPermit reports whether the plugin may say what the task's runs may do.
+func (q *question) mayPermit() bool {
+	return slices.Contains(q.plugin.Info().Granted, pluginsdk.CapThreadsAdmin)
+}
+
+// withoutRights is the context of a task that a plugin without threads.admin has moved: what
+// its runs may do unasked was said of another directory.
+func withoutRights(c pluginsdk.TaskContext) pluginsdk.TaskContext {
+	switch c.PermissionMode {
+	case "plan", "default", "dontAsk": // they let it do no more than any task
+	default:
+		c.PermissionMode = ""
+	}
+	c.AllowedTools = nil
+	return c
+}
+
+// permits says in words where the plugin moves the task, and what it lets the task do beyond
+// what it might; that is refused (CodeDenied) to one which has not been granted threads.admin.
 func (q *question) permits(was, is pluginsdk.TaskContext) (string, error) {
 	var words []string
 	if is.PermissionMode != was.PermissionMode {
@@ -156,9 +176,12 @@ func (q *question) permits(was, is pluginsdk.TaskContext) (string, error) {
 	if len(is.AllowedTools) > len(was.AllowedTools) {
 		words = append(words, fmt.Sprintf("allowedTools from %.1000q to %.1000q", was.AllowedTools, is.AllowedTools))
 	}
-	if info := q.plugin.Info(); len(words) > 0 && !slices.Contains(info.Granted, pluginsdk.CapThreadsAdmin) {
+	if info := q.plugin.Info(); len(words) > 0 && !q.mayPermit() {
 		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "%s: the plugin %s lacks the capability %s: harness plugin grant %s %s",
 			strings.Join(words, ", "), info.Name, pluginsdk.CapThreadsAdmin, info.Name, pluginsdk.CapThreadsAdmin)
+	}
+	if is.Cwd != was.Cwd {
+		words = append(words, fmt.Sprintf("cwd from %q to %q", was.Cwd, is.Cwd))
 	}
 	return strings.Join(words, ", "), nil
 }

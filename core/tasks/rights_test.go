@@ -317,3 +317,33 @@ func TestATaskOfAThreadApartWorksApart(t *testing.T) {
 		t.Errorf("one in the thread's directory works in %q (own: %v)", within.Cwd, within.OwnDirectory)
 	}
 }
+
+// A plugin that is asked about tasks must not have agents edit a person's files unasked: what
+// they may was said of the directory that the task is moved out of. Somebody can see who did it.
+func TestATaskIsMovedWithoutItsRights(t *testing.T) {
+	mover := &reviewer{create: func(context.Context, *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
+		dir := "/home/me/private"
+		return &pluginsdk.OnTaskCreateResponse{Cwd: &dir}, nil
+	}}
+	first := worktree("/repo/tree")
+	first.info.Granted = []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}
+	w := newWorld(t, storetest.Open(t), first, mover)
+	id := w.create(pluginsdk.NewTask{Cwd: "/repo", AllowedTools: []string{"Bash(ls)"}})
+	if task := w.settled(id); task.Cwd != "/home/me/private" || task.PermissionMode != "" || task.AllowedTools != nil {
+		t.Errorf("it is in %q with %q %q", task.Cwd, task.PermissionMode, task.AllowedTools)
+	}
+	entries, err := w.store.AuditEntries(t.Context(), id, 10)
+	if err != nil || len(entries) != 2 || !strings.Contains(entries[0].Detail, `cwd from "/repo" to "/repo/tree"`) ||
+		entries[1].Who != "plugin:plugin-1" || !strings.Contains(entries[1].Detail, `cwd from "/repo/tree" to "/home/me/private"`) {
+		t.Errorf("the audit log has %+v, %v", entries, err)
+	}
+
+	mover.set(func() { mover.info.Granted = []pluginsdk.Capability{pluginsdk.CapThreadsAdmin} })
+	if task := w.settled(w.create(pluginsdk.NewTask{Cwd: "/repo", AllowedTools: []string{"Bash(ls)"}})); !slices.Equal(task.AllowedTools, []string{"Bash(ls)", "Bash(make)"}) {
+		t.Errorf("moved by who may say what it may: %q", task.AllowedTools)
+	}
+	plan := withoutRights(pluginsdk.TaskContext{PermissionMode: "plan", AllowedTools: []string{"Bash"}})
+	if plan.PermissionMode != "plan" || plan.AllowedTools != nil {
+		t.Errorf("a task that may only read: %+v", plan)
+	}
+}
