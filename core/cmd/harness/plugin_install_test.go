@@ -39,7 +39,7 @@ func withDepot(t *testing.T) (data string) {
 func packPlugin(t *testing.T, name, version string) string {
 	t.Helper()
 	manifest, err := json.Marshal(pluginsdk.Manifest{
-		Name: name, Version: version, Hooks: []pluginsdk.Hook{pluginsdk.HookMessage},
+		Name: name, Version: version, Hooks: []pluginsdk.Hook{pluginsdk.HookCheck},
 		Capabilities: []pluginsdk.CapabilityRequest{{Capability: pluginsdk.CapMessagesRead, Reason: "to read"}},
 		Environment:  []pluginsdk.EnvironmentRequest{{Name: "GREETER_TOKEN", Reason: "to sign in"}},
 	})

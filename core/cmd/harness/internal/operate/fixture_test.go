@@ -93,7 +93,7 @@ func (d *desk) source(m pluginsdk.Manifest, content string) string {
 func greeter(version string) pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: "greeter", Version: version, Description: "Says hello",
-		Hooks:    []pluginsdk.Hook{pluginsdk.HookMessage, pluginsdk.HookCommand},
+		Hooks:    []pluginsdk.Hook{pluginsdk.HookCheck, pluginsdk.HookCommand},
 		Commands: []pluginsdk.CommandSpec{{Name: "greet", Description: "greet somebody"}},
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapMessagesRead, Reason: "to know whom to greet"},

@@ -20,7 +20,7 @@ func TestAnInstalledPluginIsOffAndHasNoGrants(t *testing.T) {
 	if row.Enabled || len(row.Granted) != 0 || len(row.GrantedEnv) != 0 {
 		t.Errorf("row: %+v", row)
 	}
-	if row.Origin != pluginsdk.OriginStore || row.Version != "1.0.0" || !row.Manifest.Answers(pluginsdk.HookMessage) || row.Position == 0 {
+	if row.Origin != pluginsdk.OriginStore || row.Version != "1.0.0" || !row.Manifest.Answers(pluginsdk.HookCheck) || row.Position == 0 {
 		t.Errorf("row: %+v", row)
 	}
 	if err := d.Registry.Depot.Verify(d.t.Context(), row); err != nil {
