@@ -92,7 +92,7 @@ func delegating(t *testing.T, databaseURL string) *installation {
 // atWork waits until the plugins serve, and gives the demo agent its hands.
 func (in *installation) atWork(rows *store.Store) {
 	in.t.Helper()
-	in.sql(`UPDATE plugins SET granted = '["tasks.read"]', enabled = TRUE WHERE name = 'scribe'`)
+	in.sql(`UPDATE plugins SET granted = '["tasks.read","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', enabled = TRUE WHERE name = 'scribe'`)
 	for _, name := range []string{"delegation", "worktree", "validation", scribeName} {
 		in.until("the serving of "+name, func() bool { return plugin(in.t, rows, name).State == pluginsdk.PluginServing })
 	}
@@ -331,7 +331,7 @@ func TestAGateOfAThirdPartyWorksBesideValidation(t *testing.T) {
 	rows := in.database()
 	in.start()
 	in.atWork(rows)
-	in.sql(`UPDATE plugins SET enabled = TRUE WHERE name = 'licence-gate'`)
+	in.sql(`UPDATE plugins SET granted = '["tasks.judge"]', enabled = TRUE WHERE name = 'licence-gate'`)
 	in.serving(rows, gate)
 	repository := newRepository(t)
 	repository.write("LICENSE", "MIT\n")

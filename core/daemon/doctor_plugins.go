@@ -15,8 +15,8 @@ import (
 
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
-	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/core/registry"
+	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 

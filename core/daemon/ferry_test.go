@@ -260,7 +260,7 @@ func (h *harbour) use(name, version, fault string) {
 	}
 	h.versions[name+version] = row
 	err = errors.Join(
-		h.store.SetPluginGrants(t.Context(), name, []pluginsdk.Capability{pluginsdk.CapThreadsRead, pluginsdk.CapEventsRead}, nil),
+		h.store.SetPluginGrants(t.Context(), name, withHooks(pluginsdk.CapThreadsRead, pluginsdk.CapEventsRead), nil),
 		h.store.SetPluginEnabled(t.Context(), name, true))
 	if err != nil {
 		t.Fatal(err)

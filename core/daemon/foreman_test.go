@@ -121,7 +121,7 @@ func TestKillAtEveryStepOfATask(t *testing.T) {
 		in := leanInstallation(t, database(t), foremanName)
 		rows := in.database()
 		in.spawn()
-		in.sql(`UPDATE plugins SET granted = '["tasks.read","tasks.write","runs.read","events.read"]', enabled = TRUE WHERE name = 'foreman'`)
+		in.sql(`UPDATE plugins SET granted = '["tasks.read","tasks.write","runs.read","events.read","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', enabled = TRUE WHERE name = 'foreman'`)
 		in.until("the plugin's serving", func() bool { return plugin(t, rows, foremanName).State == pluginsdk.PluginServing })
 		in.eachDeath(taskPoints, func(t *testing.T, point string) { killTaskAt(t, in, rows, point) })
 	})

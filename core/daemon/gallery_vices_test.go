@@ -54,7 +54,7 @@ func (h *hall) asked(thread, content string) pluginsdk.Run {
 func (h *hall) regrant(name string, grants ...pluginsdk.Capability) {
 	h.t.Helper()
 	h.disable(name)
-	h.must(h.store.SetPluginGrants(h.t.Context(), name, grants, nil))
+	h.must(h.store.SetPluginGrants(h.t.Context(), name, withHooks(grants...), nil))
 	h.enable(name)
 }
 

@@ -143,7 +143,7 @@ func adopt(t *testing.T, in *installation, database *store.Store, modes map[plug
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.sql(`UPDATE plugins SET granted = '["messages.write"]', on_failure = '` + string(encoded) + `', enabled = TRUE WHERE name = 'hostile'`)
+	in.sql(`UPDATE plugins SET granted = '["messages.write","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', on_failure = '` + string(encoded) + `', enabled = TRUE WHERE name = 'hostile'`)
 	in.until("the plugin's serving", func() bool { return plugin(t, database, hostileName).State == pluginsdk.PluginServing })
 }
 

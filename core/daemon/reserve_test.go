@@ -33,7 +33,7 @@ func TestMoneyIsSetAsideOnce(t *testing.T) {
 		in.demo(`[{"match":"take your time","delay":60000}]`)
 		in.start()
 		store := in.database()
-		in.sql(`UPDATE plugins SET enabled = TRUE WHERE name = 'purser'`)
+		in.sql(`UPDATE plugins SET granted = '["turns.decide","turns.read"]', enabled = TRUE WHERE name = 'purser'`)
 		in.until("the purser's serving", func() bool { return plugin(t, store, purserName).State == pluginsdk.PluginServing })
 		watch, one, other := in.watch(), in.thread("one"), in.thread("other")
 

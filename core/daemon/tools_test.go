@@ -20,7 +20,7 @@ import (
 func (in *installation) adoptWorkbench() {
 	in.t.Helper()
 	database := in.database()
-	in.sql(`UPDATE plugins SET granted = '["messages.write", "tools.call"]', enabled = TRUE WHERE name = 'workbench'`)
+	in.sql(`UPDATE plugins SET granted = '["messages.write", "tools.call","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', enabled = TRUE WHERE name = 'workbench'`)
 	in.until("the workbench's serving", func() bool {
 		return plugin(in.t, database, workbenchName).State == pluginsdk.PluginServing
 	})

@@ -137,7 +137,7 @@ func (in *installation) adoptTurner(wanted ...pluginsdk.StartTurnRequest) {
 			in.t.Fatal(err)
 		}
 	}
-	in.sql(`UPDATE plugins SET granted = '["agent.invoke", "threads.admin", "tasks.read", "tasks.write"]', enabled = TRUE WHERE name = 'turner'`)
+	in.sql(`UPDATE plugins SET granted = '["agent.invoke", "threads.admin", "tasks.read", "tasks.write","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', enabled = TRUE WHERE name = 'turner'`)
 	database := in.database()
 	in.until("the turner's serving", func() bool {
 		return plugin(in.t, database, turnerName).State == pluginsdk.PluginServing

@@ -16,7 +16,7 @@ func TestOnlyAPersonHasAWordOnATask(t *testing.T) {
 	in := leanInstallation(t, "", foremanName)
 	stop := in.start()
 	rows := in.database()
-	in.sql(`UPDATE plugins SET granted = '["tasks.read","tasks.write","runs.read","events.read"]', enabled = TRUE WHERE name = 'foreman'`)
+	in.sql(`UPDATE plugins SET granted = '["tasks.read","tasks.write","runs.read","events.read","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', enabled = TRUE WHERE name = 'foreman'`)
 	in.until("the plugin's serving", func() bool { return plugin(t, rows, foremanName).State == pluginsdk.PluginServing })
 	parent := in.thread("parent")
 	in.chat(parent, "/delegate "+forAPerson)

@@ -127,7 +127,7 @@ func startRig(dir, plugins string) (r *rig, err error) {
 		return nil, errors.Join(err, r.store.Close())
 	}
 	err = errors.Join(
-		r.store.SetPluginGrants(ctx, subjectName, []pluginsdk.Capability{pluginsdk.CapThreadsRead}, nil),
+		r.store.SetPluginGrants(ctx, subjectName, []pluginsdk.Capability{pluginsdk.CapThreadsRead, pluginsdk.CapTurnsChange}, nil),
 		r.store.SetPluginEnabled(ctx, subjectName, true))
 	r.host.Refresh()
 	for deadline := time.Now().Add(30 * time.Second); err == nil && len(r.host.Answering("", pluginsdk.HookBeforeInvoke)) == 0; {
