@@ -27,7 +27,7 @@ func TestAnInstalledPluginIsOffAndHasNoGrants(t *testing.T) {
 		t.Error(err)
 	}
 	same(t, "audit", d.actions(), []string{"plugin.install"})
-	d.said("Says hello", "/greet: greet somebody", "messages.write: to greet", "GREETER_TOKEN: to sign in", "word: what it says", row.SHA256,
+	d.said("Says hello", "/greet: greet somebody", "messages.write (add lines to conversations): to greet", "GREETER_TOKEN: to sign in", "word: what it says", row.SHA256,
 		"not signed", "will be granted: none", "`harness plugin grant greeter messages.read messages.write --env GREETER_TOKEN`",
 		"`harness plugin settings greeter`", "`harness plugin enable greeter`")
 }
