@@ -91,7 +91,7 @@ func startProcess(c command, fork *proc.Forker) (*process, error) {
 
 	theirs, err := p.pipes()
 	if err == nil {
-		if err = fork.Run(context.Background(), p.cmd.Start); errors.Is(err, proc.ErrClosed) {
+		if err = fork.Run(context.Background(), func() error { return proc.Start(p.cmd) }); errors.Is(err, proc.ErrClosed) {
 			err = errStopping
 		}
 	}
@@ -183,7 +183,7 @@ func (p *process) watch(line func([]byte), limit int) {
 	})
 	readers.Go(func() { _, _ = io.Copy(&p.stderr, p.output[1]) })
 
-	if err := p.group.Wait(nil, p.cmd.Wait); p.cmd.ProcessState == nil {
+	if err := p.group.Wait(nil, func() error { return proc.Wait(p.cmd) }); p.cmd.ProcessState == nil {
 		p.log.Error("wait for the agent's process", "error", err)
 	}
 	close(p.ended)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 // startConfined starts the process in its cgroup and with its rlimits. When it
@@ -35,7 +37,7 @@ func (p *process) startConfined() error {
 // start.
 func (p *process) startInLeaf() error {
 	if p.confine.leaf == nil {
-		return p.cmd.Start()
+		return proc.Start(p.cmd)
 	}
 	dir, err := os.Open(p.confine.leaf.dir)
 	if err != nil {
@@ -47,11 +49,11 @@ func (p *process) startInLeaf() error {
 		Stdout: p.cmd.Stdout, Stderr: p.cmd.Stderr, SysProcAttr: groupAttr(),
 	}
 	startInto(p.cmd.SysProcAttr, dir)
-	if p.cmd.Start() == nil {
+	if proc.Start(p.cmd) == nil {
 		return nil
 	}
 	p.cmd = second
-	if err := p.cmd.Start(); err != nil {
+	if err := proc.Start(p.cmd); err != nil {
 		return err
 	}
 	if err := p.confine.leaf.add(p.cmd.Process.Pid); err != nil {
@@ -64,7 +66,7 @@ func (p *process) startInLeaf() error {
 // abort ends a process that has just been started and that nobody knows of.
 func (p *process) abort() {
 	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
+	_ = proc.Wait(p.cmd)
 }
 
 // sweep kills what the process has left behind outside of its group, and says

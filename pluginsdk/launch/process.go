@@ -62,7 +62,7 @@ func (p *process) start(ctx context.Context) error {
 	}
 	go func() {
 		defer p.launcher.leave(p)
-		p.err = p.group.Wait(p.hasEnded, p.cmd.Wait)
+		p.err = p.group.Wait(p.hasEnded, func() error { return proc.Wait(p.cmd) })
 		p.sweep()
 		p.output.drain(time.Now().Add(drainTime))
 		close(p.done)

@@ -204,12 +204,7 @@ func Marked(name, value string) []ID {
 
 // numbersIn returns those of a directory's names that are numbers.
 func numbersIn(path string) []int {
-	dir, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = dir.Close() }()
-	names, _ := dir.Readdirnames(-1) // what could be read is better than nothing
+	names, _ := namesIn(path) // what could be read is better than nothing
 	var numbers []int
 	for _, name := range names {
 		if number, err := strconv.Atoi(name); err == nil {

@@ -1,0 +1,182 @@
+package proc
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+)
+
+// Standing is where the process at the other end of a connection stands to a daemon.
+type Standing int
+
+const (
+	// Unseen says that no process of this machine is seen to hold the other end: it was
+	// closed, or is hidden.
+	Unseen Standing = iota
+	// Below says that a descendant of the daemon holds the other end.
+	Below
+	// Beside says that a process of this machine holds the other end that is no descendant
+	// of the daemon.
+	Beside
+	// Away says that the other end is on another machine.
+	Away
+)
+
+// self is this process.
+var self = os.Getpid()
+
+// maxHolders is how many processes are remembered that have held the other end.
+const maxHolders = 32
+
+// Peers finds out who is at the other end of TCP connections. It is safe for concurrent use.
+//
+// It goes by who holds the socket, and by no mark that a process can drop. A socket that is
+// not held by a process that can be looked at is Unseen, so that it does not help to hide:
+// to close the descriptor, to have it on its way through another socket, or to close the
+// process to others (PR_SET_DUMPABLE). A process of another user, or one that is closed to
+// others as sshd is, cannot be looked at either; it stands for the sockets of its user as
+// long as all descendants of the daemon can be looked at.
+type Peers struct {
+	daemon ID
+
+	mu      sync.Mutex
+	holders []ID // that were beside the daemon, the latest last
+}
+
+// NewPeers returns Peers for a daemon; nil where processes cannot be looked at (there is no
+// /proc).
+func NewPeers(daemon int) *Peers {
+	id, ok := Of(daemon)
+	if !ok {
+		return nil
+	}
+	return &Peers{daemon: id}
+}
+
+// Peer returns where the process stands that has connected from remote to local.
+func (p *Peers) Peer(local, remote netip.AddrPort) Standing {
+	local, remote = unmapped(local), unmapped(remote)
+	socket, found := findSocket(remote, local)
+	switch {
+	case !found && !onThisMachine(remote.Addr()):
+		return Away
+	case !found || socket.link == "":
+		return Unseen
+	}
+	var r Reader
+	below, open := p.among(&r, r.family().below(Stat{ID: p.daemon}), socket)
+	switch {
+	case below:
+		return Below
+	case p.remembered(&r, socket):
+		return Beside
+	}
+	return p.search(&r, socket, open)
+}
+
+// socket is the other end of a connection on this machine.
+type socket struct {
+	link string // as descriptors show it; empty: no descriptor can lead to it any more
+	user uint32
+}
+
+// among reports whether one of the processes holds the socket, and whether all of them are
+// open to be looked at. The plugin that asks has the near end, and is no client of itself.
+func (p *Peers) among(r *Reader, processes []Stat, socket socket) (held, open bool) {
+	open = true
+	for _, stat := range processes {
+		if stat.ID.PID == self {
+			continue
+		}
+		has, known := r.holds(stat.ID.PID, socket.link)
+		if has {
+			return true, open
+		}
+		open = open && known
+	}
+	return false, open
+}
+
+// remembered reports whether a process holds the socket that has held such a one before.
+func (p *Peers) remembered(r *Reader, socket socket) bool {
+	p.mu.Lock()
+	holders := slices.Clone(p.holders)
+	p.mu.Unlock()
+	for _, id := range slices.Backward(holders) {
+		if held, _ := r.holds(id.PID, socket.link); held && id.Alive() {
+			below, known := r.Below(id.PID, p.daemon)
+			return known && !below
+		}
+	}
+	return false
+}
+
+// search looks at all processes, the newest first. open says that the daemon's descendants
+// could all be looked at.
+func (p *Peers) search(r *Reader, socket socket, open bool) Standing {
+	pids := All()
+	slices.Sort(pids)
+	hidden := false // a process that may hold it cannot be looked at
+	for _, pid := range slices.Backward(pids) {
+		if pid == self {
+			continue
+		}
+		held, known := r.holds(pid, socket.link)
+		if !held && known {
+			continue
+		}
+		stat, ok := r.Stat(pid)
+		below, sure := r.Below(pid, p.daemon)
+		switch {
+		case !ok || !sure, stat.Dead() && stat.Threads <= 1:
+		case held && below:
+			return Below
+		case held:
+			p.remember(stat.ID)
+			return Beside
+		case below:
+			open = false
+		case pid != p.daemon.PID && r.actsFor(pid, socket.user):
+			hidden = true
+		}
+	}
+	if hidden && open {
+		return Beside
+	}
+	return Unseen
+}
+
+func (p *Peers) remember(id ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holders = slices.DeleteFunc(p.holders, func(old ID) bool { return old == id || !old.Alive() })
+	p.holders = append(p.holders, id)
+	if over := len(p.holders) - maxHolders; over > 0 {
+		p.holders = slices.Delete(p.holders, 0, over)
+	}
+}
+
+func unmapped(address netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(address.Addr().Unmap().WithZone(""), address.Port())
+}
+
+// onThisMachine reports whether an address is one of this machine's.
+func onThisMachine(address netip.Addr) bool {
+	if address.IsLoopback() {
+		return true
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return true // so that nobody is let in for that
+	}
+	return slices.ContainsFunc(own, func(one net.Addr) bool {
+		network, ok := one.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		has, ok := netip.AddrFromSlice(network.IP)
+		return ok && has.Unmap() == address
+	})
+}
