@@ -26,6 +26,7 @@ type Caller struct {
 	Open bool
 
 	secret string
+	barred string // why the caller has no right, whatever token was sent; empty: they may have
 }
 
 // May reports whether the caller has a scope.
@@ -54,6 +55,7 @@ func From(ctx context.Context) Caller {
 // Gate finds out who makes a request, and holds while it is under way that they may.
 type Gate struct {
 	tokens  pluginsdk.Tokens
+	peers   Peers // nil: nobody is refused for the process that calls
 	log     *slog.Logger
 	demands atomic.Bool
 	tls     atomic.Bool
@@ -68,10 +70,11 @@ type Gate struct {
 // no reason for more.
 const maxChecks = 16
 
-// New returns a Gate that demands no token. now is the clock; nil: time.Now.
-func New(tokens pluginsdk.Tokens, log *slog.Logger, now func() time.Time) *Gate {
+// New returns a Gate that demands no token. peers tells processes below the daemon, which have
+// no person's right; nil: nobody does. now is the clock; nil: time.Now.
+func New(tokens pluginsdk.Tokens, peers Peers, log *slog.Logger, now func() time.Time) *Gate {
 	return &Gate{
-		tokens: tokens, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks),
+		tokens: tokens, peers: peers, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks),
 		inside: standing{requests: make(map[*request]struct{}), revoked: make(map[string]time.Time)},
 	}
 }
@@ -97,6 +100,7 @@ func (g *Gate) Cookie() string {
 
 // Wrap hands requests on with their caller. A token that is sent must be good, wherever
 // the API listens: one that is not is answered with 401, and with 429 when they are many.
+// A process below the daemon is a stranger, whatever it sends.
 // public says which paths everybody may see: nobody is asked there who looks. What takes long ends with the right to it: Until.
 func (g *Gate) Wrap(next http.Handler, public func(path string) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,6 +109,13 @@ func (g *Gate) Wrap(next http.Handler, public func(path string) bool) http.Handl
 			return
 		}
 		secret, sent := g.secret(r)
+		if sent || !g.Demands() { // else they are a stranger in any case
+			if why := g.barred(r); why != "" {
+				g.log.Warn("a request was refused for the process that has sent it", "method", r.Method, "path", r.URL.Path, "address", r.RemoteAddr, "why", why)
+				next.ServeHTTP(w, r.WithContext(With(r.Context(), Caller{barred: why})))
+				return
+			}
+		}
 		if !sent {
 			inside, leave := g.enter(r.Context(), Caller{Open: !g.Demands()})
 			defer leave()
@@ -226,6 +237,8 @@ func Refusal(caller Caller, scope pluginsdk.TokenScope) (status int, detail stri
 	switch {
 	case caller.May(scope):
 		return 0, ""
+	case caller.barred != "":
+		return http.StatusForbidden, caller.barred
 	case !caller.Known():
 		return http.StatusUnauthorized, "a token is demanded here: a program sends \"Authorization: Bearer harness_access_...\" " +
 			"(harness token create NAME --scope " + string(scope) + "), a browser logs in at /login"

@@ -56,6 +56,10 @@ func (g *Gate) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secret, next := strings.TrimSpace(r.PostForm.Get("token")), Local(r.PostForm.Get("next"))
+	if why := g.barred(r); why != "" {
+		g.show(w, r, http.StatusForbidden, LoginView{Next: next, Wrong: why})
+		return
+	}
 	answer, err := g.exchange(r.Context(), secret)
 	switch {
 	case Denied(err):

@@ -10,7 +10,7 @@ import (
 
 // What ends the right to a request in the instant in which it is let in ends it all the same.
 func TestWhoComesInWhileTheyArePutOut(t *testing.T) {
-	g := New(nil, slog.New(slog.DiscardHandler), nil)
+	g := New(nil, nil, slog.New(slog.DiscardHandler), nil)
 	enter := func(caller Caller) (words string) {
 		inside, leave := g.enter(t.Context(), caller)
 		defer leave()
@@ -44,7 +44,7 @@ func TestWhoComesInWhileTheyArePutOut(t *testing.T) {
 
 // What goes on when its request is over is ended with the token all the same.
 func TestWhatGoesOnBeyondItsRequestEndsWithTheToken(t *testing.T) {
-	g := New(nil, slog.New(slog.DiscardHandler), nil)
+	g := New(nil, nil, slog.New(slog.DiscardHandler), nil)
 	ctx, over := context.WithCancel(t.Context())
 	inside, leave := g.enter(ctx, Caller{Token: pluginsdk.Token{ID: "A"}})
 	beyond, release := Beyond(inside)

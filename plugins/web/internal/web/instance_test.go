@@ -29,8 +29,13 @@ func demanding(t *testing.T) *instance { return openSite(t, `{"auth":"always"}`,
 
 func openSite(t *testing.T, settings string, limits times) *instance {
 	t.Helper()
+	return openSiteWith(t, settings, &Plugin{times: limits})
+}
+
+func openSiteWith(t *testing.T, settings string, plugin *Plugin) *instance {
+	t.Helper()
 	t.Setenv(addressVariable, "127.0.0.1:0")
-	s := &instance{T: t, Plugin: &Plugin{times: limits}, host: plugintest.NewHost()}
+	s := &instance{T: t, Plugin: plugin, host: plugintest.NewHost()}
 	s.host.SetSettings(json.RawMessage(settings))
 	s.host.AddThread(pluginsdk.Thread{ID: "T", Source: "web", SourceID: "1", Kind: pluginsdk.ThreadPrimary})
 	t.Cleanup(func() { _ = s.Deactivate(context.Background()) })

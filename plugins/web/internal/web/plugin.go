@@ -14,6 +14,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch/proc"
 )
 
 const (
@@ -30,6 +31,10 @@ const (
 // Plugin listens from Activate to Deactivate, which may follow each other any
 // number of times.
 type Plugin struct {
+	// Daemon is the process that has started the plugin: what is below it has no person's
+	// right. 0: it is not known, and nobody is refused for the process that calls.
+	Daemon int
+
 	host  pluginsdk.Host
 	log   *slog.Logger
 	guard guard.Guard
@@ -37,6 +42,8 @@ type Plugin struct {
 	hub   *live.Hub
 	times times // of connections; zero fields: the default
 	most  int   // connections at a time; 0: the default
+
+	standings access.Peers // of who connects; nil: found out by Daemon
 
 	mu     sync.Mutex
 	always bool    // a token is demanded on loopback too
@@ -128,12 +135,25 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.hub = live.NewHub(host.Events, live.Limits{}, p.log)
-	p.gate = access.New(host.Tokens, p.log, nil)
+	p.gate = access.New(host.Tokens, p.peers(), p.log, nil)
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
 	}
 	return p.configure(answer.Settings)
+}
+
+// peers tells the processes below the daemon.
+func (p *Plugin) peers() access.Peers {
+	if p.standings != nil || p.Daemon == 0 {
+		return p.standings
+	}
+	found := proc.NewPeers(p.Daemon)
+	if found == nil {
+		p.log.Warn("processes of the agent cannot be told from those of people here: set auth to always, and keep tokens from the agent")
+		return nil
+	}
+	return found
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last

@@ -58,6 +58,7 @@ func (p *Plugin) ready(listener net.Listener, certificate *certificate) (*server
 			WriteTimeout:      cmp.Or(p.times.Write, 2*time.Minute),
 			IdleTimeout:       cmp.Or(p.times.Idle, 2*time.Minute),
 			MaxHeaderBytes:    64 << 10,
+			ConnContext:       p.gate.Connected,
 			ConnState:         newCrowd(cmp.Or(p.most, maxConnections), maxEach).changed,
 			ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // what strangers do wrong
 		},
