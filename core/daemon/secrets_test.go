@@ -95,28 +95,40 @@ func (h *hunt) secret() string {
 	return "\"<&/+ %\\" + core + "\u00e9\t"
 }
 
+// aside starts a command that has lost its parent before it begins, so that it is not below
+// this process, which is the daemon: a person's is not either. It prints the command's number.
+const aside = `exec 3<&0; ( read -r go; exec "$0" "$@" 2>&1 ) <&3 >&2 & echo $!`
+
 // harness runs a command line, and looks at what it shows to others. That the plugin
 // refuses its settings, with all that it was given in its words, is part of its worst.
 func (h *hunt) harness(stdin string, args ...string) {
 	h.t.Helper()
-	cmd := exec.CommandContext(h.t.Context(), h.program, append([]string{"--data", h.config.Data}, args...)...)
+	cmd := exec.CommandContext(h.t.Context(), "/bin/sh", append([]string{"-c", aside, h.program, "--data", h.config.Data}, args...)...)
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+h.config.DatabaseURL)
-	in, feed := io.Pipe()
-	cmd.Stdin = in
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
+	in, feed, err := os.Pipe()
+	said, says, wrong := os.Pipe()
+	if err := errors.Join(err, wrong); err != nil {
 		h.t.Fatal(err)
 	}
-	h.process(fmt.Sprint(cmd.Process.Pid)) // it waits for its input
-	if _, err := io.WriteString(feed, stdin); err != nil {
-		h.t.Error(err)
+	defer said.Close()
+	cmd.Stdin, cmd.Stderr = in, says
+	pid, err := cmd.Output()
+	_, _ = in.Close(), says.Close()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, err = io.WriteString(feed, "go\n")
+	h.process(strings.TrimSpace(string(pid))) // it waits for its input
+	if _, wrong := io.WriteString(feed, stdin); errors.Join(err, wrong) != nil {
+		h.t.Error(err, wrong)
 	}
 	_ = feed.Close()
-	if err := cmd.Wait(); err != nil && !strings.Contains(output.String(), ledger.SettingsRefused) {
-		h.t.Fatalf("harness %s: %v\n%s", strings.Join(args, " "), err, output.String())
+	output, err := io.ReadAll(said)
+	text := string(output)
+	if err != nil || strings.HasPrefix(text, "harness: ") && !strings.Contains(text, ledger.SettingsRefused) {
+		h.t.Fatalf("harness %s: %v\n%s", strings.Join(args, " "), err, text)
 	}
-	h.note("what commands print", output.String())
+	h.note("what commands print", text)
 }
 
 // setThem sets a secret by the command line and one by the API, and waits until

@@ -46,7 +46,7 @@ compared with what was made, and deleted there.`,
 			if remote != nil {
 				return backupElsewhere(cmd, remote, args[0])
 			}
-			config, err := loadConfig(cmd)
+			config, err := loadOwn(cmd)
 			if err != nil {
 				return err
 			}

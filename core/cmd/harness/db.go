@@ -103,7 +103,7 @@ way back.`,
 		Example: `  harness backup before.backup && harness db migrate`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := loadConfig(cmd)
+			config, err := loadOwn(cmd)
 			if err != nil {
 				return err
 			}

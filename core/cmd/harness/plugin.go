@@ -48,7 +48,7 @@ elsewhere, through its API.`,
 
 // withStore opens the database that the configuration names.
 func withStore(cmd *cobra.Command, do func(context.Context, daemon.Config, *store.Store) error) error {
-	config, err := loadConfig(cmd)
+	config, err := loadOwn(cmd)
 	if err != nil {
 		return err
 	}

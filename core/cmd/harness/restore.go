@@ -34,7 +34,7 @@ directory, and with Postgres make another database (createdb).`,
 			if args[0] == "-" {
 				return errors.New("-: a backup is verified as a whole before it is restored, so it cannot come from stdin; name a file")
 			}
-			config, err := loadConfig(cmd)
+			config, err := loadOwn(cmd)
 			if err != nil {
 				return err
 			}

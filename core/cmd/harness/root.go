@@ -119,6 +119,16 @@ func loadConfig(cmd *cobra.Command) (daemon.Config, error) {
 	return config, config.Validate()
 }
 
+// loadOwn reads the configuration for a command that acts on the installation itself, or reads
+// its database, past the API: a person's, and nobody's below the daemon.
+func loadOwn(cmd *cobra.Command) (daemon.Config, error) {
+	config, err := loadConfig(cmd)
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	return config, daemon.CheckPerson(config)
+}
+
 // addPort adds the flag that says where the daemon listens.
 func addPort(cmd *cobra.Command) {
 	cmd.Flags().Int("port", 0, "port of the daemon on this machine (PORT; default 3001)")

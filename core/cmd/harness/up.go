@@ -50,7 +50,7 @@ func addDaemonFlags(cmd *cobra.Command) {
 }
 
 func up(cmd *cobra.Command) (err error) {
-	config, err := loadConfig(cmd)
+	config, err := loadOwn(cmd)
 	if err != nil {
 		return err
 	}
@@ -63,6 +63,11 @@ func up(cmd *cobra.Command) (err error) {
 			config.Log.Warn("plugins can read this process's environment", "err", err)
 		}
 	}
+	leave, err := daemon.Adopt(config.Log)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	ctx, hurry, release := untilSignalled(cmd.Context())
 	defer release()
 
