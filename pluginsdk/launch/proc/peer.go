@@ -66,37 +66,16 @@ func (p *Peers) Peer(local, remote netip.AddrPort) Standing {
 		return Unseen
 	}
 	var r Reader
-	below, open := p.among(&r, r.family().below(Stat{ID: p.daemon}), socket)
-	switch {
-	case below:
-		return Below
-	case p.remembered(&r, socket):
+	if p.remembered(&r, socket) {
 		return Beside
 	}
-	return p.search(&r, socket, open)
+	return p.search(&r, socket)
 }
 
 // socket is the other end of a connection on this machine.
 type socket struct {
 	link string // as descriptors show it; empty: no descriptor can lead to it any more
 	user uint32
-}
-
-// among reports whether one of the processes holds the socket, and whether all of them are
-// open to be looked at. The plugin that asks has the near end, and is no client of itself.
-func (p *Peers) among(r *Reader, processes []Stat, socket socket) (held, open bool) {
-	open = true
-	for _, stat := range processes {
-		if stat.ID.PID == self {
-			continue
-		}
-		has, known := r.holds(stat.ID.PID, socket.link)
-		if has {
-			return true, open
-		}
-		open = open && known
-	}
-	return false, open
 }
 
 // remembered reports whether a process holds the socket that has held such a one before.
@@ -113,9 +92,11 @@ func (p *Peers) remembered(r *Reader, socket socket) bool {
 	return false
 }
 
-// search looks at all processes, the newest first. open says that the daemon's descendants
-// could all be looked at.
-func (p *Peers) search(r *Reader, socket socket, open bool) Standing {
+// search looks at all processes, the newest first. The first one that holds the socket
+// decides: no descendant of the daemon has inherited it from outside. This process has the
+// near end, and is no client of itself.
+func (p *Peers) search(r *Reader, socket socket) Standing {
+	open := true // the daemon's descendants can all be looked at
 	pids := All()
 	slices.Sort(pids)
 	hidden := false // a process that may hold it cannot be looked at
