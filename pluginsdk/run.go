@@ -128,7 +128,7 @@ type PipelineStep struct {
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// CallState says how a hook call ended.
+// CallState says how a hook call ended, or that it has not.
 type CallState string
 
 // The states of a hook call.
@@ -137,6 +137,7 @@ const (
 	CallDenied     CallState = "denied"      // by a gate, in its own words
 	CallFailed     CallState = "failed"      // an error, a deadline, a death; or it was not asked although it must not be passed over
 	CallPassedOver CallState = "passed_over" // it was not asked: it does not serve, or the run's time for hooks was used up
+	CallWaiting    CallState = "waiting"     // it has not ended: the run waits for it, and does nothing else
 )
 
 // HookCall is a call of a plugin in a run. A run keeps the first 200 calls of all its

@@ -60,6 +60,12 @@ func (d approvalDesk) Over(ctx context.Context, runID string) error {
 	return (*d.room).Over(ctx, runID)
 }
 
+// places are what runs have while they are at work, as the pipeline sees them. The inbox, which
+// has them, is made after the pipeline.
+type places struct{ room **inbox.Inbox }
+
+func (p places) Rest(runID string) (back func(ctx context.Context) error) { return (*p.room).Rest(runID) }
+
 // watchedAgent is the agent as the pipeline sees it: the workspace is told when a turn begins
 // and ends, so that it knows who has changed the files.
 type watchedAgent struct {

@@ -165,7 +165,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	}, outbox.Doors{Store: d.store, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	d.pipeline = pipeline.New(pipeline.Config{Model: config.Model, Fault: config.Fault, Now: config.Now, Log: d.room("pipeline")}, pipeline.Doors{
 		Store: d.store, Agent: watchedAgent{d.agent, contexts}, Plugins: d.plugins, Hooks: asked, Effects: effects{&api},
-		Tools: tools, Files: d.files, Outbox: d.outbox, Events: d.events, Notifier: notices{&api}, Approvals: approvalDesk{&d.approvals}, Plan: planDesk{d.plan, d.accounts},
+		Tools: tools, Files: d.files, Outbox: d.outbox, Events: d.events, Notifier: notices{&api}, Approvals: approvalDesk{&d.approvals}, Plan: planDesk{d.plan, d.accounts}, Places: places{&d.inbox},
 	})
 	threadRoom := threads.New(threads.Config{RetryBase: config.RetryBase, Log: d.room("threads")}, d.store, d.events)
 	dispatch := inbox.Config{

@@ -51,6 +51,7 @@ func Doctor(ctx context.Context, config Config) []Check {
 type seen struct {
 	plugins  []ledger.Plugin
 	accounts []pluginsdk.Account
+	waits    []ledger.Waits
 }
 
 // examine looks at all that can be wrong. found is what was seen of the database, and in what
@@ -72,6 +73,7 @@ func examine(ctx context.Context, config Config, running bool, found []Check, in
 		if running {
 			checks = append(checks, checkSurroundings(row)...)
 			checks = append(checks, checkHooks(row)...)
+			checks = append(checks, checkWaits(row, in.waits)...)
 		}
 	}
 	return append(checks, checkTools(rows, config)...)
@@ -356,7 +358,11 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 		check.OK = true
 		check.Detail += "schema current, no faults"
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), seen{rows, accounts}
+	waits, err := database.Waits(ctx)
+	if err != nil {
+		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
+	}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), seen{rows, accounts, waits}
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -127,6 +128,23 @@ func TestDoctorSaysWhichGrantsAreMissingOrUnconfirmed(t *testing.T) {
 	if checks := checkGrants(row); checks != nil {
 		t.Errorf("with its grants: %+v", checks)
 	}
+}
+
+// A plugin that serves, and answers nobody, is named.
+func TestDoctorNamesThePluginThatRunsWaitFor(t *testing.T) {
+	row := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "budget"}}
+	wait := func(id, plugin string, since time.Time) ledger.Waits {
+		return ledger.Waits{RunID: id, Call: pluginsdk.HookCall{Plugin: plugin, Hook: pluginsdk.HookBeforeRun, StartedAt: since}}
+	}
+	now := time.Now()
+	if got := checkWaits(row, []ledger.Waits{wait("r1", "other", now)}); len(got) != 0 {
+		t.Errorf("%+v", got)
+	}
+	got := checkWaits(row, []ledger.Waits{wait("r1", "budget", now), wait("r2", "other", now.Add(-time.Hour)), wait("r3", "budget", now.Add(-time.Minute))})
+	if len(got) != 1 || got[0].Optional || got[0].Name != "waiting for budget" {
+		t.Fatalf("%+v", got)
+	}
+	wantCheck(t, got[0], false, "runs that wait for its answer: 2, the first (r3) to OnBeforeRun since ")
 }
 
 // A database that begins anew where one was is taken for the old one, until somebody looks

@@ -179,6 +179,24 @@ func checkGrants(row ledger.Plugin) (checks []Check) {
 	return checks
 }
 
+// checkWaits is silent unless runs wait for a plugin that they must not pass over.
+func checkWaits(row ledger.Plugin, waits []ledger.Waits) []Check {
+	waits = slices.DeleteFunc(slices.Clone(waits), func(one ledger.Waits) bool { return one.Call.Plugin != row.Name })
+	if len(waits) == 0 {
+		return nil
+	}
+	first := waits[0]
+	for _, one := range waits {
+		if one.Call.StartedAt.Before(first.Call.StartedAt) {
+			first = one
+		}
+	}
+	return []Check{{
+		Name: "waiting for " + row.Name, Remedy: "`harness plugin logs " + row.Name + "` may say why; `harness plugin disable " + row.Name + "` does without it",
+		Detail: fmt.Sprintf("runs that wait for its answer: %d, the first (%s) to %s since %s", len(waits), first.RunID, first.Call.Hook, first.Call.StartedAt.Local().Format(time.DateTime)),
+	}}
+}
+
 // checkPackage is silent unless what lies on the disk is not what was installed. What
 // serves goes on, and what is off is not missed until it is turned on.
 func checkPackage(ctx context.Context, config Config, row ledger.Plugin, running bool) []Check {

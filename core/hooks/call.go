@@ -28,6 +28,10 @@ type Occasion struct {
 	// Record, when set, is told of each call when it is over, and of each that was passed
 	// over. Several goroutines may call it at once.
 	Record func(pluginsdk.HookCall)
+	// Held, when set, is told of a call that must not be passed over once it is slow: the
+	// occasion waits for it. over is called when the wait is over, and returns when the
+	// occasion may go on.
+	Held func(call pluginsdk.HookCall) (over func(ctx context.Context) error)
 
 	spent budget
 }
@@ -180,7 +184,8 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 // is nothing to record.
 func ask[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res],
 ) (call pluginsdk.HookCall, answer *Res, err error) {
-	began := time.Now()
+	began, over := time.Now(), r.watch(ctx, on, plugin.Info(), q.Hook)
+	defer func() { err = cmp.Or(err, over()) }()
 	answer, asked, err := try(ctx, r, on, plugin, q)
 	if on.Record == nil || !asked && err == nil {
 		return call, answer, err
@@ -218,6 +223,13 @@ func mayPass(info *pluginsdk.PluginInfo, hook pluginsdk.Hook) bool {
 	return spec.Runner != pluginsdk.RunFirst && info.FailureMode(hook) == pluginsdk.FailOpen
 }
 
+// counted reports whether a run waits for a call of the hook. What is asked of one plugin
+// alone is waited for by who asked it.
+func counted(on *Occasion, hook pluginsdk.Hook) bool {
+	spec, _ := hook.Spec()
+	return on.Behalf.RunID != "" && spec.Runner != pluginsdk.RunOne
+}
+
 // try is ask, with whether the plugin got the question.
 func try[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res],
 ) (answer *Res, asked bool, err error) {
@@ -226,9 +238,7 @@ func try[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	if !known {
 		return nil, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no hook %s", q.Hook)
 	}
-	// What is asked of one plugin alone is waited for by who asked it.
-	counted := on.Behalf.RunID != "" && spec.Runner != pluginsdk.RunOne
-	passable := counted && mayPass(info, q.Hook)
+	passable := counted(on, q.Hook) && mayPass(info, q.Hook)
 	usedUp, left := false, time.Duration(0)
 	if passable {
 		var own time.Duration
@@ -257,9 +267,6 @@ func try[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 			return nil
 		}
 		asked = true
-		if counted && !on.Beside {
-			defer r.watch(on, info.Name, q.Hook)()
-		}
 		ctx, traced := r.trace(ctx, on, info.Name, q.Hook)
 		defer traced()
 		var err error
@@ -365,14 +372,32 @@ func silentCause(ctx context.Context, err error) error {
 	return err
 }
 
-// watch warns of the call when it is slow, until done.
-func (r *Runner) watch(on *Occasion, plugin string, hook pluginsdk.Hook) (done func()) {
-	since := time.Now()
+// watch warns of a call that its run waits for when it is slow, until over, and tells
+// Occasion.Held if the plugin must not be passed over. over returns when the run may go on.
+func (r *Runner) watch(ctx context.Context, on *Occasion, info *pluginsdk.PluginInfo, hook pluginsdk.Hook) (over func() error) {
+	if on.Beside || !counted(on, hook) {
+		return func() error { return nil }
+	}
+	since, plugin := time.Now(), info.Name
+	var held chan func(context.Context) error
+	if on.Held != nil && !mayPass(info, hook) {
+		held = make(chan func(context.Context) error, 1)
+	}
 	timer := time.AfterFunc(r.config.Slow, func() {
 		r.config.Log.Warn("a run waits for a plugin", "run", on.Behalf.RunID, "plugin", plugin, "hook", hook)
+		if held != nil {
+			held <- on.Held(pluginsdk.HookCall{
+				Hook: hook, Plugin: plugin, Attempt: on.Behalf.Attempt, StartedAt: since.UTC().Truncate(time.Microsecond), State: pluginsdk.CallWaiting,
+			})
+		}
 		r.config.Waiting(on, plugin, hook, since)
 	})
-	return func() { timer.Stop() }
+	return func() error {
+		if timer.Stop() || held == nil {
+			return nil
+		}
+		return (<-held)(ctx)
+	}
 }
 
 // trace tells of a call, once it is traced.

@@ -389,3 +389,50 @@ func TestWordsOfAPluginAreBounded(t *testing.T) {
 		t.Errorf("a reason of %d bytes", len(err.Error()))
 	}
 }
+
+// A run gives way to others while it waits for a plugin that must not be passed over, also
+// while that one is being started; for one that may be, and for a quick one, it does not.
+func TestARunThatWaitsForAClosedHookIsHeld(t *testing.T) {
+	for name, row := range map[string]struct {
+		takes time.Duration
+		mode  pluginsdk.OnFailure
+		held  string
+	}{
+		"slow and closed":  {3 * time.Second, pluginsdk.FailClosed, "held by p waiting, over"},
+		"slow and open":    {3 * time.Second, pluginsdk.FailOpen, ""},
+		"quick and closed": {900 * time.Millisecond, pluginsdk.FailClosed, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			plugins := named("p")
+			plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeRun: row.mode}
+			plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+				<-time.After(row.takes)
+				return &pluginsdk.OnBeforeRunResponse{}, nil
+			}
+			var held []string
+			var recorded pluginsdk.HookCall
+			on := aRun()
+			on.Record = func(call pluginsdk.HookCall) { recorded = call }
+			on.Held = func(call pluginsdk.HookCall) func(context.Context) error {
+				held = append(held, "held by "+call.Plugin+" "+string(call.State))
+				return func(context.Context) error {
+					<-time.After(time.Minute) // for a place
+					held = append(held, "over")
+					return nil
+				}
+			}
+			err := Gate(t.Context(), New(Config{}, plugins, &tokens{}), on, Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+				Hook: pluginsdk.HookBeforeRun, Ask: Process.OnBeforeRun,
+				Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
+					return &pluginsdk.OnBeforeRunRequest{Call: call}
+				},
+			}, func(string, *pluginsdk.OnBeforeRunResponse) (bool, string) { return false, "" })
+			if err != nil || strings.Join(held, ", ") != row.held {
+				t.Errorf("%s: %v, %q", name, err, held)
+			}
+			if recorded.Duration != row.takes || recorded.State != pluginsdk.CallAnswered {
+				t.Errorf("%s: recorded %+v", name, recorded)
+			}
+		})
+	}
+}

@@ -108,11 +108,13 @@ func AccountOfSecret(owner string) (account string, ok bool) {
 const (
 	ParkedKey = "parked:"
 	PlanKey   = "plan:"
+	HeldKey   = "held:" // that a run waits for a plugin
 )
 
 // ForPeopleAlone reports whether the agent is not told of a row.
 func ForPeopleAlone(row pluginsdk.Message) bool {
-	return row.Plugin == "" && row.Role == pluginsdk.RoleSystem && (strings.HasPrefix(row.Key, ParkedKey) || strings.HasPrefix(row.Key, PlanKey))
+	ours := func(key string) bool { return strings.HasPrefix(row.Key, key) }
+	return row.Plugin == "" && row.Role == pluginsdk.RoleSystem && (ours(ParkedKey) || ours(PlanKey) || ours(HeldKey))
 }
 
 const (

@@ -215,6 +215,21 @@ type ParkedRun struct {
 	Row *Row
 }
 
+// HeldRun notes of a run at work that it waits for a plugin, which must not be passed over.
+type HeldRun struct {
+	RunID string
+	Hooks []pluginsdk.HookCall // as in Finish; the last is the one that the run waits for
+	// Row tells the thread's people; it is stored, and carried to them, once for its key.
+	// nil: nobody is told.
+	Row *Row
+}
+
+// Waits is a call that a run at work waits for.
+type Waits struct {
+	RunID, ThreadID string
+	Call            pluginsdk.HookCall
+}
+
 // ResumedRun has a parked run go on before its time.
 type ResumedRun struct {
 	RunID    string

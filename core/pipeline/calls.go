@@ -27,8 +27,11 @@ type calls struct {
 // takeUp begins with what earlier attempts have stored.
 func (c *calls) takeUp(stored []pluginsdk.HookCall) {
 	for _, call := range stored {
-		if call.Omitted > 0 {
+		switch {
+		case call.Omitted > 0:
 			c.omitted = call
+			continue
+		case call.State == pluginsdk.CallWaiting: // of an attempt that died
 			continue
 		}
 		c.kept = append(c.kept, call)

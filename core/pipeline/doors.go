@@ -22,6 +22,14 @@ type Doors struct {
 	Notifier  Notifier
 	Approvals Approvals
 	Plan      Plan
+	Places    Places
+}
+
+// Places are what runs have while they are at work.
+type Places interface {
+	// Rest gives the place of a run back while it waits. back waits for a place again, until
+	// ctx ends.
+	Rest(runID string) (back func(ctx context.Context) error)
 }
 
 // Approvals asks people what the agent may not do by itself.
@@ -57,6 +65,8 @@ type Store interface {
 	SaveResult(ctx context.Context, fence ledger.Fence, commit ledger.ResultCommit) error
 	// SaveProgress stores what the agent has done so far in a running turn.
 	SaveProgress(ctx context.Context, fence ledger.Fence, runID string, events []pluginsdk.StreamEvent) error
+	// HoldRun notes that a run at work waits for a plugin, and tells its thread.
+	HoldRun(ctx context.Context, fence ledger.Fence, held ledger.HeldRun) ([]ledger.Lane, error)
 	DropSession(ctx context.Context, fence ledger.Fence, runID string) error
 	SaveOutcome(ctx context.Context, fence ledger.Fence, commit ledger.OutcomeCommit) error
 	// Absorbable returns the messages that wait in the run's thread and can be merged

@@ -35,6 +35,7 @@ type fakeStore struct {
 	outcomes []pluginsdk.Outcome
 	commits  []ledger.OutcomeCommit
 	finishes []ledger.Finish
+	held     []ledger.HeldRun
 	dropped  int
 	fail     map[string]error
 	waiting  []pluginsdk.Message // what Absorb returns, once
@@ -84,6 +85,13 @@ func (s *fakeStore) SaveProgress(_ context.Context, _ ledger.Fence, _ string, ev
 		s.progress <- events
 	}
 	return nil
+}
+
+func (s *fakeStore) HoldRun(_ context.Context, _ ledger.Fence, held ledger.HeldRun) ([]ledger.Lane, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = append(s.held, held)
+	return []ledger.Lane{{Plugin: "courier"}}, nil
 }
 
 func (s *fakeStore) DropSession(context.Context, ledger.Fence, string) error {
@@ -384,7 +392,16 @@ func newBench(plugins ...string) *bench {
 func (b *bench) doors() Doors {
 	return Doors{
 		Store: b.store, Agent: b.agent, Plugins: b.plugins, Hooks: hooks.New(hooks.Config{}, b.plugins, b.tokens),
-		Effects: b, Tools: b.tools, Files: b.desk, Outbox: b, Events: b.events, Notifier: b, Approvals: b, Plan: &b.plan,
+		Effects: b, Tools: b.tools, Files: b.desk, Outbox: b, Events: b.events, Notifier: b, Approvals: b, Plan: &b.plan, Places: b,
+	}
+}
+
+// Rest is the Places'.
+func (b *bench) Rest(runID string) (back func(context.Context) error) {
+	b.journal.add("%s has no place", runID)
+	return func(context.Context) error {
+		b.journal.add("%s has a place", runID)
+		return nil
 	}
 }
 

@@ -24,6 +24,9 @@ type Config struct {
 	Log       *slog.Logger
 	// ProgressEvery is how often the blocks of a running turn are stored; default 2 s.
 	ProgressEvery time.Duration
+	// HeldTold is how long a run that has given its place back waits for a plugin before
+	// its thread is told; default 9 s.
+	HeldTold time.Duration
 	// Fault, when set, is called before every step with the step's name and the run's id.
 	// Tests end the process there.
 	Fault func(step, runID string)
@@ -39,6 +42,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ProgressEvery == 0 {
 		c.ProgressEvery = progressEvery
+	}
+	if c.HeldTold == 0 {
+		c.HeldTold = heldTold
 	}
 	if c.Fault == nil {
 		c.Fault = func(string, string) {}
@@ -64,6 +70,7 @@ type Pipeline struct {
 	notifier  Notifier
 	approvals Approvals
 	plan      Plan
+	places    Places
 	figures   *figures
 
 	mu    sync.Mutex
@@ -74,7 +81,7 @@ type Pipeline struct {
 func New(config Config, doors Doors) *Pipeline {
 	return &Pipeline{
 		config: config.withDefaults(), store: doors.Store, agent: doors.Agent, plugins: doors.Plugins, hooks: doors.Hooks,
-		effects: doors.Effects, tools: doors.Tools, files: doors.Files, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier, approvals: doors.Approvals, plan: doors.Plan,
+		effects: doors.Effects, tools: doors.Tools, files: doors.Files, outbox: doors.Outbox, events: doors.Events, notifier: doors.Notifier, approvals: doors.Approvals, plan: doors.Plan, places: doors.Places,
 		figures: newFigures(), trips: make(map[string]*trip),
 	}
 }
@@ -119,6 +126,9 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 // commits: 5a, 5b, 8, 11, or with the end of the attempt.
 func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	t := newTrip(work, p.config.Now(), claim) // 0
+	if t.run.Step != pluginsdk.StepInvoked { // what has its answer is not kept waiting for a place
+		t.on.Held = func(call pluginsdk.HookCall) (over func(context.Context) error) { return p.hold(t, call) }
+	}
 	defer p.enter(t)()
 	p.plugins.Hold(t.run.ID)
 	defer p.plugins.Release(t.run.ID)

@@ -474,7 +474,7 @@ type HookCall struct {
 	Attempt   int64                  `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	Duration  *durationpb.Duration   `protobuf:"bytes,5,opt,name=duration,proto3" json:"duration,omitempty"`
-	// answered, denied, failed, passed_over.
+	// answered, denied, failed, passed_over, waiting.
 	State string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	// Why it was denied, failed or passed over: the first 200 bytes.
 	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`

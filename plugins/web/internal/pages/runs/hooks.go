@@ -65,6 +65,8 @@ func callOf(asked api.HookCall) call {
 		one.tone, one.wrong = ui.Bad, "failed"
 	case pluginsdk.CallPassedOver:
 		one.tone, one.wrong = ui.Wait, "was not asked"
+	case pluginsdk.CallWaiting:
+		one.tone, one.wrong = ui.Wait, "has not answered yet"
 	case pluginsdk.CallAnswered:
 		return one
 	}
