@@ -115,8 +115,9 @@ type PluginLimits struct {
 	OpenFiles   int   `json:"openFiles,omitempty"` // a process
 
 	// The quotas. What passes one is refused (CodeExhausted) until the time that
-	// the error names. Messages.Submit is in none of them, because the queues bound
-	// it, but for commands that the core answers at once.
+	// the error names. Messages.Submit has its own, which are parts of them: a hundredth
+	// of CallsPerMinute in messages and a quarter of BytesPerMinute, for what comes with
+	// Harness the whole. Commands that the core answers at once count as rows.
 	CallsPerMinute int   `json:"callsPerMinute,omitempty"` // of the host
 	RowsPerMinute  int   `json:"rowsPerMinute,omitempty"`  // stored
 	BytesPerMinute int64 `json:"bytesPerMinute,omitempty"` // stored

@@ -64,7 +64,9 @@ func (d approvalDesk) Over(ctx context.Context, runID string) error {
 // has them, is made after the pipeline.
 type places struct{ room **inbox.Inbox }
 
-func (p places) Rest(runID string) (back func(ctx context.Context) error) { return (*p.room).Rest(runID) }
+func (p places) Rest(runID string) (back func(ctx context.Context) error) {
+	return (*p.room).Rest(runID)
+}
 
 // watchedAgent is the agent as the pipeline sees it: the workspace is told when a turn begins
 // and ends, so that it knows who has changed the files.

@@ -193,7 +193,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up), filepath.Join(config.Data, "uploads")}, Toolbox: tools,
 		Callers: d.tokens, Search: finding, Files: d.files, Tokens: runTokens,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
-			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Log: d.room("plugins"),
+			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Shipped: d.plugins.Shipped, Log: d.room("plugins"),
 		}),
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
 		Accounts:            accountDesk{d.accounts, d.plan},

@@ -456,21 +456,22 @@ func (grants) Live(row ledger.Plugin) ledger.Plugin { return row }
 // fixture is the Host of a plugin p, and what stands behind it.
 type fixture struct {
 	pluginsdk.Host
-	store  *stub
-	inbox  *asked
-	hall   *hall
-	files  contexts
-	room   *taken
-	outbox *outbox
-	events *recorded
-	tokens *Tokens
-	set    *operator
-	clock  time.Time
-	limits pluginsdk.PluginLimits // of every plugin
-	stored map[string]int64
-	reads  int // of stored
-	log    strings.Builder
-	api    *API
+	store   *stub
+	inbox   *asked
+	hall    *hall
+	files   contexts
+	room    *taken
+	outbox  *outbox
+	events  *recorded
+	tokens  *Tokens
+	set     *operator
+	clock   time.Time
+	limits  pluginsdk.PluginLimits // of every plugin
+	shipped bool                   // every plugin comes with Harness
+	stored  map[string]int64
+	reads   int // of stored
+	log     strings.Builder
+	api     *API
 }
 
 func newFixture(granted ...pluginsdk.Capability) *fixture {
@@ -496,7 +497,8 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 				f.reads++
 				return f.stored[plugin], nil
 			},
-			Log: log, Now: func() time.Time { return f.clock },
+			Shipped: func(string) bool { return f.shipped },
+			Log:     log, Now: func() time.Time { return f.clock },
 		}),
 		Daemon: func(context.Context) []pluginsdk.Figure {
 			return []pluginsdk.Figure{{Name: "harness_start_time_seconds", Kind: pluginsdk.FigureGauge}}

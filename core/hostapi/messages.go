@@ -17,9 +17,9 @@ const (
 	atOnceAnswer = 4 << 10
 )
 
-// Submit is in no quota as far as the queues bound it: a plugin that carries
-// everybody's messages must not lose any. What the core answers at once is in no
-// queue, and counts in the plugin's rows and bytes a minute.
+// Submit has quotas of its own, beside the bounds of the queues: each message may make a turn
+// that is paid for. What the core answers at once is in no queue, and counts in the plugin's
+// rows and bytes a minute.
 func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
 	return counted(s.caller, "Messages.Submit", func() (*pluginsdk.SubmitMessageResponse, error) {
 		submission, err := s.fromPlugin(request.Submission)
@@ -36,7 +36,7 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		if cause := in.origin.Cause(); cause != "" { // what a run causes is not for the plugin to say
 			submission.CauseRunID = cause
 		}
-		if err := s.mayAskAtOnce(submission); err != nil {
+		if err := s.maySubmit(submission); err != nil {
 			return nil, err
 		}
 		if err := s.checkAttachments(ctx, submission.Attachments); err != nil {
@@ -87,14 +87,14 @@ func (s messages) mayCommand(ctx context.Context, submission pluginsdk.Submissio
 	return nil
 }
 
-// mayAskAtOnce counts a command that the core answers at once, with its answer, and
-// refuses one that is too long.
-func (s messages) mayAskAtOnce(submission pluginsdk.Submission) error {
-	if !s.Inbox.AtOnce(submission.Content) {
-		return nil
-	}
+// maySubmit counts what is submitted: a message, or a command that the core answers at once,
+// with its answer. It refuses such a command that is too long.
+func (s messages) maySubmit(submission pluginsdk.Submission) error {
 	content := len(submission.Content)
 	with := len(submission.Author) + len(submission.Metadata) + sizeOfAttachments(submission.Attachments)
+	if !s.Inbox.AtOnce(submission.Content) {
+		return s.Quotas.submit(s.plugin, int64(content+with))
+	}
 	if content > atOnceMost {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: this is read as a command, which has at most %d bytes, and has %d; "+
 			"if it is none, say it without the slash that it begins with", atOnceMost, content)

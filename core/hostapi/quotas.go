@@ -125,6 +125,15 @@ func DefaultQuotas() pluginsdk.PluginLimits {
 	}
 }
 
+// What a plugin submits may make turns that are paid for, so it is bounded more closely than
+// what it calls and stores: by default 600 messages and 16 MiB a minute, and as a part of
+// what its operator has set. What comes with Harness brings what people write, and has the
+// whole.
+const (
+	callsPerMessage = 100
+	submittedPart   = 4 // of the bytes a minute
+)
+
 // How long a reading of what a plugin has stored in all is good: for what it allows,
 // and for what it refuses.
 const (
@@ -141,8 +150,10 @@ type QuotaConfig struct {
 	Limits func(plugin string) pluginsdk.PluginLimits
 	// StoredBytes returns how much a plugin has stored in all.
 	StoredBytes func(ctx context.Context, plugin string) (int64, error)
-	Log         *slog.Logger
-	Now         func() time.Time // default time.Now
+	// Shipped reports whether a plugin comes with Harness; nil: none does.
+	Shipped func(plugin string) bool
+	Log     *slog.Logger
+	Now     func() time.Time // default time.Now
 }
 
 // Quotas bound what each plugin asks of the core: calls, rows and bytes a minute,
@@ -164,6 +175,7 @@ type account struct {
 
 	mu                 sync.Mutex
 	calls, rows, bytes bucket
+	messages, said     bucket    // messages submitted, and their bytes
 	stored             int64     // in all, as far as is known
 	storedAt           time.Time // when that was read; zero: never
 	methods            map[string]*tally.Calls
@@ -278,6 +290,39 @@ func (q *Quotas) pace(plugin string, rows int, size int64) error {
 	return nil
 }
 
+// submit counts a message that goes into a thread's queue.
+func (q *Quotas) submit(plugin string, size int64) error {
+	a, limits, now := q.account(plugin), q.limits(plugin), q.config.Now()
+	calls, bytes := cmp.Or(limits.CallsPerMinute, defaultCallsPerMinute), cmp.Or(limits.BytesPerMinute, defaultBytesPerMinute)
+	if q.config.Shipped == nil || !q.config.Shipped(plugin) {
+		calls, bytes = part(calls, callsPerMessage), part(bytes, submittedPart)
+	}
+	a.mu.Lock()
+	messageWait, byteWait := a.messages.wait(1, float64(calls), now), a.said.wait(float64(size), float64(bytes), now)
+	if messageWait == 0 && byteWait == 0 {
+		a.messages.take(1)
+		a.said.take(float64(size))
+	}
+	a.mu.Unlock()
+	switch {
+	case messageWait > 0 && messageWait >= byteWait:
+		return q.refuse(a, plugin, "messages a minute",
+			perMinute(plugin, "messages a minute", "--calls-per-minute", int64(calls), now.Add(messageWait)))
+	case byteWait > 0:
+		return q.refuse(a, plugin, "bytes of messages a minute",
+			perMinute(plugin, "bytes of messages a minute", "--bytes-per-minute", bytes, now.Add(byteWait)))
+	}
+	return nil
+}
+
+// part is a part of a limit, and at least 1; no limit stays none.
+func part[N int | int64](limit, of N) N {
+	if limit < 0 {
+		return limit
+	}
+	return max(limit/of, 1)
+}
+
 // mayKeep refuses what would make a plugin keep more than it may. A database that
 // does not answer is no reason to refuse anything.
 func (q *Quotas) mayKeep(ctx context.Context, a *account, plugin string, size, limit int64) error {
@@ -349,6 +394,7 @@ type bucket struct {
 // leaves a debt.
 func (b *bucket) wait(n, limit float64, now time.Time) time.Duration {
 	if limit < 0 {
+		b.at = time.Time{} // what is used without a limit is no debt once there is one
 		return 0
 	}
 	if b.at.IsZero() {

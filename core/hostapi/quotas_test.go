@@ -126,10 +126,10 @@ func TestAQuotaThatCannotBeReadRefusesNothing(t *testing.T) {
 	}
 }
 
-// Messages of people are never lost to a quota: the queues bound them.
-func TestCallsAMinuteAndWhatIsInNoQuota(t *testing.T) {
+// A plugin that has used up its calls can still submit what people write.
+func TestCallsAMinuteAndWhatIsNotInThem(t *testing.T) {
 	f, ctx := newFixture(pluginsdk.CapMessagesSubmit), t.Context()
-	f.limits.CallsPerMinute = 3
+	f.limits.CallsPerMinute, f.shipped = 3, true
 	get := func() error { return second(f.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: "R"})) }
 	for range 3 {
 		if err := get(); err != nil {
@@ -137,7 +137,7 @@ func TestCallsAMinuteAndWhatIsInNoQuota(t *testing.T) {
 		}
 	}
 	refused(t, "a fourth", get(), pluginsdk.CodeExhausted, "calls a minute", "3", "2026-01-02T03:04:25Z", "harness plugin limits p --calls-per-minute N")
-	for range 10 {
+	for range 3 {
 		if err := second(f.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Content: "x"}})); err != nil {
 			t.Fatal(err)
 		}
@@ -234,5 +234,59 @@ func TestFiguresOfTheCallsOfTheHost(t *testing.T) {
 	}
 	if calls, _ := f.api.Figures("q"); len(calls) > 0 {
 		t.Errorf("another has called %v", calls)
+	}
+}
+
+// A plugin that submits whatever it can makes a turn of each message, which somebody pays for,
+// and everybody's messages wait behind them. Who carries what people write is told when to try
+// again, so that no message is lost.
+func TestMessagesAMinute(t *testing.T) {
+	f := newFixture(pluginsdk.CapMessagesSubmit)
+	say := func(size int) error {
+		return second(f.Messages.Submit(t.Context(), &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{Content: strings.Repeat("x", size)}}))
+	}
+	for range 600 {
+		if err := say(10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, "one more", say(10), pluginsdk.CodeExhausted, "messages a minute", "600", "try again at 2026-01-02T03:04:06Z", "harness plugin limits p --calls-per-minute N")
+	f.clock = f.clock.Add(time.Second)
+	if err := say(10); err != nil {
+		t.Errorf("when it was told: %v", err)
+	}
+	f.clock = f.clock.Add(time.Hour)
+	sent := 0
+	for say(1<<20) == nil {
+		sent++
+	}
+	if sent != 16 {
+		t.Errorf("%d messages of 1 MiB in an instant", sent)
+	}
+	refused(t, "many bytes", say(1<<20), pluginsdk.CodeExhausted, "bytes of messages a minute", "--bytes-per-minute N")
+	if err := say(10); err == nil {
+		t.Error("a small one behind the large ones")
+	}
+
+	f.clock = f.clock.Add(time.Hour)
+	f.limits.CallsPerMinute, f.limits.BytesPerMinute = -1, -1
+	for range 2000 {
+		if err := say(1 << 10); err != nil {
+			t.Fatalf("without a limit: %v", err)
+		}
+	}
+	f.limits.CallsPerMinute, f.limits.BytesPerMinute = 10, 0
+	f.clock = f.clock.Add(time.Hour)
+	if err := say(1); err != nil {
+		t.Errorf("at least one a minute: %v", err)
+	}
+	refused(t, "a second", say(1), pluginsdk.CodeExhausted, "messages a minute")
+
+	f.limits, f.shipped = pluginsdk.PluginLimits{}, true
+	f.clock = f.clock.Add(time.Hour)
+	for range 2000 {
+		if err := say(10); err != nil {
+			t.Fatalf("what comes with Harness brings people's messages: %v", err)
+		}
 	}
 }

@@ -50,10 +50,21 @@ func (h *Host) Limits(plugin string) pluginsdk.PluginLimits {
 // a limit would lose some of it.
 func Quotas(info pluginsdk.PluginInfo) pluginsdk.PluginLimits {
 	limits := info.Limits
-	if limits.StoredBytes == 0 && info.Origin == pluginsdk.OriginDirectory && shipped.Plugins.Place(info.Name) > 0 {
+	if limits.StoredBytes == 0 && comesWithHarness(info) {
 		limits.StoredBytes = -1
 	}
 	return limits
+}
+
+// Shipped reports whether a plugin that was enabled since the daemon's start comes with
+// Harness.
+func (h *Host) Shipped(plugin string) bool {
+	instance, ok := h.current.Load(plugin)
+	return ok && comesWithHarness(*instance.(*Instance).Info())
+}
+
+func comesWithHarness(info pluginsdk.PluginInfo) bool {
+	return info.Origin == pluginsdk.OriginDirectory && shipped.Plugins.Place(info.Name) > 0
 }
 
 func limitOf[N int | int64](row, standard N) N {

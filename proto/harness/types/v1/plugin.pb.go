@@ -746,8 +746,9 @@ type PluginLimits struct {
 	// A process.
 	OpenFiles int64 `protobuf:"varint,4,opt,name=open_files,json=openFiles,proto3" json:"open_files,omitempty"`
 	// Of the host. What passes this or one of the next is refused (RESOURCE_EXHAUSTED) until
-	// the time that the error names; SubmitMessage is in none of them, but for commands
-	// that the core answers at once.
+	// the time that the error names; SubmitMessage has its own: a hundredth
+	// of this in messages and a quarter of bytes_per_minute, for what comes with Harness the
+	// whole; commands that the core answers at once count as rows.
 	CallsPerMinute int64 `protobuf:"varint,5,opt,name=calls_per_minute,json=callsPerMinute,proto3" json:"calls_per_minute,omitempty"`
 	// Rows stored.
 	RowsPerMinute int64 `protobuf:"varint,6,opt,name=rows_per_minute,json=rowsPerMinute,proto3" json:"rows_per_minute,omitempty"`
