@@ -85,20 +85,6 @@ func inUse(holder string) error {
 	return pluginsdk.Errorf(pluginsdk.CodeConflict, "the database is in use by %s; stop that daemon first", holder)
 }
 
-// directoryOnly is the grip of a database that needs nothing beside the lock on
-// its directory, which cannot be lost.
-type directoryOnly struct{}
-
-func (directoryOnly) lost() <-chan struct{} { return nil }
-
-func (directoryOnly) held(context.Context, *tx) error { return nil }
-
-func (directoryOnly) regain(context.Context) error { return nil }
-
-func (directoryOnly) release() {}
-
-func (b *sqliteBackend) lock(context.Context, string) (grip, error) { return directoryOnly{}, nil }
-
 // lockDir holds a flock on a file in the data directory. The kernel drops it
 // with the process, so it cannot be lost and needs no cleaning up. The file's
 // content is for the error message of whoever comes second.

@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// fileLook is how often the daemon looks whether its database is still the file of its name.
+const fileLook = time.Second
+
+// fileGrip is the grip of SQLite, which needs no lock beside that on its directory. It is lost
+// while another file, or none, has the database's name: what is written then, nobody finds
+// again.
+type fileGrip struct {
+	path string
+	file os.FileInfo
+	stop func()
+	done chan struct{} // closed by stop
+
+	mu   sync.Mutex
+	gone chan struct{} // closed when the file is no longer there
+}
+
+func (b *sqliteBackend) lock(context.Context, string) (grip, error) {
+	path := filepath.Join(b.dir, "harness.db")
+	file, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	g := &fileGrip{path: path, file: file, done: make(chan struct{}), gone: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		g.watch()
+	}()
+	g.stop = sync.OnceFunc(func() {
+		close(g.done)
+		<-ended
+	})
+	return g, nil
+}
+
+// watch looks at the file until the grip is released.
+func (g *fileGrip) watch() {
+	ticker := time.NewTicker(fileLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-g.done:
+			return
+		case <-ticker.C:
+		}
+		if g.look() != nil {
+			g.mu.Lock()
+			if !isClosed(g.gone) {
+				close(g.gone)
+			}
+			g.mu.Unlock()
+		}
+	}
+}
+
+// look fails unless the database is the file of its name. A name that cannot be looked at, for
+// want of a right or of memory, is no reason to stop.
+func (g *fileGrip) look() error {
+	now, err := os.Stat(g.path)
+	switch {
+	case os.IsNotExist(err):
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s was moved or deleted while the daemon has it open; put that file back, or restart the daemon", g.path)
+	case err == nil && !os.SameFile(now, g.file):
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s was replaced by another file while the daemon has it open; put the old file back, or restart the daemon with the new one", g.path)
+	}
+	return nil
+}
+
+func (g *fileGrip) lost() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.gone
+}
+
+func (g *fileGrip) held(context.Context, *tx) error { return g.look() }
+
+func (g *fileGrip) regain(context.Context) error {
+	if err := g.look(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if isClosed(g.gone) {
+		g.gone = make(chan struct{})
+	}
+	return nil
+}
+
+func (g *fileGrip) release() { g.stop() }
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/store/storetest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What is accepted into a file that nobody can open any more is lost at the next start: the
+// daemon must notice, and may go on when its file is there again.
+func TestADatabaseThatIsTakenAwayIsNoticed(t *testing.T) {
+	for name, take := range map[string]func(path string) error{
+		"deleted": os.Remove,
+		"replaced": func(path string) error {
+			if err := os.WriteFile(path+".new", []byte("another"), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+		"its directory is moved": func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".away") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := storetest.SQLite(t)
+			s, lease, err := store.OpenLocked(t.Context(), config, "boot")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			defer lease.Release()
+			path, kept := filepath.Join(config.Dir, "harness.db"), filepath.Join(t.TempDir(), "kept")
+			check(t, os.Link(path, kept))
+			check(t, take(path))
+			select {
+			case <-lease.Lost():
+			case <-time.After(10 * time.Second):
+				t.Fatal("nobody notices")
+			}
+			wantCode(t, lease.Regain(t.Context()), pluginsdk.CodeUnavailable)
+			check(t, os.MkdirAll(config.Dir, 0o700))
+			check(t, os.Rename(kept, path))
+			check(t, lease.Regain(t.Context()))
+			select {
+			case <-lease.Lost():
+				t.Error("it is back, and counts as lost")
+			default:
+			}
+		})
+	}
+}
