@@ -444,7 +444,7 @@ func (c Config) invoker(workspace, owner string, log *slog.Logger) invoker.Confi
 	return invoker.Config{
 		Binary: c.ClaudeBinary, Workspace: workspace, Env: []string{"HARNESS_OWNER=" + owner},
 		Model: c.Model, PermissionMode: c.PermissionMode, AllowedTools: c.AllowedTools,
-		DisallowedTools: c.DisallowedTools, NewTools: filepath.Join(c.Data, "agent-tools.json"),
+		DisallowedTools: c.DisallowedTools, Guard: callGuard{}, NewTools: filepath.Join(c.Data, "agent-tools.json"),
 		MCPConfig: c.MCPConfig, MaxSessions: c.Agents, MemoryBudget: c.AgentMemory, IdleTimeout: c.IdleTimeout, SilenceTimeout: c.SilenceTimeout,
 		TurnTimeout: c.TurnTimeout, ToolsAtOnce: orNone(c.ToolsAtOnce), SubAgents: orNone(c.SubAgents), Unsafe: c.AgentUnsafe, Log: log,
 	}

@@ -17,11 +17,12 @@ import (
 // one for each turn in a fresh session, at most Config.MaxSessions at once. It is safe
 // for concurrent use.
 type Claude struct {
-	config Config
-	pool   *pool
-	watch  *toolWatch
-	past   past
-	plans  plans
+	config       Config
+	pool         *pool
+	watch        *toolWatch
+	past         past
+	plans        plans
+	repositories repositories
 
 	mu       sync.Mutex
 	running  bool

@@ -62,6 +62,9 @@ type Config struct {
 	// included; about more people are asked, unless a rule allows Agent. Default 10; below 0:
 	// none.
 	SubAgents int
+	// Guard says which calls need a person although the CLI or a rule would let them run.
+	// Default: none does.
+	Guard Guard
 	// Catalog is what is known of binaries of the CLI, which several Claudes may share.
 	// Default: its own.
 	Catalog *cli.Catalog

@@ -125,6 +125,7 @@ func (c Config) environment(apart bool, account Account) (env []string, settings
 		return nil, nil, err
 	}
 	env = buildEnvironment(slices.Concat(environ, own.environ), c.Env)
+	env = withGit(env)
 	if c.Tools != nil {
 		env = pastProxy(env)
 	}

@@ -87,10 +87,10 @@ type outResponse struct {
 }
 
 type outAnswered struct {
-	Subtype   string  `json:"subtype"`
-	RequestID string  `json:"request_id"`
-	Response  *answer `json:"response,omitempty"`
-	Error     string  `json:"error,omitempty"`
+	Subtype   string `json:"subtype"`
+	RequestID string `json:"request_id"`
+	Response  any    `json:"response,omitempty"`
+	Error     string `json:"error,omitempty"`
 }
 
 type answer struct {

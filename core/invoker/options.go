@@ -33,6 +33,7 @@ type options struct {
 	disallowed     string // rules, one a line
 	appendPrompt   string
 	outbox         string // where the agent leaves files that go with its reply; empty: nowhere
+	desk           string // directories of files that come and go with messages, one a line
 	schema         string
 	fresh          bool    // the CLI keeps no transcript of the session
 	boundUSD       float64 // the CLI's own cost cap, over the process's life; 0: none
@@ -145,6 +146,7 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 			disallowed:     strings.Join(disallowed, "\n"),
 			appendPrompt:   request.AppendSystemPrompt,
 			outbox:         request.Out,
+			desk:           strings.Trim(request.In+"\n"+request.Out, "\n"),
 			schema:         forCLI(request.JSONSchema),
 			fresh:          request.Fresh,
 		},

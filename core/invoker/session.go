@@ -40,11 +40,15 @@ type session struct {
 	meant      []pluginsdk.AgentRule // that the process was given
 	servers    bool                  // it has MCP servers beside that of the plugins' tools
 	// agents is how many sub-agents the turn has started unasked, agentsMost how many it may.
-	agents     atomic.Int32
-	agentsMost int
-	resumed    bool  // the process continues a session
-	totals     bill  // as in the last result line
-	past       *past // the totals of sessions in earlier processes
+	agents       atomic.Int32
+	agentsMost   int
+	guard        Guard // nil: nothing is looked at
+	guarded      bool  // the process asks the guard's hook
+	results      atomic.Value
+	repositories *repositories // of all sessions
+	resumed      bool          // the process continues a session
+	totals       bill          // as in the last result line
+	past         *past         // the totals of sessions in earlier processes
 
 	interjected interjections
 	grown       atomic.Bool // a turn has ended in the session; see Claude.used
@@ -185,6 +189,10 @@ func (s *session) busyWithItself() <-chan struct{} {
 // nobody can be asked, and the call is denied; else it is not decided.
 func (s *session) answer(request controlRequest, alone bool) (denied string, decided bool) {
 	ask := request.Request
+	if ask.Subtype == "hook_callback" && s.guard != nil {
+		s.look(request)
+		return "", true
+	}
 	if ask.Subtype != "can_use_tool" {
 		s.process.send(refuseLine(request.RequestID, ask.Subtype))
 		return "", true
@@ -192,7 +200,7 @@ func (s *session) answer(request controlRequest, alone bool) (denied string, dec
 	words := denial(ask.ToolName)
 	switch guarded := request.guarded(); {
 	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that denies wins
-	case !guarded && allowedBy(request.speakOf(s.rules()), ask.ToolName, ask.Input), startsSubAgent(ask.ToolName) && (s.agentsAllowed() || s.mayStartAgent()):
+	case !guarded && allowedBy(request.speakOf(s.rules()), ask.ToolName, ask.Input) && s.objection(ask.ToolName, ask.Input) == "", startsSubAgent(ask.ToolName) && (s.agentsAllowed() || s.mayStartAgent()):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", true
 	case !alone:
@@ -260,21 +268,23 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 		return nil, nil, otherFailure(err)
 	}
 	s := &session{
-		options:    w.options,
-		id:         id,
-		version:    features.Version,
-		keepsTools: features.KeepsTools,
-		meant:      c.config.meant(w.options, w.brief.settings),
-		servers:    len(c.config.MCPConfig) > 0,
-		agentsMost: max(0, c.config.SubAgents),
-		resumed:    resume,
-		account:    w.account,
-		plan:       &c.plans,
-		onPlan:     c.config.OnPlan,
-		past:       &c.past,
-		tools:      tools,
-		watch:      c.watch,
-		log:        c.config.Log.With("thread", w.threadID, "session", id),
+		options:      w.options,
+		id:           id,
+		version:      features.Version,
+		keepsTools:   features.KeepsTools,
+		meant:        c.config.meant(w.options, w.brief.settings),
+		servers:      len(c.config.MCPConfig) > 0,
+		agentsMost:   max(0, c.config.SubAgents),
+		resumed:      resume,
+		account:      w.account,
+		plan:         &c.plans,
+		onPlan:       c.config.OnPlan,
+		past:         &c.past,
+		guard:        c.config.Guard,
+		repositories: &c.repositories,
+		tools:        tools,
+		watch:        c.watch,
+		log:          c.config.Log.With("thread", w.threadID, "session", id),
 	}
 	in := s.open()
 	s.process, err = startProcess(command{

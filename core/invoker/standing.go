@@ -27,7 +27,7 @@ func (s *session) inquire(ctx context.Context, in *turnLines, enough <-chan time
 	open := make(map[string]string, len(subtypes)) // subtype by request id
 	for _, subtype := range subtypes {
 		id := uuid.NewString()
-		if !s.process.send(encode(outRequest{Type: "control_request", RequestID: id, Request: outSubtype{Subtype: subtype}})) {
+		if !s.process.send(encode(outQuestion{Type: "control_request", RequestID: id, Request: s.question(subtype)})) {
 			return nil, false
 		}
 		open[id] = subtype
@@ -56,6 +56,12 @@ func (s *session) inquire(ctx context.Context, in *turnLines, enough <-chan time
 		}
 	}
 	return answers, true
+}
+
+type outQuestion struct {
+	Type      string `json:"type"`
+	RequestID string `json:"request_id"`
+	Request   any    `json:"request"`
 }
 
 // inquired is the answer to a control request.

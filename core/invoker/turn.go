@@ -87,9 +87,15 @@ func (t *turn) run(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult, 
 	if failure := t.awaitQuiet(ctx, in); failure != nil {
 		return t.failed(failure), discard
 	}
+	if failure := t.beginGuard(ctx, in); failure != nil {
+		return t.failed(failure), discard
+	}
 	t.awaitTools(ctx, in)
 	if failure := t.examine(ctx, in); failure != nil {
 		return t.failed(failure), discard
+	}
+	if failure := t.beginIn(ctx); failure != nil {
+		return t.failed(failure), cut
 	}
 	if mode := t.session.permissionMode; t.session.mode != "" && t.session.mode != mode {
 		// The turn before has left it, as an approved plan does.

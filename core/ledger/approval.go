@@ -23,6 +23,15 @@ type ToolAsk struct {
 	Guarded bool
 }
 
+// AgentCall is a call of a tool that the agent's process may be about to run without a question.
+type AgentCall struct {
+	Tool     string
+	Input    json.RawMessage
+	Cwd      string   // where the agent works
+	Readable []string // directories whose files it may read beside that
+	Rules    []string // of operators, that allow, as the agent's program writes them
+}
+
 // ToolAnswer answers a ToolAsk.
 type ToolAnswer struct {
 	Allow bool
