@@ -67,7 +67,7 @@ func (s accounts) decide(ctx context.Context, author string, do func(who string)
 }
 
 func (s accounts) Add(ctx context.Context, request *pluginsdk.AddAccountRequest) (*pluginsdk.AddAccountResponse, error) {
-	return serve(s.caller, "Accounts.Add", func() (*pluginsdk.AddAccountResponse, error) {
+	return servePerson(ctx, s.caller, "Accounts.Add", func() (*pluginsdk.AddAccountResponse, error) {
 		var response pluginsdk.AddAccountResponse
 		err := s.decide(ctx, request.Author, func(who string) (err error) {
 			response.Account, err = s.Accounts.Add(ctx, who, *request)
@@ -78,7 +78,7 @@ func (s accounts) Add(ctx context.Context, request *pluginsdk.AddAccountRequest)
 }
 
 func (s accounts) Update(ctx context.Context, request *pluginsdk.UpdateAccountRequest) (*pluginsdk.UpdateAccountResponse, error) {
-	return serve(s.caller, "Accounts.Update", func() (*pluginsdk.UpdateAccountResponse, error) {
+	return servePerson(ctx, s.caller, "Accounts.Update", func() (*pluginsdk.UpdateAccountResponse, error) {
 		var response pluginsdk.UpdateAccountResponse
 		err := s.decide(ctx, request.Author, func(who string) (err error) {
 			response.Account, err = s.Accounts.Update(ctx, who, *request)
@@ -90,7 +90,7 @@ func (s accounts) Update(ctx context.Context, request *pluginsdk.UpdateAccountRe
 }
 
 func (s accounts) Remove(ctx context.Context, request *pluginsdk.RemoveAccountRequest) (*pluginsdk.RemoveAccountResponse, error) {
-	return serve(s.caller, "Accounts.Remove", func() (*pluginsdk.RemoveAccountResponse, error) {
+	return servePerson(ctx, s.caller, "Accounts.Remove", func() (*pluginsdk.RemoveAccountResponse, error) {
 		err := s.decide(ctx, request.Author, func(who string) error { return s.Accounts.Remove(ctx, who, request.Name) },
 			length{"name", len(request.Name), maxWord})
 		return &pluginsdk.RemoveAccountResponse{}, err

@@ -15,28 +15,28 @@ import (
 const maxFollowers = 16
 
 func (s plugins) Install(ctx context.Context, request *pluginsdk.InstallPluginRequest) (*pluginsdk.InstallPluginResponse, error) {
-	return serve(s.caller, "Plugins.Install", func() (*pluginsdk.InstallPluginResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Install", func() (*pluginsdk.InstallPluginResponse, error) {
 		plan, outcome, err := s.reading(ctx, request.Digest, func() (Planned, error) { return s.Registry.Install(ctx, s.plugin, *request) })
 		return &pluginsdk.InstallPluginResponse{Plan: plan, Outcome: outcome}, err
 	})
 }
 
 func (s plugins) Upgrade(ctx context.Context, request *pluginsdk.UpgradePluginRequest) (*pluginsdk.UpgradePluginResponse, error) {
-	return serve(s.caller, "Plugins.Upgrade", func() (*pluginsdk.UpgradePluginResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Upgrade", func() (*pluginsdk.UpgradePluginResponse, error) {
 		plan, outcome, err := s.reading(ctx, request.Digest, func() (Planned, error) { return s.Registry.Upgrade(ctx, s.plugin, *request) })
 		return &pluginsdk.UpgradePluginResponse{Plan: plan, Outcome: outcome}, err
 	})
 }
 
 func (s plugins) Rollback(ctx context.Context, request *pluginsdk.RollbackPluginRequest) (*pluginsdk.RollbackPluginResponse, error) {
-	return serve(s.caller, "Plugins.Rollback", func() (*pluginsdk.RollbackPluginResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Rollback", func() (*pluginsdk.RollbackPluginResponse, error) {
 		plan, outcome, err := s.rereading(ctx, request.Digest, func() (Planned, error) { return s.Registry.Rollback(ctx, s.plugin, *request) })
 		return &pluginsdk.RollbackPluginResponse{Plan: plan, Outcome: outcome}, err
 	})
 }
 
 func (s plugins) Remove(ctx context.Context, request *pluginsdk.RemovePluginRequest) (*pluginsdk.RemovePluginResponse, error) {
-	return serve(s.caller, "Plugins.Remove", func() (*pluginsdk.RemovePluginResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Remove", func() (*pluginsdk.RemovePluginResponse, error) {
 		plan, outcome, err := s.planned(ctx, request.Digest, func() (Planned, error) { return s.Registry.Remove(ctx, s.plugin, *request) })
 		return &pluginsdk.RemovePluginResponse{Plan: plan, Outcome: outcome}, err
 	})
@@ -111,28 +111,28 @@ func (s plugins) decide(ctx context.Context, do func() (Decided, error)) (told p
 }
 
 func (s plugins) Grant(ctx context.Context, request *pluginsdk.GrantPluginRequest) (*pluginsdk.GrantPluginResponse, error) {
-	return serve(s.caller, "Plugins.Grant", func() (*pluginsdk.GrantPluginResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Grant", func() (*pluginsdk.GrantPluginResponse, error) {
 		outcome, err := s.decide(ctx, func() (Decided, error) { return s.Registry.Grant(ctx, s.plugin, *request) })
 		return &pluginsdk.GrantPluginResponse{Outcome: outcome}, err
 	})
 }
 
 func (s plugins) Revoke(ctx context.Context, request *pluginsdk.RevokePluginRequest) (*pluginsdk.RevokePluginResponse, error) {
-	return serve(s.caller, "Plugins.Revoke", func() (*pluginsdk.RevokePluginResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Revoke", func() (*pluginsdk.RevokePluginResponse, error) {
 		outcome, err := s.decide(ctx, func() (Decided, error) { return s.Registry.Revoke(ctx, s.plugin, *request) })
 		return &pluginsdk.RevokePluginResponse{Outcome: outcome}, err
 	})
 }
 
 func (s plugins) SetLimits(ctx context.Context, request *pluginsdk.SetPluginLimitsRequest) (*pluginsdk.SetPluginLimitsResponse, error) {
-	return serve(s.caller, "Plugins.SetLimits", func() (*pluginsdk.SetPluginLimitsResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.SetLimits", func() (*pluginsdk.SetPluginLimitsResponse, error) {
 		outcome, err := s.decide(ctx, func() (Decided, error) { return s.Registry.SetLimits(ctx, s.plugin, *request) })
 		return &pluginsdk.SetPluginLimitsResponse{Outcome: outcome}, err
 	})
 }
 
 func (s plugins) Order(ctx context.Context, request *pluginsdk.OrderPluginsRequest) (*pluginsdk.OrderPluginsResponse, error) {
-	return serve(s.caller, "Plugins.Order", func() (*pluginsdk.OrderPluginsResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.Order", func() (*pluginsdk.OrderPluginsResponse, error) {
 		beside := (request.Before == "") != (request.After == "")
 		if one := request.Name != ""; one == (len(request.Names) > 0) || one != beside || !one && request.Before+request.After != "" {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say either name and one of before and after, or names")

@@ -1,7 +1,6 @@
 package hostapi
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -27,13 +26,9 @@ func (s approvals) List(ctx context.Context, request *pluginsdk.ListApprovalsReq
 }
 
 // Decide takes no turn at the writer: a person's word must not wait behind what plugins
-// store. It is not for the hooks and tools of a run or a task: what an agent causes there,
-// by a command in its reply or a call of a tool, is no person's word.
+// store.
 func (s approvals) Decide(ctx context.Context, request *pluginsdk.DecideApprovalRequest) (*pluginsdk.DecideApprovalResponse, error) {
-	return serve(s.caller, "Approvals.Decide", func() (*pluginsdk.DecideApprovalResponse, error) {
-		if err := s.outsideOfRuns(ctx, "answers what the agent asks", "hand the answer in"); err != nil {
-			return nil, err
-		}
+	return servePerson(ctx, s.caller, "Approvals.Decide", func() (*pluginsdk.DecideApprovalResponse, error) {
 		author, err := person(ctx, request.Author)
 		if err != nil {
 			return nil, err
@@ -73,24 +68,4 @@ func (s approvals) Revoke(ctx context.Context, request *pluginsdk.RevokeApproval
 		}
 		return &pluginsdk.RevokeApprovalRuleResponse{}, s.Approvals.Revoke(ctx, ledger.By{Plugin: s.plugin, Author: author}, request.ID)
 	})
-}
-
-// outsideOfRuns refuses (CodeDenied) a call that is made in a hook or a tool of a run or a task,
-// of what only a person does. What they do, and what the plugin is to do instead, is in words.
-func (s *caller) outsideOfRuns(ctx context.Context, does, instead string) error {
-	in, err := s.granted(ctx, s.plugin)
-	if err != nil {
-		return err
-	}
-	if cause := cmp.Or(in.origin.Cause(), in.origin.TaskID); cause != "" {
-		return pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person %s, and this comes from %s; %s outside of its hooks and tools", does, cause, instead)
-	}
-	return nil
-}
-
-// person is in whose name a plugin speaks: the caller's whose token it has checked, else
-// the one that the request names.
-func person(ctx context.Context, named string) (string, error) {
-	author := cmp.Or(pluginsdk.PersonFrom(ctx), named)
-	return author, checkLengths(length{"author", len(author), maxTaskRequester})
 }

@@ -20,13 +20,16 @@ func (s callers) Check(ctx context.Context, request *pluginsdk.CheckTokenRequest
 // Exchange counts in none either, for the same reason.
 func (s callers) Exchange(ctx context.Context, request *pluginsdk.ExchangeTokenRequest) (*pluginsdk.ExchangeTokenResponse, error) {
 	return counted(s.caller, "Tokens.Exchange", func() (*pluginsdk.ExchangeTokenResponse, error) {
+		if err := s.outsideOfRuns(ctx, personal["Tokens.Exchange"]); err != nil {
+			return nil, err
+		}
 		session, secret, err := s.Callers.Exchange(ctx, AuditName(ctx, s.plugin), *request)
 		return &pluginsdk.ExchangeTokenResponse{Token: session, Secret: secret}, err
 	})
 }
 
 func (s callers) Create(ctx context.Context, request *pluginsdk.CreateTokenRequest) (*pluginsdk.CreateTokenResponse, error) {
-	return serve(s.caller, "Tokens.Create", func() (*pluginsdk.CreateTokenResponse, error) {
+	return servePerson(ctx, s.caller, "Tokens.Create", func() (*pluginsdk.CreateTokenResponse, error) {
 		var response pluginsdk.CreateTokenResponse
 		err := s.write(ctx, 1, int64(len(request.Name)), func() (err error) {
 			response.Token, response.Secret, err = s.Callers.Create(ctx, AuditName(ctx, s.plugin), *request)
@@ -45,7 +48,7 @@ func (s callers) List(ctx context.Context, request *pluginsdk.ListTokensRequest)
 
 // Revoke ends the session of a secret, or, with the capability for it, any token.
 func (s callers) Revoke(ctx context.Context, request *pluginsdk.RevokeTokenRequest) (*pluginsdk.RevokeTokenResponse, error) {
-	return serve(s.caller, "Tokens.Revoke", func() (*pluginsdk.RevokeTokenResponse, error) {
+	return servePerson(ctx, s.caller, "Tokens.Revoke", func() (*pluginsdk.RevokeTokenResponse, error) {
 		var end func() error
 		switch {
 		case (request.ID == "") == (request.Secret == ""):

@@ -57,7 +57,7 @@ func (s installation) Pause(ctx context.Context, _ *pluginsdk.GetPauseRequest) (
 }
 
 func (s installation) SetPause(ctx context.Context, request *pluginsdk.SetPauseRequest) (*pluginsdk.SetPauseResponse, error) {
-	return serve(s.caller, "Installation.SetPause", func() (*pluginsdk.SetPauseResponse, error) {
+	return servePerson(ctx, s.caller, "Installation.SetPause", func() (*pluginsdk.SetPauseResponse, error) {
 		response := &pluginsdk.SetPauseResponse{}
 		err := s.write(ctx, 1, 0, func() (err error) {
 			response.Was, response.Pause, err = s.Installation.SetPause(ctx, AuditName(ctx, s.plugin), request.Paused)
@@ -68,7 +68,7 @@ func (s installation) SetPause(ctx context.Context, request *pluginsdk.SetPauseR
 }
 
 func (s installation) Backup(ctx context.Context, _ *pluginsdk.MakeBackupRequest) (*pluginsdk.MakeBackupResponse, error) {
-	return serve(s.caller, "Installation.Backup", func() (*pluginsdk.MakeBackupResponse, error) {
+	return servePerson(ctx, s.caller, "Installation.Backup", func() (*pluginsdk.MakeBackupResponse, error) {
 		backup, err := s.Installation.Backup(ctx, AuditName(ctx, s.plugin))
 		return &pluginsdk.MakeBackupResponse{Backup: backup}, err
 	})
@@ -82,7 +82,7 @@ func (s installation) Backups(ctx context.Context, _ *pluginsdk.ListBackupsReque
 }
 
 func (s installation) ReadBackup(ctx context.Context, request *pluginsdk.ReadBackupRequest) (*pluginsdk.ReadBackupResponse, error) {
-	return serve(s.caller, "Installation.ReadBackup", func() (*pluginsdk.ReadBackupResponse, error) {
+	return servePerson(ctx, s.caller, "Installation.ReadBackup", func() (*pluginsdk.ReadBackupResponse, error) {
 		if request.Offset < 0 || request.Limit < 0 {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "offset and limit: they are not negative")
 		}
@@ -96,7 +96,7 @@ func (s installation) ReadBackup(ctx context.Context, request *pluginsdk.ReadBac
 }
 
 func (s installation) DeleteBackup(ctx context.Context, request *pluginsdk.DeleteBackupRequest) (*pluginsdk.DeleteBackupResponse, error) {
-	return serve(s.caller, "Installation.DeleteBackup", func() (*pluginsdk.DeleteBackupResponse, error) {
+	return servePerson(ctx, s.caller, "Installation.DeleteBackup", func() (*pluginsdk.DeleteBackupResponse, error) {
 		return &pluginsdk.DeleteBackupResponse{}, s.write(ctx, 1, 0, func() error {
 			return s.Installation.DeleteBackup(ctx, AuditName(ctx, s.plugin), request.Name)
 		})

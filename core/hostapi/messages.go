@@ -71,6 +71,13 @@ func (s messages) mayCommand(ctx context.Context, submission pluginsdk.Submissio
 	if !s.Grants.Granted(s.plugin, capability) {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "content: this is a command, and %w", lacks(s.plugin, capability))
 	}
+	in, err := s.granted(ctx, s.plugin)
+	if err != nil {
+		return err
+	}
+	if in.origin.TaskID != "" && in.origin.Cause() == "" && capability != pluginsdk.CapTasksRead { // of what a run causes, the inbox knows which commands are a person's
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "content: this is a command, and comes from a hook of the task %s; only a person and a run give commands", in.origin.TaskID)
+	}
 	if capability != pluginsdk.CapThreadsWrite {
 		return nil
 	}

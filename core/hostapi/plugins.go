@@ -44,7 +44,7 @@ func problems(row, settings string) string {
 }
 
 func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEnabledRequest) (*pluginsdk.SetPluginEnabledResponse, error) {
-	return serve(s.caller, "Plugins.SetEnabled", func() (*pluginsdk.SetPluginEnabledResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.SetEnabled", func() (*pluginsdk.SetPluginEnabledResponse, error) {
 		err := s.write(ctx, 1, 0, func() error { return s.Registry.SetEnabled(ctx, s.plugin, request.Name, request.Enabled) })
 		return &pluginsdk.SetPluginEnabledResponse{}, err
 	})
@@ -73,7 +73,7 @@ func (s plugins) Settings(ctx context.Context, request *pluginsdk.GetPluginSetti
 }
 
 func (s plugins) ChangeSettings(ctx context.Context, request *pluginsdk.ChangePluginSettingsRequest) (*pluginsdk.ChangePluginSettingsResponse, error) {
-	return serve(s.caller, "Plugins.ChangeSettings", func() (*pluginsdk.ChangePluginSettingsResponse, error) {
+	return servePerson(ctx, s.caller, "Plugins.ChangeSettings", func() (*pluginsdk.ChangePluginSettingsResponse, error) {
 		err := s.write(ctx, 1, int64(len(request.Patch)), func() error {
 			return s.API.Settings.ChangeFor(ctx, s.plugin, request.Name, request.Patch)
 		})

@@ -63,14 +63,10 @@ func (s runs) Stop(ctx context.Context, request *pluginsdk.StopThreadRequest) (*
 	})
 }
 
-// Resume is a person's word, and may spend their money. It is not for the hooks and tools of a
-// run or a task, as Approvals.Decide is not.
+// Resume is a person's word, and may spend their money.
 func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (*pluginsdk.ResumeRunResponse, error) {
-	return serve(s.caller, "Runs.Resume", func() (*pluginsdk.ResumeRunResponse, error) {
+	return servePerson(ctx, s.caller, "Runs.Resume", func() (*pluginsdk.ResumeRunResponse, error) {
 		if err := checkLengths(length{"model", len(request.Model), maxWord}, length{"author", len(request.Author), maxWord}); err != nil {
-			return nil, err
-		}
-		if err := s.outsideOfRuns(ctx, "has a parked run go on", "resume it"); err != nil {
 			return nil, err
 		}
 		author, err := person(ctx, request.Author)

@@ -96,7 +96,7 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 // Delete removes a thread of the plugin's own, or with threads.admin any, and notes who
 // wanted it.
 func (s threads) Delete(ctx context.Context, request *pluginsdk.DeleteThreadRequest) (*pluginsdk.DeleteThreadResponse, error) {
-	return serve(s.caller, "Threads.Delete", func() (*pluginsdk.DeleteThreadResponse, error) {
+	return servePerson(ctx, s.caller, "Threads.Delete", func() (*pluginsdk.DeleteThreadResponse, error) {
 		thread, err := s.Store.Thread(ctx, request.ID)
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 			return &pluginsdk.DeleteThreadResponse{}, nil

@@ -48,6 +48,11 @@ func (s workspace) change(ctx context.Context, author string, size int64, do fun
 	if err := checkLengths(length{"author", len(author), maxWord}); err != nil {
 		return err
 	}
+	if cmp.Or(pluginsdk.PersonFrom(ctx), author) != "" {
+		if err := s.outsideOfRuns(ctx, "changes context files in a person's name"); err != nil {
+			return err
+		}
+	}
 	return s.write(ctx, 1, size, func() error { return do(ledger.By{Plugin: s.plugin, Author: author}) })
 }
 

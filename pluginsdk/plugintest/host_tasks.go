@@ -273,6 +273,9 @@ func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskReques
 }
 
 func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
+	if call, _ := pluginsdk.CallFrom(ctx); call.RunID != "" {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person has a word on a task, and this comes from %s", call.RunID)
+	}
 	task, err := s.change(ctx, "Tasks.Decide", request.ID, func(task *pluginsdk.Task) error {
 		switch request.Verdict {
 		case "", pluginsdk.VerdictAccept, pluginsdk.VerdictReject:

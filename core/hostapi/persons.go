@@ -1,0 +1,69 @@
+package hostapi
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// personal are the methods that only a person's act calls, with what the person does by
+// each. A plugin calls them for a person, so never inside of a hook or a tool of a run or
+// a task: what an agent causes there, by a command in its reply or by the call of a tool,
+// is no person's act, whichever API it comes through.
+var personal = map[string]string{
+	"Accounts.Add":              "adds accounts",
+	"Accounts.Remove":           "removes accounts",
+	"Accounts.Update":           "changes accounts",
+	"Approvals.Decide":          "answers what the agent asks",
+	"Installation.Backup":       "makes backups",
+	"Installation.DeleteBackup": "deletes backups",
+	"Installation.ReadBackup":   "reads backups",
+	"Installation.SetPause":     "pauses the daemon",
+	"Plugins.ChangeSettings":    "changes the settings of plugins",
+	"Plugins.Grant":             "grants rights to plugins",
+	"Plugins.Install":           "installs plugins",
+	"Plugins.Order":             "orders plugins",
+	"Plugins.Remove":            "removes plugins",
+	"Plugins.Revoke":            "takes rights from plugins",
+	"Plugins.Rollback":          "rolls plugins back",
+	"Plugins.SetEnabled":        "turns plugins on and off",
+	"Plugins.SetLimits":         "limits plugins",
+	"Plugins.Upgrade":           "upgrades plugins",
+	"Runs.Resume":               "has a parked run go on",
+	"Tasks.Decide":              "has a word on a task",
+	"Threads.Delete":            "deletes threads",
+	"Tokens.Create":             "makes tokens",
+	"Tokens.Exchange":           "logs in",
+	"Tokens.Revoke":             "ends tokens",
+}
+
+// servePerson is serve for a method that only a person's act calls.
+func servePerson[R any](ctx context.Context, c *caller, method string, do func() (*R, error)) (*R, error) {
+	return serve(c, method, func() (*R, error) {
+		if err := c.outsideOfRuns(ctx, personal[method]); err != nil {
+			return nil, err
+		}
+		return do()
+	})
+}
+
+// outsideOfRuns refuses (CodeDenied) a call that is made in a hook or a tool of a run or a
+// task, of what only a person does.
+func (c *caller) outsideOfRuns(ctx context.Context, does string) error {
+	in, err := c.granted(ctx, c.plugin)
+	if err != nil {
+		return err
+	}
+	if cause := cmp.Or(in.origin.Cause(), in.origin.TaskID); cause != "" {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person %s, and this comes from %s; a plugin calls it for a person, outside of its hooks and tools", does, cause)
+	}
+	return nil
+}
+
+// person is in whose name a plugin speaks: the caller's whose token it has checked, else
+// the one that the request names.
+func person(ctx context.Context, named string) (string, error) {
+	author := cmp.Or(pluginsdk.PersonFrom(ctx), named)
+	return author, checkLengths(length{"author", len(author), maxTaskRequester})
+}

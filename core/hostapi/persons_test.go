@@ -1,0 +1,120 @@
+package hostapi
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// anybodys are the methods that hooks and tools of runs and tasks may call, too: they read,
+// they write in the plugin's own name, they start what is asked about by itself, or they only
+// take leave away. A new method stands here or in personal.
+var anybodys = []string{
+	"Accounts.List", "Accounts.Rights",
+	"Agent.Cancel", "Agent.Start", "Agent.Wait",
+	"Approvals.Get", "Approvals.List", "Approvals.Revoke", "Approvals.Rules",
+	"Commands.List",
+	"Crons.Delete", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
+	"Deliveries.List", "Deliveries.Retry",
+	"Events.List", "Events.Publish",
+	"Files.Begin", "Files.Commit", "Files.Delete", "Files.Get", "Files.List", "Files.Read", "Files.Write",
+	"Installation.Audit", "Installation.Backups", "Installation.Doctor", "Installation.Pause", "Installation.Usage",
+	"Messages.Amend", "Messages.Append", "Messages.List", "Messages.Submit",
+	"Metrics.Figures", "Metrics.Query", "Metrics.Record",
+	"Plugins.Follow", "Plugins.List", "Plugins.Logs", "Plugins.Settings",
+	"Runs.Cancel", "Runs.Get", "Runs.List", "Runs.Retry", "Runs.Stop", "Runs.Wait",
+	"Search.Messages",
+	"Settings.Get",
+	"State.Delete", "State.Get", "State.List", "State.Put",
+	"Tasks.Cancel", "Tasks.Create", "Tasks.Evaluate", "Tasks.Fail", "Tasks.Get", "Tasks.History", "Tasks.Iterate", "Tasks.List", "Tasks.Suspend",
+	"Threads.Branch", "Threads.Create", "Threads.Get", "Threads.List", "Threads.Update",
+	"Tokens.Check", "Tokens.List",
+	"Tools.Call", "Tools.List",
+	"Workspace.Delete", "Workspace.History", "Workspace.List", "Workspace.Read", "Workspace.Write",
+}
+
+// methods calls each method of a host with an empty request, until visit has seen them all.
+func methods(host pluginsdk.Host, visit func(name string, call func(ctx context.Context) error)) {
+	services := reflect.ValueOf(host)
+	for i := range services.NumField() {
+		field := services.Type().Field(i)
+		if field.Type.Kind() != reflect.Interface {
+			continue
+		}
+		for m := range field.Type.NumMethod() {
+			method := services.Field(i).MethodByName(field.Type.Method(m).Name)
+			visit(field.Name+"."+field.Type.Method(m).Name, func(ctx context.Context) error {
+				request := reflect.New(method.Type().In(1).Elem())
+				err, _ := method.Call([]reflect.Value{reflect.ValueOf(ctx), request})[1].Interface().(error)
+				return err
+			})
+		}
+	}
+}
+
+// An agent whose call of a tool reaches a method that stands for a person's act would accept
+// its own work, give itself rights, or make itself a token.
+func TestOnlyAPersonActs(t *testing.T) {
+	f := newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapRunsControl, pluginsdk.CapTasksDecide, pluginsdk.CapWorkspaceWrite, pluginsdk.CapTokensAdmin)
+	origins := map[string]ledger.Behalf{
+		"a run's hook or tool":      {RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}},
+		"a tool that a tool calls":  {RunID: "R", Depth: 2},
+		"what a run has caused":     {CauseRunID: "R"},
+		"a task's hook":             {TaskID: "K"},
+		"a task's, caused by a run": {TaskID: "K", CauseRunID: "R"},
+	}
+	var all []string
+	methods(f.Host, func(name string, call func(context.Context) error) {
+		all = append(all, name)
+		if personal[name] == "" {
+			return
+		}
+		for what, origin := range origins {
+			ctx, _ := f.within(t, origin)
+			refused(t, name+" in "+what, call(ctx), pluginsdk.CodeDenied, "only a person "+personal[name], "outside of its hooks and tools")
+			refused(t, name+" in a person's name, in "+what, call(pluginsdk.WithPerson(ctx, "Ann")), pluginsdk.CodeDenied, "only a person")
+		}
+		over, token := f.within(t, ledger.Behalf{RunID: "R"})
+		f.tokens.Close(token)
+		refused(t, name+" in a hook that has ended", call(over), pluginsdk.CodeStale)
+	})
+	classified := slices.Sorted(maps.Keys(personal))
+	slices.Sort(all)
+	if known := slices.Sorted(slices.Values(append(classified, anybodys...))); !slices.Equal(known, all) {
+		t.Errorf("the host has the methods %q; classified are %q", all, known)
+	}
+	if len(f.store.audits)+len(f.room.calls)+len(f.inbox.by) > 0 {
+		t.Errorf("something was done: %q, %q, %+v", f.store.audits, f.room.calls, f.inbox.by)
+	}
+}
+
+// What is a person's only when it is done in a person's name, or by a command that is typed.
+func TestOnlyAPersonSpeaksInAPersonsName(t *testing.T) {
+	f := newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapRunsControl, pluginsdk.CapTasksDecide, pluginsdk.CapWorkspaceWrite, pluginsdk.CapTokensAdmin)
+	in, _ := f.within(t, ledger.Behalf{RunID: "R"})
+	write := func(ctx context.Context, author string) error {
+		_, err := f.Workspace.Write(ctx, &pluginsdk.WriteWorkspaceRequest{Path: "memory.md", Text: "x", Author: author})
+		return err
+	}
+	refused(t, "a context file", write(in, "Ann"), pluginsdk.CodeDenied, "only a person changes context files")
+	refused(t, "a context file", write(pluginsdk.WithPerson(in, "Ann"), ""), pluginsdk.CodeDenied, "only a person changes context files")
+	refused(t, "a context file", second(f.Workspace.Delete(in, &pluginsdk.DeleteWorkspaceRequest{Path: "memory.md", Author: "Ann"})), pluginsdk.CodeDenied)
+	for name, err := range map[string]error{"in its own name": write(in, ""), "outside": write(t.Context(), "Ann")} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	of, _ := f.within(t, ledger.Behalf{TaskID: "K"})
+	for _, content := range []string{"/stop", "/new"} { // that of a run the inbox tells apart
+		refused(t, content, second(f.Messages.Submit(of, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "mine", Content: content}})),
+			pluginsdk.CodeDenied, "hook of the task K")
+	}
+	if said := len(f.inbox.submissions); said > 0 {
+		t.Errorf("%d commands were given", said)
+	}
+}
