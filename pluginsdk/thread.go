@@ -63,6 +63,10 @@ type Thread struct {
 	// Account is the account of the agent's that the thread uses; empty: the default one. A
 	// thread that changes it goes on in a new session, with its history.
 	Account string `json:"account,omitempty"`
+	// Apart says that the thread's people are not to know what the workspace holds; so it is
+	// with the threads of tasks that such a thread gives. The core finds it out: what the agent
+	// knows of its owner has no place in such a thread, whatever its kind and its source are.
+	Apart bool `json:"apart,omitempty"`
 
 	LastActivity      time.Time `json:"lastActivity"`
 	LastReadMessageID int64     `json:"lastReadMessageId"`

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -151,7 +152,11 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 			return d.inbox.GoOn(ctx, later, due)
 		},
 	})
-	if d.agent, err = d.chooseAgent(ctx, workspace, tools); err != nil {
+	if d.agent, err = d.chooseAgent(ctx, workspace, tools, func(threadID string, apart bool, tool string, input json.RawMessage) bool {
+		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
+		defer cancel()
+		return api.ToolAsked(ctx, threadID, apart, tool, input)
+	}); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	contexts := contextfiles.New(contextfiles.Config{Dir: workspace, Log: d.room("workspace")}, d.store)
@@ -198,7 +203,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
 		Accounts:            accountDesk{d.accounts, d.plan},
 		Installation:        newInstallationRoom(config, d.store, d.plugins.Live),
-		CheckPermissionMode: ledger.CheckPermissionMode, Log: d.room("plugins"),
+		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Log: d.room("plugins"),
 	})
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
@@ -392,10 +397,10 @@ func (d *Daemon) room(name string) *slog.Logger { return d.log.With("room", name
 // chooseAgent returns the agent that the configuration asks for. Auto takes
 // Claude when its CLI is there and can authenticate, else the demo agent, with
 // a loud line; an explicit claude never falls back.
-func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *toolserver.Server) (agent, error) {
+func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *toolserver.Server, asked func(threadID string, apart bool, tool string, input json.RawMessage) bool) (agent, error) {
 	config := d.config.invoker(workspace, d.owner, d.room("invoker"))
 	config.Tools, config.Private, config.Account = agentTools{tools}, filepath.Join(d.config.Data, "run"), d.account
-	config.OnPlan = d.plan.Observe
+	config.OnPlan, config.ToolAsked = d.plan.Observe, asked
 	config.OnClosed = func(threadID, sessionID string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
 		defer cancel()

@@ -70,7 +70,7 @@ func (r *Room) Lay(ctx context.Context, threadID string, attachments []pluginsdk
 // a thread has given, wherever a plugin has that one work. A directory of the thread's own
 // is made, if it is missing, in this daemon's data directory, wherever that was once.
 func (r *Room) Directory(ctx context.Context, thread pluginsdk.Thread) (dir string, apart bool, err error) {
-	if apart, err = r.apart(ctx, thread); err != nil || !ledger.OwnDirectory(thread) {
+	if apart, err = r.Apart(ctx, thread); err != nil || !ledger.OwnDirectory(thread) {
 		return thread.Cwd, apart, err
 	}
 	dir = ledger.ThreadDirectory(r.config.Threads, thread.ID)
@@ -80,7 +80,8 @@ func (r *Room) Directory(ctx context.Context, thread pluginsdk.Thread) (dir stri
 	return dir, true, nil
 }
 
-func (r *Room) apart(ctx context.Context, thread pluginsdk.Thread) (bool, error) {
+// Apart reports whether a thread is apart, as Directory says.
+func (r *Room) Apart(ctx context.Context, thread pluginsdk.Thread) (bool, error) {
 	for !ledger.Apart(thread.Cwd) {
 		if thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID == "" {
 			return false, nil

@@ -152,6 +152,15 @@ func (s *stub) UpdateThread(ctx context.Context, id string, patch pluginsdk.Thre
 	return s.Thread(ctx, id)
 }
 
+func (s *stub) FindTarget(_ context.Context, plugin, place string) (pluginsdk.Thread, bool, error) {
+	for _, thread := range s.threads {
+		if thread.Source == plugin && thread.SourceID == place {
+			return thread, true, nil
+		}
+	}
+	return pluginsdk.Thread{}, false, nil
+}
+
 func (s *stub) ThreadOfTarget(_ context.Context, plugin, place string) (pluginsdk.Thread, error) {
 	return pluginsdk.Thread{ID: plugin + "/" + place}, nil
 }
@@ -502,6 +511,15 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 		}),
 		Daemon: func(context.Context) []pluginsdk.Figure {
 			return []pluginsdk.Figure{{Name: "harness_start_time_seconds", Kind: pluginsdk.FigureGauge}}
+		},
+		Apart: func(_ context.Context, thread pluginsdk.Thread) (bool, error) {
+			for thread.Cwd != "/apart" {
+				if thread.Kind != pluginsdk.ThreadTask {
+					return false, nil
+				}
+				thread = f.store.threads[thread.ParentThreadID]
+			}
+			return true, nil
 		},
 		CheckPermissionMode: func(mode string) error {
 			if !slices.Contains([]string{"", "default", "plan", "acceptEdits"}, mode) {

@@ -19,6 +19,8 @@ import (
 type Store interface {
 	Thread(ctx context.Context, id string) (pluginsdk.Thread, error)
 	Threads(ctx context.Context, query pluginsdk.ThreadQuery) ([]pluginsdk.Thread, error)
+	// FindTarget returns the thread of a plugin's place, if there is one.
+	FindTarget(ctx context.Context, plugin, place string) (t pluginsdk.Thread, found bool, err error)
 	// ThreadOfTarget returns the thread of a plugin's place, and makes it when there
 	// is none.
 	ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error)
@@ -256,6 +258,9 @@ type Config struct {
 	// Daemon returns what the daemon counts and measures of itself, by name. What cannot
 	// be read at the moment is not among it.
 	Daemon func(ctx context.Context) []pluginsdk.Figure
+	// Apart reports whether a thread is apart: its people are not to know what the workspace
+	// holds.
+	Apart func(ctx context.Context, thread pluginsdk.Thread) (bool, error)
 	// CheckPermissionMode refuses (CodeInvalid) what is not a permission mode of the
 	// agent's.
 	CheckPermissionMode func(mode string) error

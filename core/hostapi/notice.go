@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 
@@ -79,6 +80,9 @@ type NoticeFrom struct {
 	ThreadID string
 	RunID    string
 	CallID   string // of the tool's call or the command, among those of the run
+	// Asked says that people are asked about a notice that needs it before it is given, as
+	// they are about the calls of the tool.
+	Asked bool
 }
 
 // noticeMetadata is the metadata of a notice's row.
@@ -86,6 +90,7 @@ type noticeMetadata struct {
 	Event      string `json:"event"`
 	FromThread string `json:"fromThread,omitempty"`
 	FromRun    string `json:"fromRun,omitempty"`
+	Apart      bool   `json:"apart,omitempty"` // the thread that it is from is
 }
 
 // noticing knows which notices the latest runs have given.
@@ -123,24 +128,43 @@ func (n *noticing) allow(from NoticeFrom) error {
 // Notify stores a notice as a notification of the thread that it is for, and has it
 // carried to the thread's people. Repeated for the same call of the same run, it
 // returns the first one's row. Only the agent may give one, at most 32 in a run
-// (CodeExhausted).
+// (CodeExhausted). From a thread apart it is for the threads of its own tree, and for where
+// its replies go (CodeDenied). For a place that nobody has talked from it is given when
+// people were asked (CodeDenied).
 func (a *API) Notify(ctx context.Context, from NoticeFrom, notice Notice) (pluginsdk.Message, error) {
 	if err := notice.check(); err != nil {
 		return pluginsdk.Message{}, err
 	}
-	thread, err := a.noticed(ctx, notice)
+	thread, known, err := a.noticed(ctx, notice)
 	if err != nil {
 		return pluginsdk.Message{}, err
+	}
+	apart, err := a.mayTell(ctx, from, notice, thread)
+	if err != nil {
+		return pluginsdk.Message{}, err
+	}
+	if !known && !from.Asked {
+		return pluginsdk.Message{}, pluginsdk.Errorf(pluginsdk.CodeDenied,
+			"target: nobody has talked from %s yet, so people are asked first; call the tool %s__%s, which asks them", notice.Target, CoreName, NotifyTool().Name)
 	}
 	if err := a.noticing.allow(from); err != nil {
 		return pluginsdk.Message{}, err
 	}
-	metadata, err := json.Marshal(noticeMetadata{Event: "notify", FromThread: from.ThreadID, FromRun: from.RunID})
+	if !known {
+		to, err := pluginsdk.ParseTarget(notice.Target)
+		if err != nil {
+			return pluginsdk.Message{}, err
+		}
+		if thread, err = a.Store.ThreadOfTarget(ctx, to.Plugin, to.Place); err != nil {
+			return pluginsdk.Message{}, err
+		}
+	}
+	metadata, err := json.Marshal(noticeMetadata{Event: "notify", FromThread: from.ThreadID, FromRun: from.RunID, Apart: apart})
 	if err != nil {
 		return pluginsdk.Message{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "write down where a notice is from: %w", err)
 	}
 	rows := ledger.Append{ThreadID: thread.ID, Deliver: true, Rows: []pluginsdk.NewMessage{{
-		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "agent", Content: notice.Text, Metadata: metadata,
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: ledger.SourceAgent, Content: notice.Text, Metadata: metadata,
 	}}}
 	if from.RunID != "" {
 		rows.Key = from.RunID + ":notify:" + from.CallID
@@ -162,26 +186,112 @@ func (a *API) Tell(ctx context.Context, from NoticeFrom, notice Notice) (said st
 	return "Told the people of the thread " + row.ThreadID + ".", nil
 }
 
-// noticed returns the thread that a notice is for.
-func (a *API) noticed(ctx context.Context, notice Notice) (pluginsdk.Thread, error) {
+// noticed returns the thread that a notice is for; not known: the notice is for a place that
+// has no thread yet.
+func (a *API) noticed(ctx context.Context, notice Notice) (thread pluginsdk.Thread, known bool, err error) {
 	switch notice.Thread {
 	case "":
 	case "primary":
-		return a.threadOr(ctx, "")
+		thread, err = a.threadOr(ctx, "")
+		return thread, true, err
 	default:
-		return a.Store.Thread(ctx, notice.Thread)
+		thread, err = a.Store.Thread(ctx, notice.Thread)
+		return thread, true, err
 	}
 	to, err := pluginsdk.ParseTarget(notice.Target)
 	if err != nil {
-		return pluginsdk.Thread{}, err
+		return pluginsdk.Thread{}, false, err
 	}
 	if to.ThreadID != "" {
-		return a.Store.Thread(ctx, to.ThreadID)
+		thread, err = a.Store.Thread(ctx, to.ThreadID)
+		return thread, true, err
 	}
 	if err := a.checkCarried(ctx, "target", to); err != nil {
-		return pluginsdk.Thread{}, err
+		return pluginsdk.Thread{}, false, err
 	}
-	return a.Store.ThreadOfTarget(ctx, to.Plugin, to.Place)
+	return a.Store.FindTarget(ctx, to.Plugin, to.Place)
+}
+
+// NoticeAsked reports whether people are asked before the agent of a thread gives a notice:
+// it is for a place that nobody has talked from. A notice that is refused anyway is not asked
+// about.
+func (a *API) NoticeAsked(ctx context.Context, threadID string, notice Notice) bool {
+	if notice.check() != nil {
+		return false
+	}
+	thread, known, err := a.noticed(ctx, notice)
+	if err != nil || known {
+		return false
+	}
+	_, err = a.mayTell(ctx, NoticeFrom{ThreadID: threadID}, notice, thread)
+	return err == nil
+}
+
+// ToolAsked reports whether people are asked about a call of a tool (PLUGIN__TOOL) by the
+// agent of a thread, which may be apart. They are about notices for places that nobody has
+// talked from; and in a thread apart about all tools of plugins that have been granted
+// anything, since the plugin may start work or tell what lies elsewhere.
+func (a *API) ToolAsked(ctx context.Context, threadID string, apart bool, tool string, input json.RawMessage) bool {
+	plugin, name, _ := strings.Cut(tool, "__")
+	if plugin == CoreName {
+		notice, err := ParseNotice(input)
+		return name == NotifyTool().Name && err == nil && a.NoticeAsked(ctx, threadID, notice)
+	}
+	if !apart {
+		return false
+	}
+	row, err := a.Store.Plugin(ctx, plugin)
+	return err != nil || len(row.Granted) > 0
+}
+
+// mayTell refuses (CodeDenied) a notice from a thread apart that is for people elsewhere. It
+// returns whether the thread that the notice is from is apart.
+func (a *API) mayTell(ctx context.Context, from NoticeFrom, notice Notice, to pluginsdk.Thread) (apart bool, err error) {
+	if from.ThreadID == "" {
+		return false, nil
+	}
+	thread, err := a.Store.Thread(ctx, from.ThreadID)
+	if err != nil {
+		return false, err
+	}
+	if apart, err = a.Apart(ctx, thread); err != nil || !apart {
+		return apart, err
+	}
+	top, carried, err := a.treeApart(ctx, thread)
+	if err != nil || notice.Target != "" && slices.Contains(carried, notice.Target) {
+		return true, err
+	}
+	for seen := 0; to.ID != "" && seen < maxVisible; seen++ {
+		if to.ID == top {
+			return true, nil
+		}
+		if to.ParentThreadID == "" {
+			break
+		}
+		if to, err = a.Store.Thread(ctx, to.ParentThreadID); err != nil {
+			return true, err
+		}
+	}
+	return true, pluginsdk.Errorf(pluginsdk.CodeDenied, "this thread is apart: its agent tells nobody but the people of this thread, of the threads below it, and of the threads apart above it")
+}
+
+// treeApart returns the highest thread apart above a thread apart, which may be itself, and
+// where the replies of the threads between the two go.
+func (a *API) treeApart(ctx context.Context, thread pluginsdk.Thread) (top string, carried []string, err error) {
+	for range maxVisible {
+		top, carried = thread.ID, append(carried, thread.ReportTo.String())
+		if thread.ParentThreadID == "" {
+			break
+		}
+		if thread, err = a.Store.Thread(ctx, thread.ParentThreadID); err != nil {
+			return "", nil, err
+		}
+		apart, err := a.Apart(ctx, thread)
+		if err != nil || !apart {
+			return top, carried, err
+		}
+	}
+	return top, carried, nil
 }
 
 const (

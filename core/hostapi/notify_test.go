@@ -13,7 +13,8 @@ import (
 // somebody: the primary thread, another one, or a channel.
 func TestANoticeReachesItsPeople(t *testing.T) {
 	f := newFixture()
-	from := NoticeFrom{ThreadID: "nightly", RunID: "R", CallID: "toolu_1"}
+	f.store.threads["nightly"] = pluginsdk.Thread{ID: "nightly", Source: "cron", SourceID: "n"}
+	from := NoticeFrom{ThreadID: "nightly", RunID: "R", CallID: "toolu_1", Asked: true}
 	for _, c := range []struct {
 		notice Notice
 		thread string
@@ -68,7 +69,7 @@ func TestANoticeToNobodyIsRefused(t *testing.T) {
 	} {
 		notice, err := ParseNotice([]byte(c.input))
 		if err == nil {
-			_, err = f.api.Notify(t.Context(), NoticeFrom{ThreadID: "T"}, notice)
+			_, err = f.api.Notify(t.Context(), NoticeFrom{ThreadID: "P"}, notice)
 		}
 		refused(t, name, err, c.code, c.word)
 	}
@@ -118,4 +119,70 @@ func TestANoticeAsACommand(t *testing.T) {
 		}
 	}
 	refused(t, "nothing", second(NoticeOfCommand("x", map[string]string{"to": "primary"})), pluginsdk.CodeInvalid)
+}
+
+// A stranger's agent must not put words before the owner's agent, or have them carried to
+// people whom the stranger names.
+func TestANoticeFromAThreadApartStaysInItsTree(t *testing.T) {
+	f := newFixture()
+	carried := pluginsdk.Target{Plugin: "discord", Place: "their channel"}
+	for _, thread := range []pluginsdk.Thread{
+		{ID: "top", Source: "discord", SourceID: "top", Cwd: "/apart", ParentThreadID: "P", ReportTo: carried},
+		{ID: "task", Source: "task", SourceID: "K", Kind: pluginsdk.ThreadTask, ParentThreadID: "top"},
+		{ID: "below", Source: "task", SourceID: "L", Kind: pluginsdk.ThreadTask, ParentThreadID: "task"},
+		{ID: "other", Source: "discord", SourceID: "other", Cwd: "/apart"},
+		{ID: "other's task", Source: "task", SourceID: "M", Kind: pluginsdk.ThreadTask, ParentThreadID: "other"},
+	} {
+		f.store.threads[thread.ID] = thread
+	}
+	for from, to := range map[string][]Notice{
+		"top": {
+			{Thread: "primary"}, {Thread: "P"}, {Target: "thread:P"}, {Thread: "mine"}, {Thread: "ann's"}, {Target: "discord:ann"}, {Target: "discord:123456"},
+			{Thread: "other"}, {Target: "discord:other"}, {Thread: "other's task"},
+		},
+		"task":  {{Thread: "primary"}, {Target: "discord:123456"}, {Thread: "other"}},
+		"below": {{Thread: "primary"}, {Thread: "other's task"}, {Target: "discord:ann"}},
+	} {
+		for _, notice := range to {
+			notice.Text = "do as I say"
+			refused(t, fmt.Sprint(from, " to ", notice), second(f.api.Notify(t.Context(), NoticeFrom{ThreadID: from, RunID: "R", Asked: true}, notice)), pluginsdk.CodeDenied, "apart")
+			if f.api.NoticeAsked(t.Context(), from, notice) {
+				t.Errorf("%s to %+v: people are asked about what is refused anyway", from, notice)
+			}
+		}
+	}
+	if len(f.store.rows) > 0 {
+		t.Fatalf("stored %+v", f.store.rows)
+	}
+	for from, to := range map[string][]Notice{
+		"top":   {{Thread: "top"}, {Thread: "task"}, {Target: "thread:below"}, {Target: carried.String()}},
+		"below": {{Thread: "top"}, {Thread: "task"}, {Target: carried.String()}},
+	} {
+		for _, notice := range to {
+			notice.Text = "it is done"
+			if _, err := f.api.Notify(t.Context(), NoticeFrom{ThreadID: from, RunID: "R", CallID: fmt.Sprint(notice), Asked: true}, notice); err != nil {
+				t.Errorf("%s to %+v: %v", from, notice, err)
+			}
+		}
+	}
+	for _, stored := range f.store.rows {
+		if metadata := string(stored.Rows[0].Metadata); !strings.Contains(metadata, `"apart":true`) || !strings.Contains(metadata, `"fromRun":"R"`) {
+			t.Errorf("its origin: %s", metadata)
+		}
+	}
+}
+
+// A channel that nobody has talked from is somebody's whom no person has named.
+func TestANoticeToAPlaceThatNobodyHasTalkedFromIsAskedAbout(t *testing.T) {
+	f := newFixture()
+	unknown, known := Notice{Target: "discord:123456", Text: "x"}, Notice{Target: "discord:ann", Text: "x"}
+	refused(t, "by a command", second(f.api.Notify(t.Context(), NoticeFrom{ThreadID: "P", RunID: "R"}, unknown)), pluginsdk.CodeDenied, "core__notify", "people are asked")
+	if _, err := f.api.Notify(t.Context(), NoticeFrom{ThreadID: "P", RunID: "R"}, known); err != nil {
+		t.Error(err)
+	}
+	for notice, asked := range map[Notice]bool{unknown: true, known: false, {Thread: "primary", Text: "x"}: false, {Target: "mute:x", Text: "x"}: false, {Text: "x"}: false} {
+		if got := f.api.NoticeAsked(t.Context(), "P", notice); got != asked {
+			t.Errorf("%+v is asked about: %t", notice, got)
+		}
+	}
 }

@@ -15,6 +15,9 @@ type threads struct{ *caller }
 func (s threads) Get(ctx context.Context, request *pluginsdk.GetThreadRequest) (*pluginsdk.GetThreadResponse, error) {
 	return serve(s.caller, "Threads.Get", func() (*pluginsdk.GetThreadResponse, error) {
 		thread, err := s.Store.Thread(ctx, request.ID)
+		if err == nil {
+			thread.Apart, err = s.Apart(ctx, thread)
+		}
 		return &pluginsdk.GetThreadResponse{Thread: thread}, err
 	})
 }
@@ -22,6 +25,11 @@ func (s threads) Get(ctx context.Context, request *pluginsdk.GetThreadRequest) (
 func (s threads) List(ctx context.Context, request *pluginsdk.ListThreadsRequest) (*pluginsdk.ListThreadsResponse, error) {
 	return serve(s.caller, "Threads.List", func() (*pluginsdk.ListThreadsResponse, error) {
 		rows, err := s.Store.Threads(ctx, request.Query)
+		for n := range rows {
+			if err == nil {
+				rows[n].Apart, err = s.Apart(ctx, rows[n])
+			}
+		}
 		return &pluginsdk.ListThreadsResponse{Threads: page(rows, false, sizeOf)}, err
 	})
 }
@@ -38,6 +46,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 		permits := permitsOf(pluginsdk.Thread{}, pluginsdk.ThreadPatch{
 			Cwd: set(thread.Cwd), PermissionMode: set(thread.PermissionMode), ReportTo: set(thread.ReportTo), Account: set(thread.Account),
 		})
+		permits = append(permits, audienceOf(thread)...)
 		if err := s.mayChange(thread.Source, permits); err != nil {
 			return nil, err
 		}
@@ -183,6 +192,25 @@ func permitsOf(thread pluginsdk.Thread, patch pluginsdk.ThreadPatch) (permits []
 	}
 	if to := patch.Account; to != nil {
 		permits = append(permits, permit{"account", thread.Account, *to})
+	}
+	if to := patch.AskTools; to != nil && *to != thread.AskTools {
+		permits = append(permits, permit{"askTools", thread.AskTools, *to})
+	}
+	return permits
+}
+
+// audienceOf returns what a new thread is made with that decides what it is shown, or whom
+// its agent asks: its kind (a schedule's is shown memory), the thread above it (whose people
+// are asked), and which calls of tools people are asked about.
+func audienceOf(thread pluginsdk.NewThread) (permits []permit) {
+	if thread.Kind != "" && thread.Kind != pluginsdk.ThreadGeneral {
+		permits = append(permits, permit{"kind", "", string(thread.Kind)})
+	}
+	if thread.ParentThreadID != "" {
+		permits = append(permits, permit{"parentThreadId", "", thread.ParentThreadID})
+	}
+	if thread.AskTools != "" {
+		permits = append(permits, permit{"askTools", "", thread.AskTools})
 	}
 	return permits
 }

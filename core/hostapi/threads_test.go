@@ -221,3 +221,35 @@ func TestATaskIsNoWayRoundThreadsAdmin(t *testing.T) {
 		t.Errorf("audited %q", f.store.audits)
 	}
 }
+
+// With threads.write a plugin could otherwise make a schedule's thread, which is shown memory,
+// or one whose agent asks nobody, or the people above it.
+func TestThreadsWriteMakesNoThreadWithMoreAudience(t *testing.T) {
+	asked := map[string]pluginsdk.NewThread{
+		"kind":           {Kind: pluginsdk.ThreadCron},
+		"kind ":          {Kind: pluginsdk.ThreadTask},
+		"askTools":       {AskTools: "none"},
+		"askTools ":      {AskTools: "Bash"},
+		"parentThreadId": {ParentThreadID: "P"},
+	}
+	f, admin := newFixture(pluginsdk.CapThreadsWrite), newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin)
+	for field, thread := range asked {
+		thread.Source, thread.SourceID = "p", field
+		refused(t, field, f.create(t, thread), pluginsdk.CodeDenied, strings.TrimSpace(field)+":", "threads.admin")
+		if err := admin.create(t, thread); err != nil {
+			t.Errorf("%s with threads.admin: %v", field, err)
+		}
+	}
+	none := "none"
+	refused(t, "askTools of a thread that exists", f.update(t, "mine", pluginsdk.ThreadPatch{AskTools: &none}), pluginsdk.CodeDenied, "askTools:", "threads.admin")
+	if len(f.store.audits) > 0 || len(admin.store.audits) != len(asked) {
+		t.Errorf("audited %q and %q", f.store.audits, admin.store.audits)
+	}
+	f.store.threads["own"] = pluginsdk.Thread{ID: "own", Source: "web", Cwd: "/apart"}
+	f.store.threads["K"] = pluginsdk.Thread{ID: "K", Kind: pluginsdk.ThreadTask, ParentThreadID: "own"}
+	for id, apart := range map[string]bool{"own": true, "K": true, "mine": false} {
+		if answer, err := f.Threads.Get(t.Context(), &pluginsdk.GetThreadRequest{ID: id}); err != nil || answer.Thread.Apart != apart {
+			t.Errorf("%s is apart: %t, %v", id, answer.Thread.Apart, err)
+		}
+	}
+}

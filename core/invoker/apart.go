@@ -1,6 +1,10 @@
 package invoker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
 
 // A session in the directory of a thread apart works for people who are not to know what
 // the workspace holds. That its working directory is another one is not enough. Verified
@@ -19,13 +23,44 @@ import "encoding/json"
 // the workspace can neither be read nor written, whoever would allow it; and the CLI attaches
 // nothing. (What is steered in arrives all the same; a memory of its own no session keeps.)
 
-// The rules that ask, of every session and of one apart. A rule that asks wins over what the
-// CLI takes for harmless, and over rules that allow. About sub-agents it is the invoker that
-// answers: see subagents.go.
-var (
-	agentsAsked  = json.RawMessage(`["Agent"]`)
-	apartlyAsked = json.RawMessage(`["Agent","Bash"]`)
-)
+// askedRules are the rules that ask, of a session. A rule that asks wins over what the CLI
+// takes for harmless, and over rules that allow. About sub-agents it is the invoker that
+// answers (subagents.go), and so it is about the tools of plugins, as ToolAsked says: the
+// core's notify reaches people anywhere, and from a session apart each tool leads out of it.
+func (c Config) askedRules(apart bool) []string {
+	rules := []string{"Agent"}
+	if apart {
+		rules = append(rules, "Bash")
+	}
+	switch {
+	case c.Tools == nil || c.ToolAsked == nil:
+	case apart:
+		rules = append(rules, toolRule)
+	default:
+		rules = append(rules, toolPrefix+notifyTool)
+	}
+	return rules
+}
+
+// notifyTool is the core's tool that tells people elsewhere something.
+const notifyTool = "core__notify"
+
+// asksAbout reports whether people are asked about a call of a plugin's tool that no rule of
+// an operator's allows.
+func (s *session) asksAbout(request controlRequest) bool {
+	tool, ours := strings.CutPrefix(request.Request.ToolName, toolPrefix)
+	return ours && s.toolAsked != nil && (s.apart || tool == notifyTool) && s.toolAsked(s.threadID, s.apart, tool, request.Request.Input)
+}
+
+// operators returns the rules without the one that allows all tools of plugins, which the
+// invoker adds.
+func operators(rules []string) []string {
+	at := slices.Index(rules, toolRule) // where an operator has given it, too, there is another
+	if at < 0 {
+		return rules
+	}
+	return slices.Concat(rules[:at], rules[at+1:])
+}
 
 // apartEnvironment is added to that of a session apart.
 var apartEnvironment = []string{
@@ -41,12 +76,16 @@ func (c Config) apartRules() []string {
 }
 
 // withAsked returns the settings with rules that ask.
-func withAsked(settings, rules json.RawMessage) (json.RawMessage, error) {
+func withAsked(settings json.RawMessage, asked []string) (json.RawMessage, error) {
+	rules, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
 	var whole settingsObject
 	if err := json.Unmarshal(settings, &whole); err != nil {
 		return nil, err
 	}
-	err := whole.take(whole, "permissions", func(permissions settingsObject) { permissions["ask"] = rules })
+	err = whole.take(whole, "permissions", func(permissions settingsObject) { permissions["ask"] = rules })
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,11 @@ type Config struct {
 	// Tools are the plugins' tools, which every session gets and may use.
 	// Default: none.
 	Tools Tools
+	// ToolAsked reports whether people are asked about a call of a plugin's tool (PLUGIN__TOOL)
+	// by the agent of a thread, which may be apart, unless a rule of an operator's allows it. It
+	// is asked about the calls of the core's notify, and about all calls in a session apart.
+	// Default: they are not.
+	ToolAsked func(threadID string, apart bool, tool string, input json.RawMessage) bool
 	// ToolsAtOnce is up to how many tools of plugins are offered with every request to the
 	// model; with more, sessions find them by a search. Default 40; below 0: always by a search.
 	ToolsAtOnce int

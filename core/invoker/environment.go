@@ -129,11 +129,10 @@ func (c Config) environment(apart bool, account Account) (env []string, settings
 	if c.Tools != nil {
 		env = pastProxy(env)
 	}
-	asked := agentsAsked
 	if apart {
-		env, asked = append(env, apartEnvironment...), apartlyAsked
+		env = append(env, apartEnvironment...)
 	}
-	if settings, err = withAsked(own.settings, asked); err != nil {
+	if settings, err = withAsked(own.settings, c.askedRules(apart)); err != nil {
 		return nil, nil, err
 	}
 	return account.over(env, settings)

@@ -37,8 +37,9 @@ type session struct {
 	version  string // of the CLI
 	// keepsTools: see cli.Features.
 	keepsTools bool
-	meant      []pluginsdk.AgentRule // that the process was given
-	servers    bool                  // it has MCP servers beside that of the plugins' tools
+	toolAsked  func(threadID string, apart bool, tool string, input json.RawMessage) bool // Config.ToolAsked
+	meant      []pluginsdk.AgentRule                                                      // that the process was given
+	servers    bool                                                                       // it has MCP servers beside that of the plugins' tools
 	// agents is how many sub-agents the turn has started unasked, agentsMost how many it may.
 	agents       atomic.Int32
 	agentsMost   int
@@ -198,9 +199,13 @@ func (s *session) answer(request controlRequest, alone bool) (denied string, dec
 		return "", true
 	}
 	words := denial(ask.ToolName)
+	rules := s.rules()
+	if s.asksAbout(request) {
+		rules = operators(rules)
+	}
 	switch guarded := request.guarded(); {
 	case allowedBy(lines(s.disallowed), ask.ToolName, ask.Input): // a rule that denies wins
-	case !guarded && allowedBy(request.speakOf(s.rules()), ask.ToolName, ask.Input) && s.objection(ask.ToolName, ask.Input) == "", startsSubAgent(ask.ToolName) && (s.agentsAllowed() || s.mayStartAgent()):
+	case !guarded && allowedBy(request.speakOf(rules), ask.ToolName, ask.Input) && s.objection(ask.ToolName, ask.Input) == "", startsSubAgent(ask.ToolName) && (s.agentsAllowed() || s.mayStartAgent()):
 		s.process.send(allowLine(request.RequestID, ask.Input))
 		return "", true
 	case !alone:
@@ -280,6 +285,8 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 		plan:         &c.plans,
 		onPlan:       c.config.OnPlan,
 		past:         &c.past,
+		threadID:     w.threadID,
+		toolAsked:    c.config.ToolAsked,
 		guard:        c.config.Guard,
 		repositories: &c.repositories,
 		tools:        tools,

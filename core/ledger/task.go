@@ -57,6 +57,10 @@ type Task struct {
 // SourceTask is under which the messages of tasks are accepted, and their threads made.
 const SourceTask = "task"
 
+// SourceAgent is the source of the rows in which an agent tells the people of another thread
+// something.
+const SourceAgent = "agent"
+
 // IterationKey is the key of the message of a task's iteration.
 func IterationKey(taskID string, iteration int) string {
 	return fmt.Sprintf("%s/%d", taskID, iteration)

@@ -221,6 +221,14 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 		outcome.Error = fmt.Sprintf("a thread of kind %s may not give it", t.thread.Kind)
 		return outcome, nil
 	}
+	if from == pluginsdk.FromAgent && command.Name != notifyCommand {
+		if _, apart, err := p.files.Directory(ctx, t.thread.Thread); err != nil {
+			return outcome, storeError("find out whether the thread is apart", err)
+		} else if apart { // people are asked about tools, and not about commands
+			outcome.Error = "in a thread apart people are asked about what plugins do: call the plugin's tool instead of the command"
+			return outcome, nil
+		}
+	}
 	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
 		return p.notify(ctx, t, command, outcome)
 	}

@@ -319,14 +319,11 @@ func checkThreadStatus(status pluginsdk.ThreadStatus) error {
 // place, which has no name.
 const defaultPlace = "default"
 
-// ThreadOfTarget returns the thread of a plugin's place, and makes it when there is
-// none: the one with that source id of a source that is the plugin's name, or that
-// the plugin carries. What is delivered in a thread that is made goes to that place.
-func (s *Store) ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error) {
-	sourceID := cmp.Or(place, defaultPlace)
-	rows, err := s.read.Thread.Query().Where(thread.SourceID(clean(sourceID))).Order(thread.ByID()).All(ctx)
+// FindTarget returns the thread that ThreadOfTarget returns, if there is one.
+func (s *Store) FindTarget(ctx context.Context, plugin, place string) (t pluginsdk.Thread, known bool, err error) {
+	rows, err := s.read.Thread.Query().Where(thread.SourceID(clean(cmp.Or(place, defaultPlace)))).Order(thread.ByID()).All(ctx)
 	if err != nil {
-		return pluginsdk.Thread{}, wrap("find thread", err)
+		return pluginsdk.Thread{}, false, wrap("find thread", err)
 	}
 	var found *ent.Thread
 	for _, row := range rows {
@@ -335,10 +332,21 @@ func (s *Store) ThreadOfTarget(ctx context.Context, plugin, place string) (plugi
 			found = row
 		}
 	}
-	if found != nil {
-		return toldThreadOf(found), nil
+	if found == nil {
+		return pluginsdk.Thread{}, false, nil
 	}
-	n := pluginsdk.NewThread{Source: plugin, SourceID: sourceID}
+	return toldThreadOf(found), true, nil
+}
+
+// ThreadOfTarget returns the thread of a plugin's place, and makes it when there is
+// none: the one with that source id of a source that is the plugin's name, or that
+// the plugin carries. What is delivered in a thread that is made goes to that place.
+func (s *Store) ThreadOfTarget(ctx context.Context, plugin, place string) (pluginsdk.Thread, error) {
+	known, found, err := s.FindTarget(ctx, plugin, place)
+	if err != nil || found {
+		return known, err
+	}
+	n := pluginsdk.NewThread{Source: plugin, SourceID: cmp.Or(place, defaultPlace)}
 	if carrier, _ := s.carries(plugin); carrier != plugin || place == "" {
 		n.ReportTo = pluginsdk.Target{Plugin: plugin, Place: place}
 	}

@@ -44,6 +44,7 @@ func threadTo(v pluginsdk.Thread) *typesv1.Thread {
 		CreatedAt:         timeTo(v.CreatedAt),
 		AskTools:          v.AskTools,
 		Account:           v.Account,
+		Apart:             v.Apart,
 	}
 }
 
@@ -70,6 +71,7 @@ func threadFrom(m *typesv1.Thread) pluginsdk.Thread {
 		CreatedAt:         timeFrom(m.GetCreatedAt()),
 		AskTools:          m.GetAskTools(),
 		Account:           m.GetAccount(),
+		Apart:             m.GetApart(),
 	}
 }
 

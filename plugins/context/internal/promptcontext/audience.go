@@ -53,8 +53,12 @@ func (a audience) check() error {
 	return nil
 }
 
-// shows reports whether a thread is shown the file of this name.
+// shows reports whether a thread is shown the file of this name. Of a thread apart no kind
+// and no source decides.
 func (a audience) shows(thread pluginsdk.Thread, name string) bool {
+	if thread.Apart {
+		return slices.Contains(a.FilesForOthers, name)
+	}
 	kind := string(thread.Kind)
 	return slices.Contains(a.Threads, kind) || slices.Contains(a.Threads, kind+"/"+thread.Source) ||
 		slices.Contains(a.FilesForOthers, name)

@@ -111,3 +111,19 @@ func TestWrongAudiencesAreNamed(t *testing.T) {
 	}
 	f.expect("session", "# Context\n\n## memory.md\n\nm\n\n---\n\nHEADER\n\nhello")
 }
+
+// Who speaks in a thread apart learns nothing of its owner, whatever kind and source it has.
+func TestAThreadApartIsShownNothingOfItsOwner(t *testing.T) {
+	shown := audience{Threads: append(ownersThreads(), "task"), FilesForOthers: []string{"system.md"}}
+	for _, thread := range []pluginsdk.Thread{
+		{Kind: pluginsdk.ThreadGeneral, Source: "web"}, {Kind: pluginsdk.ThreadCron, Source: "cron"},
+		{Kind: pluginsdk.ThreadTask, Source: "task"}, {Kind: pluginsdk.ThreadGeneral, Source: "discord-owner"},
+	} {
+		if !shown.shows(thread, "memory.md") {
+			t.Errorf("the owner's %+v is not shown memory", thread)
+		}
+		if thread.Apart = true; shown.shows(thread, "memory.md") || !shown.shows(thread, "system.md") {
+			t.Errorf("%+v is shown its owner's memory, or not what is for others", thread)
+		}
+	}
+}

@@ -55,7 +55,11 @@ type Thread struct {
 	// are denied.
 	AskTools string `protobuf:"bytes,20,opt,name=ask_tools,json=askTools,proto3" json:"ask_tools,omitempty"`
 	// The account of the agent's that the thread uses; empty: the default one.
-	Account       string `protobuf:"bytes,21,opt,name=account,proto3" json:"account,omitempty"`
+	Account string `protobuf:"bytes,21,opt,name=account,proto3" json:"account,omitempty"`
+	// The thread's people are not to know what the workspace holds, as the core has found out;
+	// so it is with the threads of tasks that such a thread gives. A plugin shows it nothing
+	// that is its owner's.
+	Apart         bool `protobuf:"varint,22,opt,name=apart,proto3" json:"apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -235,6 +239,13 @@ func (x *Thread) GetAccount() string {
 		return x.Account
 	}
 	return ""
+}
+
+func (x *Thread) GetApart() bool {
+	if x != nil {
+		return x.Apart
+	}
+	return false
 }
 
 // What CreateThread makes a thread from. Source and source_id are its key.
@@ -676,7 +687,7 @@ var File_harness_types_v1_thread_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xb3\x05\n" +
+	"\x1dharness/types/v1/thread.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xc9\x05\n" +
 	"\x06Thread\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x1b\n" +
@@ -701,7 +712,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1b\n" +
 	"\task_tools\x18\x14 \x01(\tR\baskTools\x12\x18\n" +
-	"\aaccount\x18\x15 \x01(\tR\aaccount\"\xcf\x03\n" +
+	"\aaccount\x18\x15 \x01(\tR\aaccount\x12\x14\n" +
+	"\x05apart\x18\x16 \x01(\bR\x05apart\"\xcf\x03\n" +
 	"\tNewThread\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x125\n" +
