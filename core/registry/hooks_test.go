@@ -92,7 +92,7 @@ func TestWhatAnUpgradeHasGrantedIsConfirmed(t *testing.T) {
 	}
 	upgrade("listens", both, both)
 	outcome, err := r.Revoke(t.Context(), "op", registry.GrantRequest{Name: "listens", Grants: registry.Grants{AllCapabilities: true}})
-	if err != nil || outcome.Plugin.Unconfirmed != nil && len(outcome.Plugin.Unconfirmed) > 0 {
+	if err != nil || len(outcome.Plugin.Unconfirmed) > 0 {
 		t.Errorf("what was taken back is unconfirmed: %q, %v", outcome.Plugin.Unconfirmed, err)
 	}
 }

@@ -21,7 +21,6 @@ type extra struct {
 }
 
 var (
-	noOperand = whole(`[^\s\S]`)
 	anyValue  = whole(`[\s\S]*`)
 	noFile    = whole(`[^@][\s\S]*`)
 	notExt    = whole(`(?:[^:]|:[^:])*:?`) // no ext::, by which git runs a program

@@ -319,5 +319,5 @@ func (r *reader) known(words []word, texts []string) bool {
 		return false
 	}
 	_, rest, form := lookup(texts)
-	return form != nil && !form.remember && !(form.repository && r.strange()) && form.takes(r.dir, rest)
+	return form != nil && !form.remember && (!form.repository || !r.strange()) && form.takes(r.dir, rest)
 }
