@@ -44,7 +44,9 @@ type Message struct {
 	// Key holds the value of the "key" field.
 	Key *string `json:"key,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
-	CreatedAt    time.Time `json:"created_at,omitempty"`
+	CreatedAt time.Time `json:"created_at,omitempty"`
+	// Scope holds the value of the "scope" field.
+	Scope        pluginsdk.TokenScope `json:"scope,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -57,7 +59,7 @@ func (*Message) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case message.FieldID:
 			values[i] = new(sql.NullInt64)
-		case message.FieldThreadID, message.FieldRole, message.FieldKind, message.FieldSource, message.FieldPlugin, message.FieldAuthor, message.FieldContent, message.FieldModel, message.FieldRunID, message.FieldKey:
+		case message.FieldThreadID, message.FieldRole, message.FieldKind, message.FieldSource, message.FieldPlugin, message.FieldAuthor, message.FieldContent, message.FieldModel, message.FieldRunID, message.FieldKey, message.FieldScope:
 			values[i] = new(sql.NullString)
 		case message.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -165,6 +167,12 @@ func (_m *Message) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.CreatedAt = value.Time
 			}
+		case message.FieldScope:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field scope", values[i])
+			} else if value.Valid {
+				_m.Scope = pluginsdk.TokenScope(value.String)
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -241,6 +249,9 @@ func (_m *Message) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))
+	builder.WriteString(", ")
+	builder.WriteString("scope=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Scope))
 	builder.WriteByte(')')
 	return builder.String()
 }

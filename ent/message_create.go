@@ -142,6 +142,20 @@ func (_c *MessageCreate) SetCreatedAt(v time.Time) *MessageCreate {
 	return _c
 }
 
+// SetScope sets the "scope" field.
+func (_c *MessageCreate) SetScope(v pluginsdk.TokenScope) *MessageCreate {
+	_c.mutation.SetScope(v)
+	return _c
+}
+
+// SetNillableScope sets the "scope" field if the given value is not nil.
+func (_c *MessageCreate) SetNillableScope(v *pluginsdk.TokenScope) *MessageCreate {
+	if v != nil {
+		_c.SetScope(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *MessageCreate) SetID(v int64) *MessageCreate {
 	_c.mutation.SetID(v)
@@ -199,6 +213,10 @@ func (_c *MessageCreate) defaults() {
 		v := message.DefaultRunID
 		_c.mutation.SetRunID(v)
 	}
+	if _, ok := _c.mutation.Scope(); !ok {
+		v := message.DefaultScope
+		_c.mutation.SetScope(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -232,6 +250,9 @@ func (_c *MessageCreate) check() error {
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "Message.created_at"`)}
+	}
+	if _, ok := _c.mutation.Scope(); !ok {
+		return &ValidationError{Name: "scope", err: errors.New(`ent: missing required field "Message.scope"`)}
 	}
 	return nil
 }
@@ -317,6 +338,10 @@ func (_c *MessageCreate) createSpec() (*Message, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(message.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
+	}
+	if value, ok := _c.mutation.Scope(); ok {
+		_spec.SetField(message.FieldScope, field.TypeString, value)
+		_node.Scope = value
 	}
 	return _node, _spec
 }
@@ -517,6 +542,18 @@ func (u *MessageUpsert) UpdateKey() *MessageUpsert {
 // ClearKey clears the value of the "key" field.
 func (u *MessageUpsert) ClearKey() *MessageUpsert {
 	u.SetNull(message.FieldKey)
+	return u
+}
+
+// SetScope sets the "scope" field.
+func (u *MessageUpsert) SetScope(v pluginsdk.TokenScope) *MessageUpsert {
+	u.Set(message.FieldScope, v)
+	return u
+}
+
+// UpdateScope sets the "scope" field to the value that was provided on create.
+func (u *MessageUpsert) UpdateScope() *MessageUpsert {
+	u.SetExcluded(message.FieldScope)
 	return u
 }
 
@@ -746,6 +783,20 @@ func (u *MessageUpsertOne) UpdateKey() *MessageUpsertOne {
 func (u *MessageUpsertOne) ClearKey() *MessageUpsertOne {
 	return u.Update(func(s *MessageUpsert) {
 		s.ClearKey()
+	})
+}
+
+// SetScope sets the "scope" field.
+func (u *MessageUpsertOne) SetScope(v pluginsdk.TokenScope) *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetScope(v)
+	})
+}
+
+// UpdateScope sets the "scope" field to the value that was provided on create.
+func (u *MessageUpsertOne) UpdateScope() *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdateScope()
 	})
 }
 
@@ -1141,6 +1192,20 @@ func (u *MessageUpsertBulk) UpdateKey() *MessageUpsertBulk {
 func (u *MessageUpsertBulk) ClearKey() *MessageUpsertBulk {
 	return u.Update(func(s *MessageUpsert) {
 		s.ClearKey()
+	})
+}
+
+// SetScope sets the "scope" field.
+func (u *MessageUpsertBulk) SetScope(v pluginsdk.TokenScope) *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetScope(v)
+	})
+}
+
+// UpdateScope sets the "scope" field to the value that was provided on create.
+func (u *MessageUpsertBulk) UpdateScope() *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdateScope()
 	})
 }
 

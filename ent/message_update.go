@@ -199,6 +199,20 @@ func (_u *MessageUpdate) ClearKey() *MessageUpdate {
 	return _u
 }
 
+// SetScope sets the "scope" field.
+func (_u *MessageUpdate) SetScope(v pluginsdk.TokenScope) *MessageUpdate {
+	_u.mutation.SetScope(v)
+	return _u
+}
+
+// SetNillableScope sets the "scope" field if the given value is not nil.
+func (_u *MessageUpdate) SetNillableScope(v *pluginsdk.TokenScope) *MessageUpdate {
+	if v != nil {
+		_u.SetScope(*v)
+	}
+	return _u
+}
+
 // Mutation returns the MessageMutation object of the builder.
 func (_u *MessageUpdate) Mutation() *MessageMutation {
 	return _u.mutation
@@ -297,6 +311,9 @@ func (_u *MessageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.KeyCleared() {
 		_spec.ClearField(message.FieldKey, field.TypeString)
+	}
+	if value, ok := _u.mutation.Scope(); ok {
+		_spec.SetField(message.FieldScope, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -488,6 +505,20 @@ func (_u *MessageUpdateOne) ClearKey() *MessageUpdateOne {
 	return _u
 }
 
+// SetScope sets the "scope" field.
+func (_u *MessageUpdateOne) SetScope(v pluginsdk.TokenScope) *MessageUpdateOne {
+	_u.mutation.SetScope(v)
+	return _u
+}
+
+// SetNillableScope sets the "scope" field if the given value is not nil.
+func (_u *MessageUpdateOne) SetNillableScope(v *pluginsdk.TokenScope) *MessageUpdateOne {
+	if v != nil {
+		_u.SetScope(*v)
+	}
+	return _u
+}
+
 // Mutation returns the MessageMutation object of the builder.
 func (_u *MessageUpdateOne) Mutation() *MessageMutation {
 	return _u.mutation
@@ -616,6 +647,9 @@ func (_u *MessageUpdateOne) sqlSave(ctx context.Context) (_node *Message, err er
 	}
 	if _u.mutation.KeyCleared() {
 		_spec.ClearField(message.FieldKey, field.TypeString)
+	}
+	if value, ok := _u.mutation.Scope(); ok {
+		_spec.SetField(message.FieldScope, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Message{config: _u.config}

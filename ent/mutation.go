@@ -9731,6 +9731,7 @@ type MessageMutation struct {
 	run_id            *string
 	key               *string
 	created_at        *time.Time
+	scope             *pluginsdk.TokenScope
 	clearedFields     map[string]struct{}
 	done              bool
 	oldValue          func(context.Context) (*Message, error)
@@ -10380,6 +10381,42 @@ func (m *MessageMutation) ResetCreatedAt() {
 	m.created_at = nil
 }
 
+// SetScope sets the "scope" field.
+func (m *MessageMutation) SetScope(ps pluginsdk.TokenScope) {
+	m.scope = &ps
+}
+
+// Scope returns the value of the "scope" field in the mutation.
+func (m *MessageMutation) Scope() (r pluginsdk.TokenScope, exists bool) {
+	v := m.scope
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldScope returns the old "scope" field's value of the Message entity.
+// If the Message object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MessageMutation) OldScope(ctx context.Context) (v pluginsdk.TokenScope, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldScope is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldScope requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldScope: %w", err)
+	}
+	return oldValue.Scope, nil
+}
+
+// ResetScope resets all changes to the "scope" field.
+func (m *MessageMutation) ResetScope() {
+	m.scope = nil
+}
+
 // Where appends a list predicates to the MessageMutation builder.
 func (m *MessageMutation) Where(ps ...predicate.Message) {
 	m.predicates = append(m.predicates, ps...)
@@ -10414,7 +10451,7 @@ func (m *MessageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MessageMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 14)
 	if m.thread_id != nil {
 		fields = append(fields, message.FieldThreadID)
 	}
@@ -10454,6 +10491,9 @@ func (m *MessageMutation) Fields() []string {
 	if m.created_at != nil {
 		fields = append(fields, message.FieldCreatedAt)
 	}
+	if m.scope != nil {
+		fields = append(fields, message.FieldScope)
+	}
 	return fields
 }
 
@@ -10488,6 +10528,8 @@ func (m *MessageMutation) Field(name string) (ent.Value, bool) {
 		return m.Key()
 	case message.FieldCreatedAt:
 		return m.CreatedAt()
+	case message.FieldScope:
+		return m.Scope()
 	}
 	return nil, false
 }
@@ -10523,6 +10565,8 @@ func (m *MessageMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldKey(ctx)
 	case message.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
+	case message.FieldScope:
+		return m.OldScope(ctx)
 	}
 	return nil, fmt.Errorf("unknown Message field %s", name)
 }
@@ -10622,6 +10666,13 @@ func (m *MessageMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCreatedAt(v)
+		return nil
+	case message.FieldScope:
+		v, ok := value.(pluginsdk.TokenScope)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetScope(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Message field %s", name)
@@ -10731,6 +10782,9 @@ func (m *MessageMutation) ResetField(name string) error {
 		return nil
 	case message.FieldCreatedAt:
 		m.ResetCreatedAt()
+		return nil
+	case message.FieldScope:
+		m.ResetScope()
 		return nil
 	}
 	return fmt.Errorf("unknown Message field %s", name)

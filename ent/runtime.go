@@ -313,6 +313,10 @@ func init() {
 	messageDescRunID := messageFields[11].Descriptor()
 	// message.DefaultRunID holds the default value on creation for the run_id field.
 	message.DefaultRunID = messageDescRunID.Default.(string)
+	// messageDescScope is the schema descriptor for scope field.
+	messageDescScope := messageFields[14].Descriptor()
+	// message.DefaultScope holds the default value on creation for the scope field.
+	message.DefaultScope = pluginsdk.TokenScope(messageDescScope.Default.(string))
 	metricFields := schema.Metric{}.Fields()
 	_ = metricFields
 	// metricDescPlugin is the schema descriptor for plugin field.

@@ -148,6 +148,9 @@ func (m Manifest) checkCommands(fault func(string, ...any)) {
 			fault("command %q is declared twice", command.Name)
 		}
 		seen[command.Name] = true
+		if command.Scope != "" && !command.Scope.Has(command.Scope) {
+			fault("command %q: scope %q: want read, chat, approve, work or admin", command.Name, command.Scope)
+		}
 		command.checkOptions(fault)
 	}
 }

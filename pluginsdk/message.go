@@ -50,6 +50,7 @@ type Message struct {
 	RunID       string          `json:"runId,omitempty"`
 	Key         string          `json:"key,omitempty"` // unique in the thread when not empty
 	CreatedAt   time.Time       `json:"createdAt"`
+	Scope       TokenScope      `json:"scope,omitempty"` // what the person may do who has typed it; see Submission
 }
 
 // Attachment is a file that belongs to a message.
@@ -190,6 +191,11 @@ type Submission struct {
 	// Unattended says that nobody is there to answer the agent's questions: what would be
 	// asked is denied at once.
 	Unattended bool `json:"unattended,omitempty"`
+	// Scope is what the person may do who has typed it, as the plugin has found out: a
+	// command that needs more is refused (CodeDenied), and nothing is stored. Empty: the plugin
+	// does not say, and nothing is refused for it. Of a message that a run causes it does not
+	// count. The capabilities of the plugin are asked for all the same.
+	Scope TokenScope `json:"scope,omitempty"`
 }
 
 // Accepted is the answer to a Submission. It is given only after one

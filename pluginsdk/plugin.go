@@ -93,6 +93,9 @@ type CommandSpec struct {
 	// Options are what the command takes, so that a surface can offer and complete it.
 	// They are no more than a description: the command gets its text as it was typed.
 	Options []CommandOption `json:"options,omitempty"`
+	// Scope is what a person must have to type it; empty: ScopeChat. It counts where the plugin
+	// that carries their words says what they may (Submission.Scope).
+	Scope TokenScope `json:"scope,omitempty"`
 }
 
 // OptionType says what a command's option takes.

@@ -25,20 +25,21 @@ type Tokens interface {
 	Revoke(ctx context.Context, request *RevokeTokenRequest) (*RevokeTokenResponse, error)
 }
 
-// TokenScope is a right of a token.
+// TokenScope is a right: of a token, and of the person who has typed a message.
 type TokenScope string
 
 // The scopes. Each has those before it.
 const (
 	ScopeRead    TokenScope = "read"    // see
 	ScopeChat    TokenScope = "chat"    // say something, stop it, change one's threads
-	ScopeApprove TokenScope = "approve" // answer the agent's questions, decide on tasks
+	ScopeApprove TokenScope = "approve" // answer the agent's questions, decide on tasks and for all who share a thread
+	ScopeWork    TokenScope = "work"    // have work done that runs code: tasks; name files of this machine with @
 	ScopeAdmin   TokenScope = "admin"   // all else
 )
 
 // Has reports whether a token of this scope may do what needs another.
 func (s TokenScope) Has(needed TokenScope) bool {
-	rank := map[TokenScope]int{ScopeRead: 1, ScopeChat: 2, ScopeApprove: 3, ScopeAdmin: 4}
+	rank := map[TokenScope]int{ScopeRead: 1, ScopeChat: 2, ScopeApprove: 3, ScopeWork: 4, ScopeAdmin: 5}
 	return rank[needed] > 0 && rank[s] >= rank[needed]
 }
 

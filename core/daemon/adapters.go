@@ -42,7 +42,7 @@ func (d taskDesk) Command(ctx context.Context, thread pluginsdk.Thread, by ledge
 	return (*d.room).Command(ctx, thread, by, args)
 }
 
-func (d taskDesk) Decides(args string) bool { return (*d.room).Decides(args) }
+func (d taskDesk) Word(args string) string { return (*d.room).Word(args) }
 
 // approvalDesk is the room of the approvals as the pipeline and the inbox see it. The room
 // is made after them: it needs the inbox.

@@ -164,7 +164,7 @@ func (in *Inbox) help() string {
 // What a run has caused is no person's word: an agent must not approve its own work by
 // way of a plugin that submits for it.
 func (in *Inbox) tasksCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) (string, error) {
-	if command.caused && in.tasks.Decides(command.args) {
+	if command.caused && in.needsOf("tasks", command.args).people {
 		return "", errors.New("only a person has a word on a task, and this message was caused by a run")
 	}
 	by.Author = authorText(by.Author)
@@ -173,7 +173,7 @@ func (in *Inbox) tasksCommand(ctx context.Context, thread pluginsdk.Thread, by l
 
 // threadCommand has the thread shown or changed. What a run has caused is no person's word.
 func (in *Inbox) threadCommand(ctx context.Context, thread pluginsdk.Thread, by ledger.By, command typed) (text string, deleted bool, err error) {
-	if command.caused && in.threads.OnlyPeople(command.args) {
+	if command.caused && in.needsOf("thread", command.args).people {
 		return "", false, errors.New("only a person does that to a thread, and this message was caused by a run")
 	}
 	by.Author = authorText(by.Author)

@@ -112,8 +112,8 @@ type Events interface {
 type Tasks interface {
 	// Command carries out what is typed behind /tasks in a thread, and returns the answer.
 	Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error)
-	// Decides reports whether it is a word on a task, and does not only look.
-	Decides(args string) bool
+	// Word returns the word of it on a task; empty: it only looks.
+	Word(args string) string
 }
 
 // Approvals asks people what the agent may not do by itself.
@@ -137,12 +137,10 @@ type Threads interface {
 	// Command carries out what is typed behind /thread in a thread, and returns the answer;
 	// deleted says that the thread is gone.
 	Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (text string, deleted bool, err error)
-	// Needs returns the capability that a plugin needs to submit it; false: none.
-	Needs(args string) (pluginsdk.Capability, bool)
+	// Word returns the word of it that changes something; empty: it only looks.
+	Word(args string) string
 	// Verbs returns the words that can stand behind /thread.
 	Verbs() []string
-	// OnlyPeople reports whether a person must have typed it.
-	OnlyPeople(args string) bool
 	Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,7 +128,12 @@ func (*desk) Told(parked pluginsdk.Parked) string { return "Parked: " + parked.R
 
 func (*desk) Show() string { return "The plan." }
 
-func (*desk) Decides(args string) bool { return strings.HasPrefix(args, "approve") }
+func (*desk) Word(args string) string {
+	if word, _, _ := strings.Cut(args, " "); slices.Contains([]string{"approve", "reject", "cancel"}, word) {
+		return word
+	}
+	return ""
+}
 
 // hall is where /thread is carried out: it tells what it was asked, and says that the thread
 // is gone of which it is said "delete".
@@ -146,13 +152,12 @@ func (h *hall) Command(_ context.Context, thread pluginsdk.Thread, by ledger.By,
 	return "Done.", args == "delete", nil
 }
 
-func (*hall) Needs(args string) (pluginsdk.Capability, bool) {
-	return pluginsdk.CapThreadsWrite, args != ""
+func (*hall) Word(args string) string {
+	word, _, _ := strings.Cut(args, " ")
+	return word
 }
 
 func (*hall) Verbs() []string { return []string{"archive", "delete"} }
-
-func (*hall) OnlyPeople(args string) bool { return args == "delete" }
 
 func (h *hall) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatch) (pluginsdk.Thread, error) {
 	return h.store.UpdateThread(ctx, id, patch)

@@ -37,7 +37,10 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 			return pluginsdk.Accepted{}, err
 		}
 		if id == run.MessageID {
-			plugin, again.Source, again.Author = message.Plugin, message.Source, message.Author
+			plugin, again.Source, again.Author, again.Scope = message.Plugin, message.Source, message.Author, message.Scope
+		}
+		if message.Scope != "" && !message.Scope.Has(again.Scope) { // all together may what each of them may
+			again.Scope = message.Scope
 		}
 		contents = append(contents, message.Content)
 		files = append(files, message.Attachments...)

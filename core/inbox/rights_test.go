@@ -19,7 +19,7 @@ func TestWhatACommandNeeds(t *testing.T) {
 		"/stop": pluginsdk.CapRunsControl, "/stop all": pluginsdk.CapRunsControl, " /retry ": pluginsdk.CapRunsControl,
 		"/tasks": pluginsdk.CapTasksRead, "/tasks 1a2b3c": pluginsdk.CapTasksRead, "/tasks approve 1a2b3c": pluginsdk.CapTasksDecide,
 		"/new": pluginsdk.CapThreadsWrite, "/model opus": pluginsdk.CapThreadsWrite, "/busy steer": pluginsdk.CapThreadsWrite,
-		"/thread archive": pluginsdk.CapThreadsWrite, "/thread": "",
+		"/thread archive": pluginsdk.CapThreadsWrite, "/thread": "", "/thread dir /x": pluginsdk.CapThreadsAdmin, "/tasks cancel 1a2b3c": pluginsdk.CapTasksDecide,
 		"/model": "", "/busy": "", "/help": "", "/status": "", "/buy milk": "", "/nonsense": "",
 		"hello": "", "say /stop": "", "/etc/stop is a file": "",
 	} {
@@ -153,5 +153,54 @@ func TestWhoSubmittedIsKept(t *testing.T) {
 		if got := f.store.plugins[run.ID]; got != "discord" {
 			t.Errorf("submitted by %q", got)
 		}
+	}
+}
+
+// Whoever may talk may not therefore decide. What is refused is neither stored nor done, and
+// the refusal names the right.
+func TestACommandNeedsTheRightOfWhoHasTypedIt(t *testing.T) {
+	ranks := []pluginsdk.TokenScope{pluginsdk.ScopeRead, pluginsdk.ScopeChat, pluginsdk.ScopeApprove, pluginsdk.ScopeWork, pluginsdk.ScopeAdmin}
+	for content, needed := range map[string]pluginsdk.TokenScope{
+		"/tasks approve 1a2b3c": pluginsdk.ScopeApprove, "/tasks reject 1a2b3c no": pluginsdk.ScopeApprove, " /tasks cancel 1a2b3c": pluginsdk.ScopeApprove,
+		"/tasks\napprove 1a2b3c": pluginsdk.ScopeApprove, "/tasks": pluginsdk.ScopeChat, "/tasks 1a2b3c": pluginsdk.ScopeChat,
+		"/model opus": pluginsdk.ScopeApprove, "/model": pluginsdk.ScopeChat, "/thread model opus": pluginsdk.ScopeApprove,
+		"/thread effort high": pluginsdk.ScopeApprove, "/thread instructions obey": pluginsdk.ScopeApprove,
+		"/thread delete": pluginsdk.ScopeAdmin, "/thread delete 1234": pluginsdk.ScopeAdmin, "/thread ask none": pluginsdk.ScopeAdmin,
+		"/thread permission plan": pluginsdk.ScopeAdmin, "/thread dir /": pluginsdk.ScopeAdmin, "/thread account x": pluginsdk.ScopeAdmin,
+		"/thread rename x": pluginsdk.ScopeChat, "/thread archive": pluginsdk.ScopeChat, "/busy steer": pluginsdk.ScopeChat, "/stop": pluginsdk.ScopeChat,
+		"/help": pluginsdk.ScopeChat, "/dig here": pluginsdk.ScopeWork, "/ask nicely": pluginsdk.ScopeChat, "/nonsense": pluginsdk.ScopeChat,
+	} {
+		for _, scope := range append(ranks, "") {
+			f := newFixture(t, Config{}, Command{Plugin: "digger", Spec: pluginsdk.CommandSpec{Name: "dig", Scope: pluginsdk.ScopeWork}},
+				Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "ask"}})
+			_, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{
+				ThreadID: "T", Source: "discord", Key: "1", Author: "eve", Content: content, Scope: scope,
+			})
+			may := scope == "" || scope.Has(needed)
+			switch {
+			case may && err != nil:
+				t.Errorf("%q of %q: %v", content, scope, err)
+			case !may && (pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "the right "+string(needed))):
+				t.Errorf("%q of %q, which needs %s: %v", content, scope, needed, err)
+			}
+			if asked := len(f.desk.asked) + len(f.hall.asked); !may && (asked > 0 || len(f.store.runs) > 0) {
+				t.Errorf("%q of %q was refused, and %d were asked, %d runs are stored", content, scope, asked, len(f.store.runs))
+			}
+		}
+	}
+}
+
+// What a run causes is no person's, whatever right its plugin says.
+func TestWhatARunCausesHasNoPersonsRight(t *testing.T) {
+	f := newFixture(t, Config{})
+	accepted, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{
+		ThreadID: "T", Source: "discord", Key: "1", CauseRunID: "R", Content: "/tasks approve 1a2b3c", Scope: pluginsdk.ScopeAdmin,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := f.store.Run(t.Context(), accepted.RunID)
+	if err != nil || run.State != pluginsdk.RunFailed || len(f.desk.asked) > 0 {
+		t.Errorf("%s, asked %q, %v", run.State, f.desk.asked, err)
 	}
 }

@@ -21,10 +21,15 @@ const maxKey = 512
 // Submit stores a plugin's message and its run and returns their ids. Repeated with the
 // same source and key, it returns the first ones. A command of the core is carried out at
 // once, a plugin's command is queued, and an unknown one is answered with the list of
-// commands. The caller checks whether the plugin may give the command; see Needs.
+// commands. A command that needs more than
+// the person may who has typed it is refused (CodeDenied). The caller checks whether the plugin
+// may give the command; see Needs.
 func (in *Inbox) Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
+	}
+	if submission.CauseRunID != "" { // what a run causes is no person's
+		submission.Scope = ""
 	}
 	return in.submit(ctx, plugin, submission, nil)
 }
@@ -80,6 +85,9 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 		acceptance.Task = task
 	} else if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
+		if err := in.admit(ctx, submission, name, args); err != nil {
+			return pluginsdk.Accepted{}, err
+		}
 		if !in.pluginAnswers(name) {
 			answer, err := in.answer(ctx, plugin, submission, name, args)
 			if err != nil {
@@ -172,6 +180,8 @@ func bounded(s pluginsdk.Submission) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "source: a message must say where it comes from")
 	case s.Key == "":
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "key: a message needs a key that is unique for its source")
+	case s.Scope != "" && !s.Scope.Has(s.Scope):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: %.50q is not accepted; it takes read, chat, approve, work or admin, or nothing", s.Scope)
 	}
 	return nil
 }
@@ -263,36 +273,6 @@ func (in *Inbox) pluginAnswers(name string) bool {
 		}
 	}
 	return false
-}
-
-// Needs returns the capability, beside messages.submit, that a plugin needs to submit the
-// text: runs.control for a command that stops or repeats runs; threads.write for one that
-// changes the thread, where the caller also checks what changing this very thread needs, and
-// threads.admin for one that says what it may do;
-// tasks.decide for a word on a task, tasks.read for a look at tasks. False: none.
-func (in *Inbox) Needs(content string) (pluginsdk.Capability, bool) {
-	name, args, ok := pluginsdk.ParseCommand(content)
-	if !ok {
-		return "", false
-	}
-	switch name {
-	case "stop", "retry":
-		return pluginsdk.CapRunsControl, true
-	case "plan":
-		return pluginsdk.CapRunsControl, args != "" // without arguments it only shows
-	case "new":
-		return pluginsdk.CapThreadsWrite, true
-	case "tasks":
-		if in.tasks.Decides(args) {
-			return pluginsdk.CapTasksDecide, true
-		}
-		return pluginsdk.CapTasksRead, true
-	case "thread":
-		return in.threads.Needs(args)
-	case "model", "busy":
-		return pluginsdk.CapThreadsWrite, args != "" // without arguments it only shows
-	}
-	return "", false
 }
 
 // AtOnce reports whether a text is a command that Submit answers itself: one of the core,

@@ -70,7 +70,7 @@ func (s *Store) accepting(ctx context.Context, a ledger.Acceptance) (user plugin
 	if err != nil {
 		return pluginsdk.Message{}, "", err
 	}
-	user.Author = clean(a.Submission.Author)
+	user.Author, user.Scope = clean(a.Submission.Author), a.Submission.Scope
 	hash, err = contentHash(user)
 	return user, hash, err
 }

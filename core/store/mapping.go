@@ -61,14 +61,14 @@ func messageOf(row *ent.Message) pluginsdk.Message {
 	return pluginsdk.Message{
 		ID: row.ID, ThreadID: row.ThreadID, Role: row.Role, Kind: row.Kind, Source: row.Source,
 		Plugin: row.Plugin, Author: row.Author, Content: row.Content, Model: row.Model, Metadata: orNoJSON(row.Metadata),
-		Attachments: row.Attachments, RunID: row.RunID, Key: orEmpty(row.Key), CreatedAt: row.CreatedAt.UTC(),
+		Attachments: row.Attachments, RunID: row.RunID, Key: orEmpty(row.Key), CreatedAt: row.CreatedAt.UTC(), Scope: row.Scope,
 	}
 }
 
 // messageColumns are what messageValues returns the values of. Messages are
 // inserted more often than anything else, so they go without ent's builders;
 // their id is left to the database.
-const messageColumns = "thread_id, role, kind, source, plugin, author, content, model, metadata, attachments, run_id, key, created_at"
+const messageColumns = "thread_id, role, kind, source, plugin, author, content, model, metadata, attachments, run_id, key, created_at, scope"
 
 func messageValues(m pluginsdk.Message) ([]any, error) {
 	var metadata, attachments any // NULL, or JSON as text
@@ -84,7 +84,7 @@ func messageValues(m pluginsdk.Message) ([]any, error) {
 	}
 	return []any{
 		m.ThreadID, string(m.Role), string(m.Kind), clean(m.Source), m.Plugin, clean(m.Author), clean(m.Content), clean(m.Model),
-		metadata, attachments, m.RunID, keyOrNil(clean(m.Key)), instant(m.CreatedAt),
+		metadata, attachments, m.RunID, keyOrNil(clean(m.Key)), instant(m.CreatedAt), string(m.Scope),
 	}, nil
 }
 

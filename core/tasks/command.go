@@ -72,13 +72,13 @@ func cutWord(text string) (word, rest string) {
 	return text, ""
 }
 
-// Decides reports whether what is typed behind /tasks is a word on a task, and does not
-// only look.
-func (*Room) Decides(args string) bool { return parseTyped(args).verb != "" }
+// Word returns the word of what is typed behind /tasks, by which the inbox knows what it
+// needs; empty: it only looks.
+func (*Room) Word(args string) string { return parseTyped(args).verb }
 
 // Command carries out what is typed behind /tasks in a thread, and returns the answer. The
 // caller has checked that it was typed by somebody who may, and that what decides
-// (Decides) is a person's.
+// (Word) is a person's.
 func (r *Room) Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (string, error) {
 	command := parseTyped(args)
 	switch {

@@ -32,44 +32,43 @@ type setting struct {
 	verb, what string
 	is         func(pluginsdk.Thread) string
 	unset      string // what an empty one means, for people
-	rights     bool   // it is what a thread may do: audited, and more is needed for it
-	people     bool   // only a person sets it
+	rights     bool   // it is what a thread may do: audited
 	patch      func(value string) pluginsdk.ThreadPatch
 }
 
 var settings = []setting{
 	{
-		"model", "model", func(t pluginsdk.Thread) string { return t.Model }, "the default one", false, false,
+		"model", "model", func(t pluginsdk.Thread) string { return t.Model }, "the default one", false,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Model: &v} },
 	},
 	{
-		"effort", "effort", func(t pluginsdk.Thread) string { return t.Effort }, "the model's own", false, false,
+		"effort", "effort", func(t pluginsdk.Thread) string { return t.Effort }, "the model's own", false,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Effort: &v} },
 	},
 	{
-		"permission", "permission mode", func(t pluginsdk.Thread) string { return t.PermissionMode }, "the configured one", true, true,
+		"permission", "permission mode", func(t pluginsdk.Thread) string { return t.PermissionMode }, "the configured one", true,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{PermissionMode: &v} },
 	},
 	{
-		"dir", "directory", func(t pluginsdk.Thread) string { return t.Cwd }, "the workspace", true, true,
+		"dir", "directory", func(t pluginsdk.Thread) string { return t.Cwd }, "the workspace", true,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Cwd: &v} },
 	},
 	{
-		"account", "account", func(t pluginsdk.Thread) string { return t.Account }, "the default one", true, true,
+		"account", "account", func(t pluginsdk.Thread) string { return t.Account }, "the default one", true,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Account: &v} },
 	},
 	{
-		"ask", "tools that ask", func(t pluginsdk.Thread) string { return t.AskTools }, "the configured ones", false, true,
+		"ask", "tools that ask", func(t pluginsdk.Thread) string { return t.AskTools }, "the configured ones", false,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{AskTools: &v} },
 	},
 	{
-		"busy", "way of a message that comes while it is busy", func(t pluginsdk.Thread) string { return string(t.BusyMode) }, string(pluginsdk.BusyQueue), false, false,
+		"busy", "way of a message that comes while it is busy", func(t pluginsdk.Thread) string { return string(t.BusyMode) }, string(pluginsdk.BusyQueue), false,
 		func(v string) pluginsdk.ThreadPatch {
 			return pluginsdk.ThreadPatch{BusyMode: new(cmp.Or(pluginsdk.BusyMode(v), pluginsdk.BusyQueue))}
 		},
 	},
 	{
-		"instructions", "instructions", func(t pluginsdk.Thread) string { return t.Instructions }, "none", false, false,
+		"instructions", "instructions", func(t pluginsdk.Thread) string { return t.Instructions }, "none", false,
 		func(v string) pluginsdk.ThreadPatch { return pluginsdk.ThreadPatch{Instructions: &v} },
 	},
 }
@@ -103,32 +102,18 @@ func parse(args string) typed {
 	return typed{verb, strings.TrimSpace(rest)}
 }
 
-// Needs returns the capability, beside messages.submit, that a plugin needs to submit
-// /thread with these words: threads.write for what changes the thread, where the caller also
-// checks what changing this very thread needs; threads.admin for what it may do. False: none,
-// it only looks.
-func (*Room) Needs(args string) (pluginsdk.Capability, bool) {
+// Word returns the word of what is typed behind /thread, by which the inbox knows what it
+// needs; empty: it only looks.
+func (*Room) Word(args string) string {
 	command := parse(args)
-	of, ok := settingOf(command.verb)
-	switch {
-	case command.verb == "", ok && command.rest == "":
-		return "", false
-	case ok && of.rights:
-		return pluginsdk.CapThreadsAdmin, true
+	if _, ok := settingOf(command.verb); ok && command.rest == "" {
+		return ""
 	}
-	return pluginsdk.CapThreadsWrite, true
-}
-
-// OnlyPeople reports whether a person must have typed it: what deletes the thread, and what
-// says what it may do or whom it asks.
-func (*Room) OnlyPeople(args string) bool {
-	command := parse(args)
-	of, _ := settingOf(command.verb)
-	return command.verb == "delete" || of.people && command.rest != ""
+	return command.verb
 }
 
 // Command carries out what is typed behind /thread in a thread, and returns the answer. The
-// caller has checked that it was typed by somebody who may (Needs, OnlyPeople). deleted says
+// caller has checked that it was typed by somebody who may. deleted says
 // that the thread is gone: the answer has no place in it.
 func (r *Room) Command(ctx context.Context, thread pluginsdk.Thread, by ledger.By, args string) (text string, deleted bool, err error) {
 	command := parse(args)

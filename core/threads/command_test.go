@@ -100,32 +100,25 @@ func TestThreadIsMadeAndDeletedByWhatIsTyped(t *testing.T) {
 	}
 }
 
-// Who may only submit must not change a thread by what it submits, and what a run has caused
-// is no person's word.
-func TestWhatThreadNeeds(t *testing.T) {
+// By the word the inbox knows what a command needs: one that only looks has none, and one that
+// changes something is never taken for one that looks.
+func TestTheWordOfThread(t *testing.T) {
 	room := New(Config{}, newShelf(), &told{})
-	looks := map[string]bool{"": true, "model": true, "dir": true, " ask ": true}
-	admin := map[string]bool{"dir /x": true, "permission plan": true}
-	people := map[string]bool{"delete": true, "delete x": true, "dir /x": true, "permission plan": true, "ask all": true}
 	for _, verb := range room.Verbs() {
 		if _, _, err := room.Command(t.Context(), pluginsdk.Thread{ID: plans}, ann, verb); err != nil && strings.Contains(err.Error(), "is not understood") {
 			t.Errorf("/thread %s is listed, and not understood", verb)
 		}
+		for _, args := range []string{verb + " x", " " + verb + "  x", verb + "\nx"} {
+			if word := room.Word(args); word != verb {
+				t.Errorf("the word of /thread %q is %q", args, word)
+			}
+		}
 	}
-	for _, args := range []string{
-		"", "model", "dir", " ask ", "dir /x", "permission plan", "delete", "delete x", "ask all", "new", "rename x", "archive", "unarchive", "branch",
-		"model x", "effort x", "busy x", "instructions x", "nonsense",
+	for args, want := range map[string]string{
+		"": "", "model": "", "dir": "", " ask ": "", "delete": "delete", "new": "new", "archive": "archive", "nonsense": "nonsense", "DELETE x": "DELETE",
 	} {
-		want := pluginsdk.CapThreadsWrite
-		if admin[args] {
-			want = pluginsdk.CapThreadsAdmin
-		}
-		got, needs := room.Needs(args)
-		if needs == looks[args] || needs && got != want {
-			t.Errorf("/thread %s needs %q, %v", args, got, needs)
-		}
-		if room.OnlyPeople(args) != people[args] {
-			t.Errorf("/thread %s is only for people: %v", args, room.OnlyPeople(args))
+		if word := room.Word(args); word != want {
+			t.Errorf("the word of /thread %q is %q, want %q", args, word, want)
 		}
 	}
 }

@@ -210,7 +210,7 @@ func check(token pluginsdk.Token, now time.Time) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: %q is not accepted; it takes 1 to %d bytes, without line breaks or other control characters, "+
 			"and no space at its ends", token.Name, maxName)
 	case !token.Scope.Has(token.Scope):
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: %q is not accepted; it takes read, chat, approve or admin", token.Scope)
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: %q is not accepted; it takes read, chat, approve, work or admin", token.Scope)
 	case token.Kind != pluginsdk.TokenAccess && token.Kind != pluginsdk.TokenLogin:
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: %q is not accepted; it takes access or login", token.Kind)
 	case !token.ExpiresAt.IsZero() && !token.ExpiresAt.After(now):

@@ -4,6 +4,7 @@ package message
 
 import (
 	"entgo.io/ent/dialect/sql"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 const (
@@ -37,6 +38,8 @@ const (
 	FieldKey = "key"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
+	// FieldScope holds the string denoting the scope field in the database.
+	FieldScope = "scope"
 	// Table holds the table name of the message in the database.
 	Table = "messages"
 )
@@ -57,6 +60,7 @@ var Columns = []string{
 	FieldRunID,
 	FieldKey,
 	FieldCreatedAt,
+	FieldScope,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -78,6 +82,8 @@ var (
 	DefaultModel string
 	// DefaultRunID holds the default value on creation for the "run_id" field.
 	DefaultRunID string
+	// DefaultScope holds the default value on creation for the "scope" field.
+	DefaultScope pluginsdk.TokenScope
 )
 
 // OrderOption defines the ordering options for the Message queries.
@@ -141,4 +147,9 @@ func ByKey(opts ...sql.OrderTermOption) OrderOption {
 // ByCreatedAt orders the results by the created_at field.
 func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCreatedAt, opts...).ToFunc()
+}
+
+// ByScope orders the results by the scope field.
+func ByScope(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldScope, opts...).ToFunc()
 }

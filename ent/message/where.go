@@ -112,6 +112,12 @@ func CreatedAt(v time.Time) predicate.Message {
 	return predicate.Message(sql.FieldEQ(FieldCreatedAt, v))
 }
 
+// Scope applies equality check predicate on the "scope" field. It's identical to ScopeEQ.
+func Scope(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldEQ(FieldScope, vc))
+}
+
 // ThreadIDEQ applies the EQ predicate on the "thread_id" field.
 func ThreadIDEQ(v string) predicate.Message {
 	return predicate.Message(sql.FieldEQ(FieldThreadID, v))
@@ -868,6 +874,90 @@ func CreatedAtLT(v time.Time) predicate.Message {
 // CreatedAtLTE applies the LTE predicate on the "created_at" field.
 func CreatedAtLTE(v time.Time) predicate.Message {
 	return predicate.Message(sql.FieldLTE(FieldCreatedAt, v))
+}
+
+// ScopeEQ applies the EQ predicate on the "scope" field.
+func ScopeEQ(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldEQ(FieldScope, vc))
+}
+
+// ScopeNEQ applies the NEQ predicate on the "scope" field.
+func ScopeNEQ(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldNEQ(FieldScope, vc))
+}
+
+// ScopeIn applies the In predicate on the "scope" field.
+func ScopeIn(vs ...pluginsdk.TokenScope) predicate.Message {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.Message(sql.FieldIn(FieldScope, v...))
+}
+
+// ScopeNotIn applies the NotIn predicate on the "scope" field.
+func ScopeNotIn(vs ...pluginsdk.TokenScope) predicate.Message {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.Message(sql.FieldNotIn(FieldScope, v...))
+}
+
+// ScopeGT applies the GT predicate on the "scope" field.
+func ScopeGT(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldGT(FieldScope, vc))
+}
+
+// ScopeGTE applies the GTE predicate on the "scope" field.
+func ScopeGTE(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldGTE(FieldScope, vc))
+}
+
+// ScopeLT applies the LT predicate on the "scope" field.
+func ScopeLT(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldLT(FieldScope, vc))
+}
+
+// ScopeLTE applies the LTE predicate on the "scope" field.
+func ScopeLTE(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldLTE(FieldScope, vc))
+}
+
+// ScopeContains applies the Contains predicate on the "scope" field.
+func ScopeContains(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldContains(FieldScope, vc))
+}
+
+// ScopeHasPrefix applies the HasPrefix predicate on the "scope" field.
+func ScopeHasPrefix(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldHasPrefix(FieldScope, vc))
+}
+
+// ScopeHasSuffix applies the HasSuffix predicate on the "scope" field.
+func ScopeHasSuffix(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldHasSuffix(FieldScope, vc))
+}
+
+// ScopeEqualFold applies the EqualFold predicate on the "scope" field.
+func ScopeEqualFold(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldEqualFold(FieldScope, vc))
+}
+
+// ScopeContainsFold applies the ContainsFold predicate on the "scope" field.
+func ScopeContainsFold(v pluginsdk.TokenScope) predicate.Message {
+	vc := string(v)
+	return predicate.Message(sql.FieldContainsFold(FieldScope, vc))
 }
 
 // And groups predicates with the AND operator between them.

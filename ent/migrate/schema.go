@@ -341,6 +341,7 @@ var (
 		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "created_at", Type: field.TypeTime},
+		{Name: "scope", Type: field.TypeString, Default: ""},
 	}
 	// MessagesTable holds the schema information for the "messages" table.
 	MessagesTable = &schema.Table{

@@ -34,6 +34,7 @@ func (Message) Fields() []ent.Field {
 		field.String("run_id").Default(""),
 		field.String("key").Optional().Nillable(),
 		field.Time("created_at").Immutable(),
+		field.String("scope").GoType(pluginsdk.TokenScope("")).Default(""),
 	}
 }
 

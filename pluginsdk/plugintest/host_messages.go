@@ -169,7 +169,7 @@ func (h *Host) accept(plugin string, submission pluginsdk.Submission) pluginsdk.
 	message := h.addMessage(pluginsdk.Message{
 		ThreadID: submission.ThreadID, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText,
 		Source: submission.Source, Plugin: plugin, Author: submission.Author, Content: submission.Content,
-		Attachments: submission.Attachments, Metadata: submission.Metadata, RunID: run.ID,
+		Attachments: submission.Attachments, Metadata: submission.Metadata, RunID: run.ID, Scope: submission.Scope,
 	})
 	run.MessageID = message.ID
 	h.runs = append(h.runs, run)

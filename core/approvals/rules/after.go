@@ -21,9 +21,9 @@ type extra struct {
 }
 
 var (
-	anyValue  = whole(`[\s\S]*`)
-	noFile    = whole(`[^@][\s\S]*`)
-	notExt    = whole(`(?:[^:]|:[^:])*:?`) // no ext::, by which git runs a program
+	anyValue = whole(`[\s\S]*`)
+	noFile   = whole(`[^@][\s\S]*`)
+	notExt   = whole(`(?:[^:]|:[^:])*:?`) // no ext::, by which git runs a program
 )
 
 // values are options that have any value behind them.

@@ -74,7 +74,7 @@ A program sends it as "Authorization: Bearer SECRET"; a person can log in with i
 			})
 		},
 	}
-	cmd.Flags().String("scope", "", "what it may: read, chat, approve or admin")
+	cmd.Flags().String("scope", "", "what it may: read, chat, approve, work or admin")
 	_ = cmd.MarkFlagRequired("scope")
 	cmd.Flags().String("expires", "", "when it is over: 12h, 30d; without it, it lasts until it is revoked")
 	cmd.Flags().Bool("json", false, "print all of it as JSON")
@@ -106,7 +106,7 @@ there is none).`,
 			})
 		},
 	}
-	cmd.Flags().String("scope", string(pluginsdk.ScopeAdmin), "what they may: read, chat, approve or admin")
+	cmd.Flags().String("scope", string(pluginsdk.ScopeAdmin), "what they may: read, chat, approve, work or admin")
 	cmd.Flags().Bool("json", false, "print all of it as JSON")
 	addPort(cmd)
 	return cmd

@@ -37,7 +37,7 @@ func TestTokensOfTheCommandLine(t *testing.T) {
 	login.want(t, 0, "http://127.0.0.1:4321/login?token=harness_login_", "")
 	for _, c := range []struct{ args, want string }{
 		{"create Ann", "scope"},
-		{"create Ann --scope root", "read, chat, approve or admin"},
+		{"create Ann --scope root", "read, chat, approve, work or admin"},
 		{"create Ann --scope read --expires soon", "--expires"},
 		{"create Ann --scope read --expires -1d", "--expires"},
 	} {

@@ -21,6 +21,7 @@ func messageTo(v pluginsdk.Message) *typesv1.Message {
 		RunId:       v.RunID,
 		Key:         v.Key,
 		CreatedAt:   timeTo(v.CreatedAt),
+		Scope:       string(v.Scope),
 	}
 }
 
@@ -40,6 +41,7 @@ func messageFrom(m *typesv1.Message) pluginsdk.Message {
 		RunID:       m.GetRunId(),
 		Key:         m.GetKey(),
 		CreatedAt:   timeFrom(m.GetCreatedAt()),
+		Scope:       pluginsdk.TokenScope(m.GetScope()),
 	}
 }
 
@@ -124,6 +126,7 @@ func submissionTo(v pluginsdk.Submission) *typesv1.Submission {
 		CauseRunId:  v.CauseRunID,
 		Metadata:    v.Metadata,
 		Unattended:  v.Unattended,
+		Scope:       string(v.Scope),
 	}
 }
 
@@ -138,6 +141,7 @@ func submissionFrom(m *typesv1.Submission) pluginsdk.Submission {
 		CauseRunID:  m.GetCauseRunId(),
 		Metadata:    m.GetMetadata(),
 		Unattended:  m.GetUnattended(),
+		Scope:       pluginsdk.TokenScope(m.GetScope()),
 	}
 }
 

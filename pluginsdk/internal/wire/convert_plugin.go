@@ -57,6 +57,7 @@ func commandSpecTo(v pluginsdk.CommandSpec) *typesv1.CommandSpec {
 		Description: v.Description,
 		Usage:       v.Usage,
 		Options:     listTo(v.Options, commandOptionTo),
+		Scope:       string(v.Scope),
 	}
 }
 
@@ -66,6 +67,7 @@ func commandSpecFrom(m *typesv1.CommandSpec) pluginsdk.CommandSpec {
 		Description: m.GetDescription(),
 		Usage:       m.GetUsage(),
 		Options:     listFrom(m.GetOptions(), commandOptionFrom),
+		Scope:       pluginsdk.TokenScope(m.GetScope()),
 	}
 }
 

@@ -45,7 +45,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: name, Version: "0.1.0", Description: "Gives work to other agents, and takes it to its end",
 		Commands: []pluginsdk.CommandSpec{
-			{Name: verbDelegate, Description: "give a task to another agent", Usage: "[model=NAME dir=PATH account=NAME cost=USD wake=no|yes|all join=NAME] what is to be done", Options: []pluginsdk.CommandOption{
+			{Name: verbDelegate, Scope: pluginsdk.ScopeWork, Description: "give a task to another agent", Usage: "[model=NAME dir=PATH account=NAME cost=USD wake=no|yes|all join=NAME] what is to be done", Options: []pluginsdk.CommandOption{
 				{Name: "model", Type: pluginsdk.OptionModel, Named: true},
 				{Name: "dir", Description: "where it is worked on", Type: pluginsdk.OptionText, Named: true},
 				{Name: "account", Description: "the account of the agent's that it uses", Type: pluginsdk.OptionText, Named: true},
@@ -54,12 +54,12 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 				{Name: "join", Description: "name of the tasks that belong together", Type: pluginsdk.OptionText, Named: true},
 				{Name: "task", Description: "what is to be done", Type: pluginsdk.OptionText, Required: true},
 			}},
-			{Name: verbRedelegate, Description: "have the worker of a task that is over go on", Usage: "TASK [model=NAME cost=USD wake=no|yes] what is to be done now", Options: []pluginsdk.CommandOption{
+			{Name: verbRedelegate, Scope: pluginsdk.ScopeWork, Description: "have the worker of a task that is over go on", Usage: "TASK [model=NAME cost=USD wake=no|yes] what is to be done now", Options: []pluginsdk.CommandOption{
 				{Name: "id", Type: pluginsdk.OptionTask, Required: true},
 				{Name: "task", Description: "what is to be done now, behind model=NAME, cost=USD and wake=no|yes if need be", Type: pluginsdk.OptionText, Required: true},
 			}},
 			{Name: verbCheckin, Description: "how tasks stand", Usage: "[TASK]", Options: []pluginsdk.CommandOption{{Name: "id", Type: pluginsdk.OptionTask}}},
-			{Name: verbCancel, Description: "end a task", Usage: "TASK [why]", Options: []pluginsdk.CommandOption{
+			{Name: verbCancel, Scope: pluginsdk.ScopeApprove, Description: "end a task", Usage: "TASK [why]", Options: []pluginsdk.CommandOption{
 				{Name: "id", Type: pluginsdk.OptionTask, Required: true}, {Name: "why", Type: pluginsdk.OptionText},
 			}},
 		},

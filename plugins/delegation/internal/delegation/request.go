@@ -110,6 +110,14 @@ func (p *Plugin) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequ
 			maps.Copy(r.fields, more)
 		}
 	}
+	if scope := command.Message.Scope; !r.agent && scope != "" && !scope.Has(pluginsdk.ScopeAdmin) {
+		for _, field := range []string{"dir", "account"} {
+			if r.fields[field] != "" {
+				return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "%s= needs the right admin, and you have %s; "+
+					"leave it out, or ask the owner of this installation", field, scope)
+			}
+		}
+	}
 	done, err := p.do(ctx, command.Name, r)
 	if err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func TestACommandAndItsAnswer(t *testing.T) {
 		if got := w.answered(given); got.Answer != 5 {
 			t.Fatalf("answered with %d, want to be told to wait", got.Answer)
 		}
-		if said := w.submission(i + 1); said.Content != `/note times=2 loud buy milk` || said.Key != given || said.Author != "owner" {
+		if said := w.submission(i + 1); said.Content != `/note times=2 loud buy milk` || said.Key != given || said.Author != "owner" || said.Scope != pluginsdk.ScopeAdmin {
 			t.Fatalf("got %+v", said)
 		}
 		run := w.run(i + 1)

@@ -231,7 +231,8 @@ func (s *session) identify(ctx context.Context, in *intake) error {
 		in.who.Roles = message.Member.Roles
 	}
 	in.may = in.of.mayTalk(owner, in.who, in.at)
-	if in.may || message.Member != nil || in.at.Guild == "" || !in.of.mayTalk(owner, person{ID: in.who.ID, Roles: in.of.Roles}, in.at) {
+	asAll := person{ID: in.who.ID, Roles: slices.Concat(in.of.Roles, in.of.Approvers, in.of.Workers)}
+	if message.Member != nil || in.at.Guild == "" || !in.of.mayTalk(owner, asAll, in.at) || in.may && in.of.scope(owner, in.who) == in.of.scope(owner, asAll) {
 		return nil
 	}
 	member, err := s.client().Member(ctx, in.at.Guild, in.who.ID)
@@ -319,6 +320,7 @@ func (s *session) submit(ctx context.Context, in *intake) error {
 	}
 	submission := pluginsdk.Submission{
 		ThreadID: threadID, Source: source, Key: message.ID, Author: in.who.Name, Content: content, Attachments: in.files.taken,
+		Scope:    in.of.scope(s.owner(), in.who),
 		Metadata: metadata(origin{Guild: in.channel.GuildID, Channel: message.ChannelID, Message: message.ID, User: in.who.ID}),
 	}
 	return s.p.give(ctx, submission, in.channel.ID, func(r *record) {

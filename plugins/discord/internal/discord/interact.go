@@ -194,6 +194,7 @@ func (a *act) submit(ctx context.Context, key, said string, attached []pluginsdk
 	}
 	return a.s.p.give(ctx, pluginsdk.Submission{
 		ThreadID: thread, Source: from, Key: key, Author: a.who.Name, Content: said, Attachments: attached,
+		Scope:    a.of.scope(a.s.owner(), a.who),
 		Metadata: metadata(origin{Guild: a.i.GuildID, Channel: a.i.ChannelID, User: a.who.ID}),
 	}, a.at.ID, note)
 }

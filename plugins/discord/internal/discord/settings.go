@@ -50,6 +50,7 @@ var settingsSchema = json.RawMessage(`{
     "channels": {"operator": true, "$ref": "#/$defs/ids", "title": "Channels", "description": "Ids of channels, with their threads, in which it may be talked to"},
     "ownerChannels": {"operator": true, "$ref": "#/$defs/ids", "title": "The owner's channels", "description": "Ids of channels that nobody but the owner reads: they have the owner's memory, and only the owner may talk there"},
     "approvers": {"operator": true, "$ref": "#/$defs/ids", "title": "Approvers", "description": "Ids of users and roles who may answer what the agent asks, and decide about tasks; none: the owner alone"},
+    "workers": {"operator": true, "$ref": "#/$defs/ids", "title": "Workers", "description": "Ids of users and roles who may also have work done that runs code, as with /delegate, if they may talk to the assistant; none: the owner alone"},
     "strangers": {"enum": ["silence", "line"], "default": "silence", "title": "Strangers get", "description": "What those get who may not talk to it: nothing, or one line"},
     "starts": {"enum": ["mention", "everything", "nothing"], "default": "mention", "title": "What is answered", "description": "In channels: what mentions it or answers it, every message, or commands alone"},
     "newThreads": {"type": "boolean", "default": false, "title": "A thread for each question", "description": "Whether a question in a channel is answered in a Discord thread of its own"},
@@ -87,6 +88,7 @@ type config struct {
 	Channels        []string `json:"channels"`
 	OwnerChannels   []string `json:"ownerChannels"`
 	Approvers       []string `json:"approvers"`
+	Workers         []string `json:"workers"`
 	Strangers       string   `json:"strangers"`
 	Starts          string   `json:"starts"`
 	NewThreads      bool     `json:"newThreads"`

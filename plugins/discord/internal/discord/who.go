@@ -1,6 +1,10 @@
 package discord
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
 
 // spot is a place where people write, as far as it matters who may.
 type spot struct {
@@ -40,10 +44,25 @@ func (c *config) mayTalk(owner string, who person, at spot) bool {
 }
 
 // mayApprove reports whether a person may answer what the agent asks and decide about
-// tasks: those who are named, by themselves or a role; with nobody named the owner alone.
-// The owner always may.
+// tasks: those who are named, by themselves or a role, and those who may have work done; with
+// nobody named the owner alone. The owner always may.
 func (c *config) mayApprove(owner string, who person) bool {
-	return owner != "" && who.ID == owner || slices.Contains(c.Approvers, who.ID) || common(c.Approvers, who.Roles)
+	return owner != "" && who.ID == owner || slices.Contains(c.Approvers, who.ID) || common(c.Approvers, who.Roles) ||
+		slices.Contains(c.Workers, who.ID) || common(c.Workers, who.Roles)
+}
+
+// scope returns what a person may who may talk to the assistant: the owner everything, the
+// others what the settings say.
+func (c *config) scope(owner string, who person) pluginsdk.TokenScope {
+	switch {
+	case owner != "" && who.ID == owner:
+		return pluginsdk.ScopeAdmin
+	case slices.Contains(c.Workers, who.ID) || common(c.Workers, who.Roles):
+		return pluginsdk.ScopeWork
+	case c.mayApprove(owner, who):
+		return pluginsdk.ScopeApprove
+	}
+	return pluginsdk.ScopeChat
 }
 
 // ownersAlone reports whether a spot is one that only the owner reads, as the settings say.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/fake"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func TestWhoMayTalk(t *testing.T) {
@@ -160,5 +161,30 @@ func TestTheOwner(t *testing.T) {
 				t.Errorf("the owner's direct messages are %s", got.Source)
 			}
 		})
+	}
+}
+
+// What a person may is what the settings say of them, and never more for talking.
+func TestTheScopeOfAPerson(t *testing.T) {
+	t.Parallel()
+	c := &config{Users: []string{"talker", "worker", "approver"}, Approvers: []string{"approver", "deciders"}, Workers: []string{"worker", "builders"}}
+	for _, test := range []struct {
+		who  person
+		want pluginsdk.TokenScope
+	}{
+		{person{ID: "owner"}, pluginsdk.ScopeAdmin},
+		{person{ID: "talker"}, pluginsdk.ScopeChat},
+		{person{ID: "approver"}, pluginsdk.ScopeApprove},
+		{person{ID: "talker", Roles: []string{"deciders"}}, pluginsdk.ScopeApprove},
+		{person{ID: "worker"}, pluginsdk.ScopeWork},
+		{person{ID: "approver", Roles: []string{"builders"}}, pluginsdk.ScopeWork},
+		{person{ID: "stranger"}, pluginsdk.ScopeChat},
+	} {
+		if got := c.scope("owner", test.who); got != test.want {
+			t.Errorf("%+v: %q, want %q", test.who, got, test.want)
+		}
+	}
+	if got := c.scope("", person{}); got != pluginsdk.ScopeChat { // while the owner is not known
+		t.Errorf("nobody: %q", got)
 	}
 }

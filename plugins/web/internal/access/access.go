@@ -32,6 +32,14 @@ type Caller struct {
 // May reports whether the caller has a scope.
 func (c Caller) May(scope pluginsdk.TokenScope) bool { return c.Open || c.Token.Scope.Has(scope) }
 
+// Scope returns what the caller may.
+func (c Caller) Scope() pluginsdk.TokenScope {
+	if c.Open {
+		return pluginsdk.ScopeAdmin
+	}
+	return c.Token.Scope
+}
+
 // Known reports whether the caller has a token.
 func (c Caller) Known() bool { return c.Token.ID != "" }
 

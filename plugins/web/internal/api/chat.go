@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -66,6 +67,7 @@ func (h *handlers) chat(ctx context.Context, input *chatInput) (*chatOutput, err
 	submission := pluginsdk.Submission{
 		ThreadID: request.ThreadID, Source: request.Source, Key: request.IdempotencyKey,
 		Author: author(ctx, request.Author), Content: request.Content, Attachments: attachments, Unattended: request.Unattended,
+		Scope: access.From(ctx).Scope(),
 	}
 	if submission.Source == "" {
 		submission.Source = "web"

@@ -80,21 +80,21 @@ func admits(ctx context.Context, scope pluginsdk.TokenScope, fields ...field) er
 }
 
 // typed are the commands that decide, and what a token needs for who types them: to write
-// them in a conversation is no way around the scopes of the other routes. Each is refused
-// whose text fits says; nil: whatever follows it.
+// them in a conversation is no way around the scopes of the other routes. The core asks the
+// same of all commands (Submission.Scope). Each is refused whose text fits says; nil:
+// whatever follows it.
 var typed = []struct {
 	command string
 	says    *regexp.Regexp
 	scope   pluginsdk.TokenScope
 }{
-	{"tasks", regexp.MustCompile(`(?i)^(approve|reject)\b`), pluginsdk.ScopeApprove},
+	{"tasks", regexp.MustCompile(`(?i)^(approve|reject|cancel)\b`), pluginsdk.ScopeApprove},
 	{"approve", nil, pluginsdk.ScopeApprove},
 	{"allow", nil, pluginsdk.ScopeApprove},
 	{"deny", nil, pluginsdk.ScopeApprove},
 	{"approvals", nil, pluginsdk.ScopeApprove},
 	{"thread", regexp.MustCompile(`(?i)^(dir|permission|ask|account|report|delete)\b`), pluginsdk.ScopeAdmin},
-	// Wherever it stands: how a plugin quotes what is before it is the plugin's own.
-	{"delegate", regexp.MustCompile(`(?i)\b(dir|account)\s*=`), pluginsdk.ScopeAdmin},
+	{"delegate", nil, pluginsdk.ScopeWork},
 }
 
 // admitTyped refuses a command for which the caller's scope is too little.

@@ -114,10 +114,10 @@ type retryTaskInput struct {
 func (h *handlers) registerTasks(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-tasks", "/api/tasks", "Tasks")), h.listTasks)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("get-task", "/api/tasks/{id}", "A task, with its iterations and what was said of it")), h.getTask)
-	huma.Register(api, needs(pluginsdk.ScopeChat, post("create-task", "/api/tasks", "Hand work on", http.StatusAccepted)), h.createTask)
-	huma.Register(api, needs(pluginsdk.ScopeChat, post("cancel-task", "/api/tasks/{id}/cancel", "End a task, whatever it is doing", http.StatusOK)), h.cancelTask)
+	huma.Register(api, needs(pluginsdk.ScopeWork, post("create-task", "/api/tasks", "Hand work on", http.StatusAccepted)), h.createTask)
+	huma.Register(api, needs(pluginsdk.ScopeApprove, post("cancel-task", "/api/tasks/{id}/cancel", "End a task, whatever it is doing", http.StatusOK)), h.cancelTask)
 	huma.Register(api, needs(pluginsdk.ScopeApprove, post("decide-task", "/api/tasks/{id}/decide", "A person's word on a task that waits", http.StatusOK)), h.decideTask)
-	huma.Register(api, needs(pluginsdk.ScopeApprove, post("retry-task", "/api/tasks/{id}/retry", "Have a task that waits go on, or another go on from one that is over", http.StatusAccepted)), h.retryTask)
+	huma.Register(api, needs(pluginsdk.ScopeWork, post("retry-task", "/api/tasks/{id}/retry", "Have a task that waits go on, or another go on from one that is over", http.StatusAccepted)), h.retryTask)
 }
 
 // listTasks leaves out what can be long: a single task has it.

@@ -163,6 +163,10 @@ func (h *handlers) updateThread(ctx context.Context, input *threadChangeInput) (
 		field{"account", change.Account != nil}); err != nil {
 		return nil, err
 	}
+	if err := admits(ctx, pluginsdk.ScopeApprove, field{"model", change.Model != nil}, field{"effort", change.Effort != nil},
+		field{"instructions", change.Instructions != nil}); err != nil {
+		return nil, err
+	}
 	request := &pluginsdk.UpdateThreadRequest{ID: input.ID, Patch: pluginsdk.ThreadPatch{
 		Name: change.Name, Status: change.Status, Model: change.Model, Effort: change.Effort,
 		PermissionMode: change.PermissionMode, Cwd: change.Cwd, Instructions: change.Instructions,

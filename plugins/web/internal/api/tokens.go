@@ -15,7 +15,7 @@ import (
 type Me struct {
 	Name    string               `json:"name,omitempty" doc:"The token's; absent without one"`
 	Kind    pluginsdk.TokenKind  `json:"kind,omitempty" enum:"access,session" doc:"access: a program's token; session: a browser's"`
-	Scope   pluginsdk.TokenScope `json:"scope" enum:"read,chat,approve,admin" doc:"admin where no token is demanded"`
+	Scope   pluginsdk.TokenScope `json:"scope" enum:"read,chat,approve,work,admin" doc:"admin where no token is demanded"`
 	Until   time.Time            `json:"until,omitzero" doc:"When the token is over; absent: when it is revoked"`
 	TokenID string               `json:"tokenId,omitempty"`
 }
@@ -37,7 +37,7 @@ type tokensOutput struct {
 type TokenRequest struct {
 	Name      string               `json:"name" minLength:"1" maxLength:"100" doc:"Whose it is: the author of what they write, a name in the audit log; at most 100 bytes"`
 	Kind      pluginsdk.TokenKind  `json:"kind,omitempty" enum:"access,login" doc:"access: for a program, or to log in with; login: for one login, within an hour; access when absent"`
-	Scope     pluginsdk.TokenScope `json:"scope" enum:"read,chat,approve,admin" doc:"What its holder may; each has those before it"`
+	Scope     pluginsdk.TokenScope `json:"scope" enum:"read,chat,approve,work,admin" doc:"What its holder may; each has those before it"`
 	ExpiresAt time.Time            `json:"expiresAt,omitzero" doc:"When it is over; absent: when it is revoked"`
 }
 

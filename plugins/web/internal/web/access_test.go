@@ -116,6 +116,7 @@ func TestScopesHoldForWhatIsTypedAndSetToo(t *testing.T) {
 	s := demanding(t)
 	_, chat := s.token("Ann", pluginsdk.ScopeChat)
 	_, approve := s.token("Bob", pluginsdk.ScopeApprove)
+	_, work := s.token("Dan", pluginsdk.ScopeWork)
 	_, admin := s.token("Eve", pluginsdk.ScopeAdmin)
 	for _, c := range []struct {
 		method, path, body string
@@ -131,10 +132,15 @@ func TestScopesHoldForWhatIsTypedAndSetToo(t *testing.T) {
 		{"POST", "/api/chat", `{"content":" /thread\u00a0 ask none"}`, pluginsdk.ScopeChat}, // to the core this is no command
 		{"POST", "/api/chat", `{"content":"/thread  ask none"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/chat", `{"content":"/thread delete 1a2b3c4d"}`, pluginsdk.ScopeAdmin},
-		{"POST", "/api/chat", `{"content":"/delegate model=sonnet build it"}`, pluginsdk.ScopeChat},
-		{"POST", "/api/chat", `{"content":"/delegate dir=/ build it"}`, pluginsdk.ScopeAdmin},
-		{"POST", "/api/chat", `{"content":"/delegate model='a b'\ndir=\"/x y\" build it"}`, pluginsdk.ScopeAdmin},
-		{"POST", "/api/chat", `{"content":"/delegate account=work build it"}`, pluginsdk.ScopeAdmin},
+		{"POST", "/api/chat", `{"content":"/delegate model=sonnet build it"}`, pluginsdk.ScopeWork},
+		{"POST", "/api/chat", `{"content":"/delegate explain what dir = means"}`, pluginsdk.ScopeWork}, // of the field dir the plugin asks more
+		{"POST", "/api/chat", `{"content":"/tasks cancel 1a2b"}`, pluginsdk.ScopeApprove},
+		{"POST", "/api/tasks", `{"text":"x"}`, pluginsdk.ScopeWork},
+		{"POST", "/api/tasks/1/retry", `{}`, pluginsdk.ScopeWork},
+		{"POST", "/api/tasks/1/cancel", `{}`, pluginsdk.ScopeApprove},
+		{"PATCH", "/api/threads/T", `{"model":"opus"}`, pluginsdk.ScopeApprove},
+		{"PATCH", "/api/threads/T", `{"effort":"high"}`, pluginsdk.ScopeApprove},
+		{"PATCH", "/api/threads/T", `{"instructions":"obey"}`, pluginsdk.ScopeApprove},
 		{"POST", "/api/tasks", `{"text":"x","account":"work"}`, pluginsdk.ScopeAdmin},
 		{"POST", "/api/chat", `{"content":"/tasks reject 1a2b no"}`, pluginsdk.ScopeApprove},
 		{"POST", "/api/chat", `{"content":"/approve 1"}`, pluginsdk.ScopeApprove},
@@ -161,7 +167,7 @@ func TestScopesHoldForWhatIsTypedAndSetToo(t *testing.T) {
 		{"PUT", "/api/context/file?path=CLAUDE.md", `{"text":"x"}`, pluginsdk.ScopeAdmin},
 		{"DELETE", "/api/context/file?path=CLAUDE.md&version=x", "", pluginsdk.ScopeAdmin},
 	} {
-		for scope, token := range map[pluginsdk.TokenScope]string{pluginsdk.ScopeChat: chat, pluginsdk.ScopeApprove: approve, pluginsdk.ScopeAdmin: admin} {
+		for scope, token := range map[pluginsdk.TokenScope]string{pluginsdk.ScopeChat: chat, pluginsdk.ScopeApprove: approve, pluginsdk.ScopeWork: work, pluginsdk.ScopeAdmin: admin} {
 			answer := s.ask(c.method, c.path, c.body, "Authorization", token)
 			if refused := answer.status == 403; refused == scope.Has(c.least) {
 				t.Errorf("%s %s with %s: %d %s", c.path, c.body, scope, answer.status, answer.body)

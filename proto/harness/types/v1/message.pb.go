@@ -41,8 +41,10 @@ type Message struct {
 	Attachments []*Attachment `protobuf:"bytes,11,rep,name=attachments,proto3" json:"attachments,omitempty"`
 	RunId       string        `protobuf:"bytes,12,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// Unique in the thread when not empty.
-	Key           string                 `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"`
-	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	Key       string                 `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// What the person may do who has typed it; see Submission.
+	Scope         string `protobuf:"bytes,15,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +175,13 @@ func (x *Message) GetCreatedAt() *timestamppb.Timestamp {
 		return x.CreatedAt
 	}
 	return nil
+}
+
+func (x *Message) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
 }
 
 // A file that belongs to a message.
@@ -486,7 +495,12 @@ type Submission struct {
 	// A JSON object, or empty.
 	Metadata []byte `protobuf:"bytes,8,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// Nobody is there to answer the agent's questions: what would be asked is denied at once.
-	Unattended    bool `protobuf:"varint,9,opt,name=unattended,proto3" json:"unattended,omitempty"`
+	Unattended bool `protobuf:"varint,9,opt,name=unattended,proto3" json:"unattended,omitempty"`
+	// What the person may do who has typed it, as the plugin has found out: read, chat, approve,
+	// work or admin. A command that needs more is refused, and nothing is stored. Empty: the
+	// plugin does not say, and nothing is refused for it. Of a message that a run causes it does
+	// not count. The capabilities of the plugin are asked for all the same.
+	Scope         string `protobuf:"bytes,10,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -584,6 +598,13 @@ func (x *Submission) GetUnattended() bool {
 	return false
 }
 
+func (x *Submission) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
 // The answer to a Submission. It is given only after one transaction has stored the
 // message and its run.
 type Accepted struct {
@@ -659,7 +680,7 @@ var File_harness_types_v1_message_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x03\n" +
+	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x12\n" +
@@ -676,7 +697,8 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\x06run_id\x18\f \x01(\tR\x05runId\x12\x10\n" +
 	"\x03key\x18\r \x01(\tR\x03key\x129\n" +
 	"\n" +
-	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"^\n" +
+	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n" +
+	"\x05scope\x18\x0f \x01(\tR\x05scope\"^\n" +
 	"\n" +
 	"Attachment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -701,7 +723,7 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\rbefore_run_id\x18\x06 \x01(\tR\vbeforeRunId\x12\x12\n" +
 	"\x04last\x18\a \x01(\bR\x04last\x12\x14\n" +
 	"\x05limit\x18\b \x01(\x03R\x05limit\x12\x15\n" +
-	"\x06run_id\x18\t \x01(\tR\x05runId\"\xa3\x02\n" +
+	"\x06run_id\x18\t \x01(\tR\x05runId\"\xb9\x02\n" +
 	"\n" +
 	"Submission\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
@@ -715,7 +737,9 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\bmetadata\x18\b \x01(\fR\bmetadata\x12\x1e\n" +
 	"\n" +
 	"unattended\x18\t \x01(\bR\n" +
-	"unattended\"w\n" +
+	"unattended\x12\x14\n" +
+	"\x05scope\x18\n" +
+	" \x01(\tR\x05scope\"w\n" +
 	"\bAccepted\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +

@@ -239,7 +239,10 @@ type CommandSpec struct {
 	Usage       string `protobuf:"bytes,3,opt,name=usage,proto3" json:"usage,omitempty"`
 	// What the command takes, so that a surface can offer and complete it. They are no more
 	// than a description: the command gets its text as it was typed.
-	Options       []*CommandOption `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
+	Options []*CommandOption `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
+	// What a person must have to type it: read, chat, approve, work or admin; empty: chat. It
+	// counts where the plugin that carries their words says what they may (Submission.scope).
+	Scope         string `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -300,6 +303,13 @@ func (x *CommandSpec) GetOptions() []*CommandOption {
 		return x.Options
 	}
 	return nil
+}
+
+func (x *CommandSpec) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
 }
 
 // One thing that a command takes.
@@ -1827,12 +1837,13 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x05value\x18\x02 \x01(\v2\x17.harness.types.v1.PartsR\x05value:\x028\x01\"\x1d\n" +
 	"\x05Parts\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\x94\x01\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xaa\x01\n" +
 	"\vCommandSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x14\n" +
 	"\x05usage\x18\x03 \x01(\tR\x05usage\x129\n" +
-	"\aoptions\x18\x04 \x03(\v2\x1f.harness.types.v1.CommandOptionR\aoptions\"\xa5\x01\n" +
+	"\aoptions\x18\x04 \x03(\v2\x1f.harness.types.v1.CommandOptionR\aoptions\x12\x14\n" +
+	"\x05scope\x18\x05 \x01(\tR\x05scope\"\xa5\x01\n" +
 	"\rCommandOption\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
