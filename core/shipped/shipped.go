@@ -77,7 +77,7 @@ var Limits = map[string]pluginsdk.PluginLimits{
 var Operators = map[string][]string{
 	"context":    {"dir"},
 	"delegation": {"roots"},
-	"discord":    {"apiURL", "approvers", "workers", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "users"},
+	"discord":    {"apiURL", "approvers", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "users", "workers"},
 	"validation": {"checks", "environment"},
 	"web":        {"allowedHosts", "auth"},
 	"worktree":   {"setup"},
