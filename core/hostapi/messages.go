@@ -260,7 +260,7 @@ func sizeOfRow(row pluginsdk.NewMessage) int64 {
 // of fixed length.
 func sizeOfMessage(row pluginsdk.Message) int64 {
 	const fixed = 64
-	return fixed + int64(len(row.ThreadID)+len(row.Role)+len(row.Kind)+len(row.Source)+len(row.Plugin)+len(row.Author)+
+	return fixed + int64(len(row.ThreadID)+len(row.Role)+len(row.Kind)+len(row.Source)+len(row.Plugin)+len(row.Author)+len(row.Scope)+
 		len(row.Content)+len(row.Model)+len(row.Metadata)+sizeOfAttachments(row.Attachments)+len(row.Attachments)*fixed/4+
 		len(row.RunID)+len(row.Key))
 }

@@ -34,7 +34,7 @@ var additions = []addition{
 		example: regexp.MustCompile(`\.(Set|Get)?Instructions\b|\bInstructions:|\bInstructions +\*?string|"instructions"|\binstructions = `),
 		other:   []string{"core/toolserver/session.go"},
 		users: []string{
-			"core/pipeline/prepare.go", "core/threads/command.go",
+			"core/inbox/rights.go", "core/pipeline/prepare.go", "core/threads/command.go",
 			"plugins/web/internal/pages/chat/say.go", "plugins/web/internal/pages/chat/settings.go", "plugins/web/internal/pages/chat/threads.go",
 		},
 	},
