@@ -22,6 +22,7 @@ func TestChatSubmits(t *testing.T) {
 	want := pluginsdk.Submission{
 		ThreadID: "T", Source: "cli", Key: "k", Author: "Ann", Content: " hi <b>",
 		Attachments: []pluginsdk.Attachment{{Name: "a.txt", Type: "text/plain", Size: 3, Where: "/tmp/a.txt"}},
+		Scope:       pluginsdk.ScopeAdmin, // no token is demanded
 	}
 	if !reflect.DeepEqual(f.host.asked, []any{want}) {
 		t.Errorf("submitted %+v", f.host.asked)

@@ -76,7 +76,7 @@ func (s *instance) task(id string) pluginsdk.Task {
 // text.
 func TestTheBoardHasTheTasksByWhatTheyNeed(t *testing.T) {
 	s := taskSite(t)
-	page := s.expect("the board", s.logIn("ann", pluginsdk.ScopeChat).visit("/tasks"), 200,
+	page := s.expect("the board", s.logIn("ann", pluginsdk.ScopeWork).visit("/tasks"), 200,
 		"Waiting for a person", "Mend the &lt;script&gt;alert(1)&lt;/script&gt; parser", "a.go was changed on both sides", "conflict", "team: core",
 		"iteration 2 of 5", "$0.50 of $5", `href="/tasks/waits"`, `href="/chat/shop"`, "The &lt;b&gt;shop&lt;/b&gt;", "At work", "Write the tests", "Ended", "No such model", `href="/tasks/new"`, `data-live="task: approval:"`)
 	s.lacks("the board", page, "<script>alert", "<b>shop", "and test it", "worktree.repository")
@@ -127,7 +127,7 @@ func TestTheListHasWhatIsChosen(t *testing.T) {
 // Who has to decide finds why a task waits, what came of it, and what that rests on.
 func TestATaskIsShown(t *testing.T) {
 	s := taskSite(t)
-	b := s.logIn("ann", pluginsdk.ScopeApprove)
+	b := s.logIn("ann", pluginsdk.ScopeWork)
 	s.expect("the overview", b.visit("/tasks/waits"), 200, "Its work is there, and waits for a person", "a.go was changed on both sides",
 		"It is <strong>mended</strong>.", "&lt;img src=x", "and test it", "Mend it", "Accept the work", "Send it back", "Cancel the task", `href="/chat/its-thread"`, "task/waits", `href="/tasks/runs"`, "ann")
 	s.lacks("the overview", b.visit("/tasks/waits"), "<script>alert", "worktree.branch")
@@ -153,7 +153,7 @@ func TestATaskIsShown(t *testing.T) {
 // A person's word holds for the iteration that they have seen, and no other.
 func TestAPersonDecidesOnATask(t *testing.T) {
 	s := taskSite(t)
-	b := s.logIn("ann", pluginsdk.ScopeApprove)
+	b := s.logIn("ann", pluginsdk.ScopeWork)
 	late := s.expect("accepting what has moved on", b.submit("/tasks/waits", "", url.Values{"do": {"accept"}, "iteration": {"1"}, "words": {"fine <3"}}), 422,
 		"Nothing was done", "at its iteration 2, not at 1", "fine &lt;3")
 	s.expect("the page after it", late, 422, `name="iteration" value="2"`)
@@ -188,8 +188,10 @@ func TestATaskIsCancelledAndSpokenTo(t *testing.T) {
 	if said := s.host.Submissions(); len(said) != 1 || said[0].ThreadID != "its-thread" || said[0].Content != "mind the port" {
 		t.Errorf("said: %+v", said)
 	}
+	s.expect("cancelling", b.submit("/tasks/waits", "", url.Values{"do": {"cancel"}}), 403, "approve")
+	b = s.logIn("bo", pluginsdk.ScopeApprove)
 	s.expect("cancelling", b.submit("/tasks/waits", "", url.Values{"do": {"cancel"}, "cancel-words": {"done by hand"}}), 303)
-	if got := s.task("waits"); got.Status != pluginsdk.TaskCancelled || got.Error != "cancelled by bob: done by hand" {
+	if got := s.task("waits"); got.Status != pluginsdk.TaskCancelled || got.Error != "cancelled by bo: done by hand" {
 		t.Errorf("it is %s: %s", got.Status, got.Error)
 	}
 	reader := s.logIn("eve", pluginsdk.ScopeRead)
@@ -212,7 +214,7 @@ func TestWorkIsHandedOn(t *testing.T) {
 		}
 		return pluginsdk.ToolResult{Text: `{"task":"runs"}`}, nil
 	}
-	b := s.logIn("ann", pluginsdk.ScopeApprove)
+	b := s.logIn("ann", pluginsdk.ScopeWork)
 	s.lacks("the form of who may not name directories", s.expect("the form", b.visit("/tasks/new"), 200, "What is to be done", "The &lt;b&gt;shop"), `name="dir"`, `name="account"`)
 	s.expect("the form for a task that is to be done once more", b.visit("/tasks/new?from=waits"), 200, "Mend the &lt;script&gt;", `value="shop" selected`)
 	s.expect("the form of an admin", s.logIn("root", pluginsdk.ScopeAdmin).visit("/tasks/new"), 200, `name="dir"`, `name="account"`)
@@ -285,7 +287,7 @@ func TestTheChangesOfLargeWorkAreBounded(t *testing.T) {
 // A task at work whose agent asks people waits for them, whatever its state is called.
 func TestATaskWhoseAgentAsksWaitsForAPerson(t *testing.T) {
 	s := taskSite(t)
-	b := s.logIn("ann", pluginsdk.ScopeApprove)
+	b := s.logIn("ann", pluginsdk.ScopeWork)
 	asked := s.host.Ask(pluginsdk.Approval{ThreadID: "t3", Title: "Run <rm> in /repo"})
 	s.host.Ask(pluginsdk.Approval{ThreadID: "t3", State: pluginsdk.ApprovalDenied, Title: "an earlier one"})
 	page := s.expect("the board", b.visit("/tasks"), 200, "Its agent asks: Run &lt;rm&gt; in /repo", "No agent is at work")

@@ -16,7 +16,7 @@ import (
 // setting is a field of a thread's settings.
 type setting struct {
 	ui.Input
-	Admin bool // needs the scope admin
+	Scope pluginsdk.TokenScope // that it needs; empty: chat
 	now   func(pluginsdk.Thread) string
 	set   func(*api.ThreadChange, string)
 }
@@ -30,16 +30,19 @@ var settingsOf = []setting{
 	},
 	{
 		Input: ui.Input{Name: "instructions", Label: "Instructions", Rows: 4, Hint: "Said to the agent with each message of this thread."},
+		Scope: pluginsdk.ScopeApprove,
 		now:   func(t pluginsdk.Thread) string { return t.Instructions },
 		set:   func(c *api.ThreadChange, value string) { c.Instructions = &value },
 	},
 	{
 		Input: ui.Input{Name: "model", Label: "Model", Placeholder: "the configured one", List: []string{"opus", "sonnet", "haiku"}},
+		Scope: pluginsdk.ScopeApprove,
 		now:   func(t pluginsdk.Thread) string { return t.Model },
 		set:   func(c *api.ThreadChange, value string) { c.Model = &value },
 	},
 	{
 		Input: ui.Input{Name: "effort", Label: "Effort", Placeholder: "the configured one", List: []string{"low", "medium", "high"}, Hint: "How long the model thinks before it answers."},
+		Scope: pluginsdk.ScopeApprove,
 		now:   func(t pluginsdk.Thread) string { return t.Effort },
 		set:   func(c *api.ThreadChange, value string) { c.Effort = &value },
 	},
@@ -56,31 +59,31 @@ var settingsOf = []setting{
 			{Value: "", Label: "As configured"}, {Value: "default", Label: "Ask about what nothing allows"}, {Value: "acceptEdits", Label: "Change files without asking"},
 			{Value: "plan", Label: "Only plan"}, {Value: "dontAsk", Label: "Deny what nothing allows"},
 		}},
-		Admin: true,
+		Scope: pluginsdk.ScopeAdmin,
 		now:   func(t pluginsdk.Thread) string { return t.PermissionMode },
 		set:   func(c *api.ThreadChange, value string) { c.PermissionMode = &value },
 	},
 	{
 		Input: ui.Input{Name: "cwd", Label: "Directory", Placeholder: "the workspace", Hint: "Where the agent works.", Mono: true},
-		Admin: true,
+		Scope: pluginsdk.ScopeAdmin,
 		now:   func(t pluginsdk.Thread) string { return t.Cwd },
 		set:   func(c *api.ThreadChange, value string) { c.Cwd = &value },
 	},
 	{
 		Input: ui.Input{Name: "askTools", Label: "Tools that people are asked about", Placeholder: "as configured", Hint: "Names with spaces between them, all, or none.", Mono: true},
-		Admin: true,
+		Scope: pluginsdk.ScopeAdmin,
 		now:   func(t pluginsdk.Thread) string { return t.AskTools },
 		set:   func(c *api.ThreadChange, value string) { c.AskTools = &value },
 	},
 	{
 		Input: ui.Input{Name: "reportTo", Label: "Where replies go", Placeholder: "to who carries its source", Hint: "PLUGIN:PLACE, or thread:ID for where that thread's replies go.", Mono: true},
-		Admin: true,
+		Scope: pluginsdk.ScopeAdmin,
 		now:   func(t pluginsdk.Thread) string { return t.ReportTo.String() },
 		set:   func(c *api.ThreadChange, value string) { c.ReportTo = &value },
 	},
 	{
 		Input: ui.Input{Name: accountField, Label: "Account", Placeholder: "the default one", Hint: "The login or API key that the agent uses here. Changing the account begins a new session, which is given the thread's history."},
-		Admin: true,
+		Scope: pluginsdk.ScopeAdmin,
 		now:   func(t pluginsdk.Thread) string { return t.Account },
 		set:   func(c *api.ThreadChange, value string) { c.Account = &value },
 	},
@@ -138,11 +141,11 @@ func settingsView(thread pluginsdk.Thread, fields []ui.Input, who viewer) site.V
 func (c *chat) inputs(r *http.Request, thread pluginsdk.Thread) (fields []ui.Input) {
 	who := viewerOf(r)
 	for _, one := range settingsOf {
-		if one.Admin && !who.Admin {
+		if one.Scope == pluginsdk.ScopeAdmin && !who.Admin {
 			continue
 		}
 		field := one.Input
-		field.Value, field.Disabled = one.now(thread), !who.Chat
+		field.Value, field.Disabled = one.now(thread), !who.Chat || one.Scope == pluginsdk.ScopeApprove && !who.Approve
 		if field.Name == accountField {
 			field.Options = c.accountOptions(r.Context(), thread)
 		}

@@ -33,7 +33,8 @@ func newTokenForm() tokenForm {
 		name: ui.Input{Name: "name", Label: "Whose it is", Hint: "A person or a program: the author of what they write, and their name in the audit log.", Required: true},
 		scope: ui.Input{Name: "scope", Label: "What they may", Value: "chat", Options: []ui.Option{
 			{Value: "read", Label: "read: see everything"}, {Value: "chat", Label: "chat: also talk with the agent"},
-			{Value: "approve", Label: "approve: also answer what it asks"}, {Value: "admin", Label: "admin: everything"},
+			{Value: "approve", Label: "approve: also answer what it asks"}, {Value: "work", Label: "work: also have work done"},
+			{Value: "admin", Label: "admin: everything"},
 		}},
 		kind: ui.Input{Name: "kind", Label: "What for", Value: "access", Options: []ui.Option{
 			{Value: "access", Label: "A program, or to log in again and again"}, {Value: "login", Label: "One login with a browser, within an hour"},

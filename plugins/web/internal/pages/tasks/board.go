@@ -64,13 +64,13 @@ func (p pages) index(r *http.Request) (site.View, error) {
 		}
 	}
 	columns[1].tasks = slices.DeleteFunc(columns[1].tasks, isAsked)
-	view := site.View{Title: "Tasks", At: at, Body: board(columns, known, open, site.May(r, pluginsdk.ScopeChat))}
+	view := site.View{Title: "Tasks", At: at, Body: board(columns, known, open, site.May(r, pluginsdk.ScopeWork))}
 	if !some {
 		makes, err := p.makes(r.Context())
 		if err != nil {
 			return site.View{}, err
 		}
-		view.Body = none(makes, site.May(r, pluginsdk.ScopeChat))
+		view.Body = none(makes, site.May(r, pluginsdk.ScopeWork))
 	}
 	return view, nil
 }
@@ -101,14 +101,14 @@ type rows struct {
 	status, thread, plugin string // the filters
 	plugins                []string
 	first, older           string // paths of other pages; empty: there is none
-	maySay                 bool
+	mayWork                bool
 }
 
 func (p pages) rows(r *http.Request, known threads) (site.View, error) {
 	asked := r.URL.Query()
 	list := rows{
 		threads: known, status: asked.Get("status"), thread: asked.Get("thread"), plugin: asked.Get("plugin"),
-		maySay: site.May(r, pluginsdk.ScopeChat),
+		mayWork: site.May(r, pluginsdk.ScopeWork),
 	}
 	if !slices.ContainsFunc(statusOptions, func(o ui.Option) bool { return o.Value == list.status }) {
 		list.status = ""

@@ -15,7 +15,7 @@ import (
 
 const purpose = "Work that agents do on their own, each in a thread of its own. What it comes to is looked at before it is handed over."
 
-func heading(maySay bool, list bool) templ.Component {
+func heading(mayWork bool, list bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -48,7 +48,7 @@ func heading(maySay bool, list bool) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			if maySay {
+			if mayWork {
 				templ_7745c5c3_Err = ui.Go("/tasks/new", "Hand work on", "plus", true).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -68,7 +68,7 @@ func heading(maySay bool, list bool) templ.Component {
 	})
 }
 
-func none(makes, maySay bool) templ.Component {
+func none(makes, mayWork bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -137,7 +137,7 @@ func none(makes, maySay bool) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				if maySay {
+				if mayWork {
 					templ_7745c5c3_Err = ui.Go("/tasks/new", "Hand work on", "plus", true).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
@@ -211,7 +211,7 @@ func unmade() templ.Component {
 	})
 }
 
-func board(columns []column, known threads, open asks, maySay bool) templ.Component {
+func board(columns []column, known threads, open asks, mayWork bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -232,7 +232,7 @@ func board(columns []column, known threads, open asks, maySay bool) templ.Compon
 			templ_7745c5c3_Var9 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = heading(maySay, false).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = heading(mayWork, false).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -744,7 +744,7 @@ func table(list rows) templ.Component {
 			templ_7745c5c3_Var34 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = heading(list.maySay, true).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = heading(list.mayWork, true).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -41,7 +41,7 @@ type whole struct {
 	tree     []branch
 	more     bool // there is more below it than tree has
 
-	maySay, mayDecide bool
+	maySay, mayDecide, mayWork bool
 }
 
 // words are what a person typed on the page, and what was wrong with it.
@@ -52,7 +52,7 @@ func (p pages) task(r *http.Request) (site.View, error) { return p.look(r, words
 // look makes the page of a task, as one of its views.
 func (p pages) look(r *http.Request, said words) (site.View, error) {
 	ctx, id := r.Context(), r.PathValue("id")
-	w := whole{said: said, key: rand.Text(), maySay: site.May(r, pluginsdk.ScopeChat), mayDecide: site.May(r, pluginsdk.ScopeApprove)}
+	w := whole{said: said, key: rand.Text(), maySay: site.May(r, pluginsdk.ScopeChat), mayDecide: site.May(r, pluginsdk.ScopeApprove), mayWork: site.May(r, pluginsdk.ScopeWork)}
 	if err := p.Get(ctx, "/api/tasks/"+url.PathEscape(id), nil, &w.TaskHistory); err != nil {
 		return site.View{}, err
 	}

@@ -34,8 +34,8 @@ type pages struct{ *site.Site }
 func Register(s *site.Site) {
 	p := pages{s}
 	s.Page("GET /tasks", pluginsdk.ScopeRead, p.index)
-	s.Page("GET /tasks/new", pluginsdk.ScopeChat, p.blank)
-	s.Form("POST /tasks/new", pluginsdk.ScopeChat, p.create)
+	s.Page("GET /tasks/new", pluginsdk.ScopeWork, p.blank)
+	s.Form("POST /tasks/new", pluginsdk.ScopeWork, p.create)
 	s.Page("GET /tasks/{id}", pluginsdk.ScopeRead, p.task)
 	s.Form("POST /tasks/{id}", pluginsdk.ScopeChat, p.act)
 }
