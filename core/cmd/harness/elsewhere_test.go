@@ -112,7 +112,7 @@ func TestEveryCommandWorksOnADaemonElsewhere(t *testing.T) {
 		{"pause", "", "It has been paused since"},
 		{"resume", "", "Resumed"},
 		{"plugin list", "", "web   serving"},
-		{"plugin info time", "", "granted   none"},
+		{"plugin info time", "", "granted   turns.change"},
 		{"plugin logs web -n 5", "", "HTTP API is listening"},
 		{"plugin disable time", "", "time is disabled, and has ended."},
 		{"plugin enable time", "", "time is enabled, and it serves."},
