@@ -106,7 +106,7 @@ func TestNothingThatIsWrittenRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.MustRun(t, "plugin", "install", pack(t, hostilePlugin("judge", flat[80:]), map[string]string{"verdict.json": string(verdict)}), "--yes", "--enable")
+	d.MustRun(t, "plugin", "install", pack(t, hostilePlugin("judge", flat[80:]), map[string]string{"verdict.json": string(verdict)}), "--yes", "--grant", "all", "--enable")
 	d.call(t, http.MethodPatch, "/api/plugins/faulty", object{"enabled": true}, nil)
 
 	// What people and agents say.

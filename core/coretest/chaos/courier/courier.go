@@ -31,6 +31,7 @@ func Grants() []pluginsdk.Capability {
 	return []pluginsdk.Capability{
 		pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesSubmit, pluginsdk.CapMessagesWrite,
 		pluginsdk.CapAgentInvoke, pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead,
+		pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange, pluginsdk.CapTurnsDecide, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge,
 	}
 }
 
