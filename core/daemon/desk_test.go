@@ -159,18 +159,18 @@ func TestADashboardDecidesForItsPerson(t *testing.T) {
 		return err == nil && strings.HasSuffix(string(content), "end\n")
 	})
 	want := []string{
-		`install ferry "" -> "1.0.0" signed false, has [], wants [threads.read events.read] [], may grant [threads.read], settings true`,
-		"done: 1.0.0, granted [threads.read], lacks [events.read]",
+		`install ferry "" -> "1.0.0" signed false, has [], wants [threads.read events.read turns.read turns.change] [], may grant [threads.read], settings true`,
+		"done: 1.0.0, granted [threads.read], lacks [events.read turns.read turns.change]",
 		"1.0.0 serves",
 		"grant: desk may not grant events.read: it can grant what it has been granted itself, but for plugins.admin, " +
 			"and no variables of the environment; an operator can: `harness plugin grant ferry events.read`",
 		"upload: invalid_argument",
 		"another plan's digest: failed_precondition",
-		`upgrade ferry "1.0.0" -> "2.0.0" signed false, has [threads.read], wants [events.read] [], may grant [], settings true`,
-		"done: 2.0.0, granted [threads.read], lacks [events.read]",
+		`upgrade ferry "1.0.0" -> "2.0.0" signed false, has [threads.read], wants [events.read turns.read turns.change] [], may grant [], settings true`,
+		"done: 2.0.0, granted [threads.read], lacks [events.read turns.read turns.change]",
 		"2.0.0 serves",
-		`rollback ferry "2.0.0" -> "1.0.0" signed false, has [threads.read], wants [events.read] [], may grant [], settings true`,
-		"done: 1.0.0, granted [threads.read], lacks [events.read]",
+		`rollback ferry "2.0.0" -> "1.0.0" signed false, has [threads.read], wants [events.read turns.read turns.change] [], may grant [], settings true`,
+		"done: 1.0.0, granted [threads.read], lacks [events.read turns.read turns.change]",
 		"1.0.0 serves",
 		`remove ferry "1.0.0" -> "" signed false, has [threads.read], wants [] [], may grant [], settings false`,
 		"done: 1.0.0, granted [threads.read], lacks []",

@@ -82,6 +82,7 @@ func (h *hall) open() (stop func()) {
 	h.t.Helper()
 	h.store = h.database()
 	stop = h.start()
+	h.must(h.store.SetPluginGrants(h.t.Context(), witnessName, withHooks(), nil))
 	h.must(h.store.EditPlugin(h.t.Context(), witnessName, "test", "plugin.test", func(row *ledger.Plugin) (string, error) {
 		row.Position = 900
 		return "", nil

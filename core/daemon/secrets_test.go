@@ -41,7 +41,8 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 		h := &hunt{installation: in, program: program, decoy: "decoy" + rand.Text(), places: map[string]string{}}
 		stop := in.start()
 		frames := in.record()
-		if err := in.database().SetPluginEnabled(t.Context(), leakyName, true); err != nil {
+		rows := in.database()
+		if err := errors.Join(rows.SetPluginGrants(t.Context(), leakyName, withHooks(), nil), rows.SetPluginEnabled(t.Context(), leakyName, true)); err != nil {
 			t.Fatal(err)
 		}
 		in.until("the first start of the plugin", func() bool { return plugin(t, in.database(), leakyName).State == pluginsdk.PluginServing })
