@@ -80,7 +80,11 @@ func ending(spec pluginsdk.HookSpec) string {
 	case spec.Class.Limit() >= time.Minute:
 		deadline = fmt.Sprintf("%d min", spec.Class.Limit()/time.Minute)
 	}
-	return spaced(fmt.Sprintf("| %s | %s | %s |", spec.Runner, fails, deadline))
+	needs := ""
+	if spec.Capability != "" {
+		needs = "`" + string(spec.Capability) + "`"
+	}
+	return spaced(fmt.Sprintf("| %s | %s | %s | %s |", spec.Runner, fails, deadline, needs))
 }
 
 // spaced writes each run of spaces as one.
