@@ -18,6 +18,8 @@ func TestTheRealAgentTellsStrangersNothing(t *testing.T) {
 		return
 	}
 	in := leanInstallation(t, "")
+	in.link(filepath.Join(pluginDir, "delegation"), "delegation")
+	in.link(filepath.Join(pluginDir, "time"), "time")
 	api := in.claude()
 	api.Handle(clerk)
 	in.start()
@@ -57,6 +59,22 @@ func TestTheRealAgentTellsStrangersNothing(t *testing.T) {
 		if run := in.ended(in.chat(owners, ask).RunID); !knows(run) {
 			t.Errorf("the owner's thread, %s: %s, %+v", ask, run.State, run.Result)
 		}
+	}
+
+	// Work is handed on when people say so, and not before.
+	accepted := in.chat(strangers.ID, `use:mcp__harness__delegation__delegate {"task":"write a Makefile"}`)
+	if approval, asked := in.askedOrEnded(accepted.RunID); !asked {
+		t.Error("work is handed on from a thread apart, and nobody was asked")
+	} else {
+		in.decide(approval, map[string]any{"choice": "deny"})
+	}
+	var tasks struct{ Tasks []pluginsdk.Task }
+	in.ended(accepted.RunID)
+	if in.call(http.MethodGet, "/api/tasks", nil, &tasks); len(tasks.Tasks) > 0 {
+		t.Errorf("tasks: %+v", tasks.Tasks)
+	}
+	if _, asked := in.askedOrEnded(in.chat(strangers.ID, "use:mcp__harness__time__current_time {}").RunID); asked {
+		t.Error("the time is asked about")
 	}
 
 	// What is its own it reads; the directory comes back when somebody has removed it.

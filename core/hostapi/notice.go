@@ -229,8 +229,8 @@ func (a *API) NoticeAsked(ctx context.Context, threadID string, notice Notice) b
 
 // ToolAsked reports whether people are asked about a call of a tool (PLUGIN__TOOL) by the
 // agent of a thread, which may be apart. They are about notices for places that nobody has
-// talked from; and in a thread apart about all tools of plugins that have been granted
-// anything, since the plugin may start work or tell what lies elsewhere.
+// talked from; and in a thread apart about all tools of plugins that may ask anything of the
+// core, since the plugin may start work or tell what lies elsewhere.
 func (a *API) ToolAsked(ctx context.Context, threadID string, apart bool, tool string, input json.RawMessage) bool {
 	plugin, name, _ := strings.Cut(tool, "__")
 	if plugin == CoreName {
@@ -241,7 +241,14 @@ func (a *API) ToolAsked(ctx context.Context, threadID string, apart bool, tool s
 		return false
 	}
 	row, err := a.Store.Plugin(ctx, plugin)
-	return err != nil || len(row.Granted) > 0
+	return err != nil || slices.ContainsFunc(row.Granted, func(c pluginsdk.Capability) bool { return !onlyForHooks(c) })
+}
+
+// onlyForHooks reports whether a capability has the plugin asked hooks, and lets it ask nothing
+// of the core.
+func onlyForHooks(capability pluginsdk.Capability) bool {
+	return capability != pluginsdk.CapTasksRead &&
+		slices.ContainsFunc(pluginsdk.Hooks(), func(spec pluginsdk.HookSpec) bool { return spec.Capability == capability })
 }
 
 // mayTell refuses (CodeDenied) a notice from a thread apart that is for people elsewhere. It
