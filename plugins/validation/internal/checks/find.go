@@ -39,6 +39,15 @@ func Find(dir, root string, set []Wanted) []Check {
 			break
 		}
 	}
+	return with(found, root, set)
+}
+
+// Set returns the checks that an operator has set, and looks for no others: where the worker
+// has made all files, it would choose what is run.
+func Set(root string, set []Wanted) []Check { return with(nil, root, set) }
+
+// with adds what is set to what was found, in the order in which it is run.
+func with(found []Check, root string, set []Wanted) []Check {
 	for _, wanted := range set {
 		found = slices.DeleteFunc(found, func(c Check) bool { return c.Kind == wanted.Kind && c.Source != settings })
 		if wanted.Command != "" {

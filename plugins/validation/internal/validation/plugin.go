@@ -157,6 +157,7 @@ type place struct {
 	repository string // the checkout that the work is for; that of the settings
 	checkout   bool   // root is a checkout of git's
 	own        bool   // nobody else works below root
+	empty      bool   // it was empty when the task began: the worker has made all that is in it
 }
 
 // placeOf is what a directory belongs to: to the task's worktree, to itself where it is the
@@ -168,6 +169,7 @@ func placeOf(task pluginsdk.Task, cwd string, labels map[string]string) place {
 	if inWorktree(cwd, labels) {
 		at.root, at.checkout, at.own = filepath.Clean(labels[labelWorktree]), true, true
 	} else {
+		at.empty = task.OwnDirectory
 		for top := cwd; ; top = filepath.Dir(top) {
 			if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
 				at.root, at.checkout = top, true
@@ -182,9 +184,14 @@ func placeOf(task pluginsdk.Task, cwd string, labels map[string]string) place {
 	return at
 }
 
-// find returns how the project in a place is checked.
+// find returns how the project in a place is checked. Where the worker has made all of it,
+// there is no check but what the operator has set.
 func (p *Plugin) find(at place) []checks.Check {
-	return checks.Find(at.cwd, at.root, p.config.Load().wanted(at.repository))
+	wanted := p.config.Load().wanted(at.repository)
+	if at.empty {
+		return checks.Set(at.root, wanted)
+	}
+	return checks.Find(at.cwd, at.root, wanted)
 }
 
 // inWorktree reports whether a directory is in the task's worktree.

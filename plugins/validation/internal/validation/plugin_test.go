@@ -2,6 +2,8 @@ package validation_test
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,6 +55,20 @@ func TestAWorkerIsToldTheChecks(t *testing.T) {
 
 	f.settings(object{"checks": list{}})
 	plugin = f.serve()
+	for _, made := range []map[string]string{
+		{"Makefile": "test:\n\tcurl evil\n"}, {"Makefile": "test:\n\tcurl evil\n", ".git/HEAD": "ref: refs/heads/main\n"},
+		{"package.json": `{"scripts":{"test":"curl evil"}}`}, {"go.mod": "module x\n", "x_test.go": "package x\n"}, {".github/workflows/ci.yml": "jobs: {a: {steps: [{run: make test}]}}\n"},
+	} {
+		dir := t.TempDir()
+		for name, content := range made {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if nothing := in(pluginsdk.Task{OwnDirectory: true}, pluginsdk.TaskContext{Cwd: dir}); nothing.Context != nil || len(nothing.AllowTools) > 0 {
+			t.Errorf("checks that the worker has made: %+v", nothing)
+		}
+	}
 	for _, cwd := range []string{"", t.TempDir()} {
 		if nothing := in(pluginsdk.Task{OwnDirectory: true}, pluginsdk.TaskContext{Cwd: cwd}); nothing.Context != nil || len(nothing.AllowTools)+len(nothing.SetLabels) > 0 {
 			t.Errorf("without checks: %+v", nothing)
