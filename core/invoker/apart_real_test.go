@@ -186,6 +186,27 @@ func TestRealSessionApartIsShownNoFileThatAMessageNames(t *testing.T) {
 	}
 }
 
+// In other sessions the CLI shows what a prompt names behind an @. core/pipeline puts a
+// character behind the @ of those who may not have that, and only where the CLI looks for one.
+func TestRealMentionsThatShowNothing(t *testing.T) {
+	h := startHousehold(t, nil)
+	key := filepath.Join(filepath.Dir(h.workspace), "key")
+	lay(t, filepath.Dir(key), map[string]string{"key": "the key is plover"})
+	shows := func(prompt string) bool {
+		before := len(h.api.Requests())
+		wantText(t, h.Invoke(t.Context(), request(uuid.NewString(), "", prompt), nil), fakeapi.DefaultText)
+		return slices.ContainsFunc(h.api.Requests()[before:], func(r fakeapi.Request) bool { return strings.Contains(string(r.Body), "plover") })
+	}
+	if !shows("what is in @" + key + "?") {
+		t.Error("the CLI shows no file any more that a prompt names")
+	}
+	for _, prompt := range []string{"@\u2060" + key, "what is in @\u2060" + key + "?", "\n@\u2060" + key, "@\u2060\"" + key + "\"", "(@" + key + ")", "'@" + key + "'", "x@" + key} {
+		if shows(prompt) {
+			t.Errorf("%q shows the file", prompt)
+		}
+	}
+}
+
 // A turn for the people of a thread apart is as confined in another directory.
 func TestRealTurnApartInAnotherDirectory(t *testing.T) {
 	h := startHousehold(t, nil)

@@ -284,6 +284,9 @@ func messagesText(t *trip) string {
 
 func messageText(message pluginsdk.Message, desk ledger.Desk) string {
 	text := message.Content
+	if !mayMention(message) {
+		text = inert(text)
+	}
 	for _, file := range message.Attachments {
 		text += attachmentText(file, desk)
 	}
@@ -337,7 +340,7 @@ func lines(rows []pluginsdk.Message) string {
 	first, size := len(rows), 0
 	for i, row := range slices.Backward(rows) {
 		// Only the first line of a row begins at the margin, so that no row can imitate another.
-		text[i] = fmt.Sprintf("[%s]: %s", speaker(row), strings.ReplaceAll(cutAt(row.Content, maxQuoted), "\n", "\n    "))
+		text[i] = fmt.Sprintf("[%s]: %s", speaker(row), strings.ReplaceAll(inert(cutAt(row.Content, maxQuoted)), "\n", "\n    "))
 		if size += len(text[i]); size > maxQuotes {
 			break
 		}
