@@ -13,8 +13,7 @@ import (
 // layFiles lays ready what the messages of the run have with them, in the place where the
 // agent works. A turn beside its thread has neither attachments nor an outbox.
 func (p *Pipeline) layFiles(ctx context.Context, t *trip) (err error) {
-	t.cwd, t.apart, err = p.files.Directory(ctx, t.thread.Thread)
-	if t.thread.Apart = t.apart; err != nil {
+	if t.cwd, t.apart, err = p.files.Directory(ctx, t.thread.Thread); err != nil {
 		return storeError("find the thread's directory", err)
 	}
 	if t.fence.Beside() || t.thread.ID == "" {

@@ -404,7 +404,7 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 				Hook: pluginsdk.HookBeforeInvoke, Name: name, Ask: hooks.Process.OnBeforeInvoke,
 				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {
 					return &pluginsdk.OnBeforeInvokeRequest{
-						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message), Prompt: prompt,
+						Call: call, Thread: t.labelled(), Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message), Prompt: prompt,
 					}
 				},
 			}

@@ -26,7 +26,7 @@ func (p *Pipeline) afterInvoke(ctx context.Context, t *trip) error {
 				result.Text, result.StructuredOutput = "", nil
 			}
 			return &pluginsdk.OnAfterInvokeRequest{
-				Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookAfterInvoke, t.message), Result: result,
+				Call: call, Thread: t.labelled(), Message: wanted(plugin, pluginsdk.HookAfterInvoke, t.message), Result: result,
 			}
 		},
 	}, func(plugin string, answer *pluginsdk.OnAfterInvokeResponse) { p.collect(t, plugin, answer.Effects) })
@@ -44,7 +44,7 @@ func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 				Hook: pluginsdk.HookBeforeReply, Ask: hooks.Process.OnBeforeReply,
 				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
 					return &pluginsdk.OnBeforeReplyRequest{
-						Call: call, Thread: t.thread.Thread, Message: wanted(plugin, pluginsdk.HookBeforeReply, t.message), Text: text,
+						Call: call, Thread: t.labelled(), Message: wanted(plugin, pluginsdk.HookBeforeReply, t.message), Text: text,
 					}
 				},
 			}

@@ -104,6 +104,14 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	return t
 }
 
+// labelled is the thread with the label that it is apart, once the directory is known. The
+// thread itself stays as it is: OnPipelineStart may be asked with it at the same time.
+func (t *trip) labelled() pluginsdk.Thread {
+	thread := t.thread.Thread
+	thread.Apart = t.apart
+	return thread
+}
+
 // takeUpResult continues from a result that an earlier attempt stored.
 func (t *trip) takeUpResult() {
 	t.started, t.answered = true, true
