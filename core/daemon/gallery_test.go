@@ -182,6 +182,7 @@ func (h *hall) visit(e exhibit, without latencies) (figures string) {
 	h.t.Helper()
 	before := h.rest()
 	for _, name := range e.company {
+		h.must(h.store.SetPluginGrants(h.t.Context(), name, withHooks(), nil))
 		h.enable(name)
 	}
 	h.adopt(e)
