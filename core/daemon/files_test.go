@@ -3,9 +3,11 @@ package daemon_test
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	stdpng "image/png"
 	"io"
@@ -195,30 +197,53 @@ func largeImage(t *testing.T, in *installation) {
 }
 
 func zipBomb(t *testing.T, in *installation) {
-	var bomb bytes.Buffer
-	archive := zip.NewWriter(&bomb)
-	inner, err := archive.Create("zeros")
+	bomb := bombOfZeros(t)
+	file := in.file("bomb.zip", bomb)
+	status, header, got := in.fetch("/api/files/" + file.ID + "/content")
+	if file.Type != "application/zip" || status != 200 || !bytes.Equal(got, bomb) || header.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("%+v: %d, %d bytes, %v", file, status, len(got), header)
+	}
+}
+
+// bombOfZeros is an archive with a file of 256 MB. Only the first megabyte is compressed,
+// and that block repeated: the race detector makes a compression of all of it long.
+func bombOfZeros(t *testing.T) []byte {
+	t.Helper()
+	const times = 256
+	zeros := make([]byte, 1<<20)
+	var block, packed, bomb bytes.Buffer
+	deflate, err := flate.NewWriter(&block, flate.DefaultCompression)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.CopyN(inner, zeros{}, 256<<20); err != nil {
+	if _, err := deflate.Write(zeros); err != nil {
+		t.Fatal(err)
+	}
+	if err := deflate.Flush(); err != nil { // the block ends with a whole byte
+		t.Fatal(err)
+	}
+	packed.Write(bytes.Repeat(block.Bytes(), times))
+	block.Reset()
+	if err := deflate.Close(); err != nil {
+		t.Fatal(err)
+	}
+	packed.Write(block.Bytes())
+	header := &zip.FileHeader{Name: "zeros", Method: zip.Deflate, CompressedSize64: uint64(packed.Len()), UncompressedSize64: times * uint64(len(zeros))}
+	for range times {
+		header.CRC32 = crc32.Update(header.CRC32, crc32.IEEETable, zeros)
+	}
+	archive := zip.NewWriter(&bomb)
+	inner, err := archive.CreateRaw(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inner.Write(packed.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	if err := archive.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file := in.file("bomb.zip", bomb.Bytes())
-	status, header, got := in.fetch("/api/files/" + file.ID + "/content")
-	if file.Type != "application/zip" || status != 200 || !bytes.Equal(got, bomb.Bytes()) || header.Get("Content-Type") != "application/octet-stream" {
-		t.Errorf("%+v: %d, %d bytes, %v", file, status, len(got), header)
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
+	return bomb.Bytes()
 }
 
 func disguised(t *testing.T, in *installation) {
