@@ -36,9 +36,9 @@ LONGEST := ./core/daemon ./core/coretest/walk ./core/invoker ./core/search ./cor
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
 # tests build does not. It is not told of SQLite, whose C in Go brings its own locks and
 # would be most of what is looked at, and does not wait for a second at the end of each
-# process.
+# process. What go vet looks for, make check has looked for.
 RACE_ENV   := env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
-RACE_FLAGS := -race -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0'
+RACE_FLAGS := -race -vet=off -gcflags='modernc.org/...=-race=false' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
 	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p 3 -parallel 3 -shuffle=on -timeout 45m \
