@@ -282,6 +282,19 @@ func (t *tx) targetThread(ctx context.Context, id string) (pluginsdk.Thread, err
 	return of, err
 }
 
+// addAndDeliver adds the rows, and has those that are new carried to the thread's people.
+func (s *Store) addAndDeliver(ctx context.Context, tx *tx, more additions, threadID string, now time.Time) ([]ledger.Lane, error) {
+	_, fresh, err := s.add(ctx, tx, more)
+	if err != nil || len(fresh) == 0 {
+		return nil, err
+	}
+	of, err := tx.targetThread(ctx, threadID)
+	if err != nil {
+		return nil, err
+	}
+	return s.deliver(ctx, tx, of, now, fresh...)
+}
+
 // deliver asks for messages to be carried to where the thread's replies go, if
 // somebody carries them there, and returns the lane that has them.
 func (s *Store) deliver(ctx context.Context, tx *tx, of pluginsdk.Thread, now time.Time, messageIDs ...int64) ([]ledger.Lane, error) {

@@ -30,14 +30,7 @@ func (s *Store) HoldRun(ctx context.Context, fence ledger.Fence, held ledger.Hel
 		if err := atWork(held.RunID, n, err); err != nil {
 			return err
 		}
-		_, fresh, err := s.add(ctx, tx, more)
-		if err != nil || len(fresh) == 0 {
-			return err
-		}
-		of, err := tx.targetThread(ctx, fence.ThreadID)
-		if err == nil {
-			lanes, err = s.deliver(ctx, tx, of, now, fresh...)
-		}
+		lanes, err = s.addAndDeliver(ctx, tx, more, fence.ThreadID, now)
 		return err
 	})
 	return lanes, wrap("note that a run waits for a plugin", err)

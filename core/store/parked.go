@@ -34,14 +34,7 @@ func (s *Store) ParkRun(ctx context.Context, fence ledger.Fence, parked ledger.P
 		if err := tx.park(ctx, parked); err != nil {
 			return err
 		}
-		_, fresh, err := s.add(ctx, tx, more)
-		if err != nil || len(fresh) == 0 {
-			return err
-		}
-		of, err := tx.targetThread(ctx, fence.ThreadID)
-		if err == nil {
-			lanes, err = s.deliver(ctx, tx, of, now, fresh...)
-		}
+		lanes, err = s.addAndDeliver(ctx, tx, more, fence.ThreadID, now)
 		return err
 	})
 	return lanes, wrap("park run", err)
