@@ -104,3 +104,22 @@ func TestFilesThatCannotBeReadNowWait(t *testing.T) {
 		t.Errorf("%v; the agent was asked %d times", err, len(b.agent.requests))
 	}
 }
+
+// A plugin that shows the agent what only some people may know is told whether a thread is
+// apart, by the core.
+func TestPluginsAreToldThatAThreadIsApart(t *testing.T) {
+	for cwd, want := range map[string]bool{"/data/threads/0199b2c4-5d6e-7f80-91a2-b3c4d5e6f708/own": true, "/home/ann/work": false, "": false} {
+		b := newBench("a")
+		b.claim.Thread.Cwd = cwd
+		asked := false
+		b.plugins[0].before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+			if asked = true; r.Thread.Apart != want {
+				t.Errorf("in %q: apart is %v", cwd, r.Thread.Apart)
+			}
+			return r.Prompt, nil
+		}
+		if err := b.handle(); err != nil || !asked {
+			t.Errorf("in %q: asked %v, %v", cwd, asked, err)
+		}
+	}
+}
