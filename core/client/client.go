@@ -32,7 +32,7 @@ const (
 // Client speaks to one daemon. Its methods may be called concurrently.
 type Client struct {
 	base   *url.URL
-	token  string
+	keys   *keyring
 	http   *http.Client
 	dialer *websocket.Dialer
 
@@ -78,7 +78,7 @@ func Open(config Config) (*Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's
 	transport.TLSClientConfig = secured
 	return &Client{
-		base: parsed, token: config.Token,
+		base: parsed, keys: &keyring{token: config.Token},
 		http: &http.Client{Timeout: requestTimeout, Transport: transport, CheckRedirect: elsewhere},
 		dialer: &websocket.Dialer{
 			Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 10 * time.Second, TLSClientConfig: secured.Clone(),
@@ -124,10 +124,11 @@ func (c *Client) patient() *Client {
 // success is a *Problem, no answer an *Unreachable, one that cannot be trusted or
 // understood a *Misled.
 func (c *Client) ask(ctx context.Context, request *http.Request) (*http.Response, error) {
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
+	response, err := c.show(request)
+	if err == nil && c.learn(response, request.Header) && (request.Body == nil || request.Body == http.NoBody || request.GetBody != nil) {
+		_ = response.Body.Close()
+		response, err = c.show(request)
 	}
-	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}
@@ -140,6 +141,21 @@ func (c *Client) ask(ctx context.Context, request *http.Request) (*http.Response
 		return nil, c.unreachable(ctx, err)
 	}
 	return nil, c.refused(response, content)
+}
+
+// show makes one request with the token. It may be called again for the same request.
+func (c *Client) show(request *http.Request) (*http.Response, error) {
+	if token := c.keys.get(); token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	if request.GetBody != nil {
+		body, err := request.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		request.Body = body
+	}
+	return c.http.Do(request)
 }
 
 // do makes one request, as ask does, and reads what is answered into answer, unless that is

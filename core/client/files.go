@@ -22,6 +22,7 @@ type NewFile struct {
 
 // Upload takes a file in. It takes as long as its bytes do.
 func (c *Client) Upload(ctx context.Context, file NewFile) (pluginsdk.File, error) {
+	c.introduce(ctx)
 	query := url.Values{"name": {file.Name}}
 	if file.ThreadID != "" {
 		query.Set("threadId", file.ThreadID)

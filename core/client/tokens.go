@@ -44,6 +44,23 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodPost, "/api/tokens/"+url.PathEscape(id)+"/revoke", nil, []byte("{}"), nil)
 }
 
+// Me is who the client is to the daemon: the name and scope of its token; without a name where
+// no token is demanded.
+func (c *Client) Me(ctx context.Context) (me pluginsdk.Token, err error) {
+	err = c.get(ctx, "/api/me", nil, &me)
+	return me, err
+}
+
+// OpenLink is the page that a login token's secret opens without a form. The secret is in the
+// fragment, which browsers send to nobody. next is the path that it leads to.
+func (c *Client) OpenLink(secret, next string) string {
+	link := c.base.String() + "/login"
+	if next != "" {
+		link += "?" + url.Values{"next": {next}}.Encode()
+	}
+	return link + "#" + secret
+}
+
 // LoginLink is the page on which a login token's secret is used.
 func (c *Client) LoginLink(secret string) string {
 	return c.address("/login", url.Values{"token": {secret}})

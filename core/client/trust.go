@@ -54,10 +54,11 @@ func elsewhere(request *http.Request, _ []*http.Request) error {
 }
 
 func (c *Client) credentials() http.Header {
-	if c.token == "" {
+	token := c.keys.get()
+	if token == "" {
 		return nil
 	}
-	return http.Header{"Authorization": {"Bearer " + c.token}}
+	return http.Header{"Authorization": {"Bearer " + token}}
 }
 
 // misled is what is wrong with who answers, or nil: nobody does.

@@ -154,7 +154,11 @@ func (c *Client) dial(ctx context.Context, s *Subscription) (*websocket.Conn, er
 		query.Set("seq", strconv.FormatUint(s.After.Seq, 10))
 	}
 	address := "ws" + strings.TrimPrefix(c.address("/ws", query), "http")
-	conn, response, err := c.dialer.DialContext(ctx, address, c.credentials())
+	credentials := c.credentials()
+	conn, response, err := c.dialer.DialContext(ctx, address, credentials)
+	if err != nil && response != nil && c.learn(response, credentials) {
+		conn, response, err = c.dialer.DialContext(ctx, address, c.credentials())
+	}
 	if err == nil {
 		return conn, nil
 	}

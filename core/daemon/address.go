@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // Where the API listens is the daemon's setting; what listens there is a plugin, which is
@@ -122,18 +120,6 @@ func Probe(ctx context.Context, config Config) (found Answers, err error) {
 
 // LoginLife is how long a link to log in with is good.
 const LoginLife = 10 * time.Minute
-
-// LoginLink makes a link with which somebody can log in once, within 10 minutes, with all
-// rights.
-func (d *Daemon) LoginLink(ctx context.Context) (string, error) {
-	_, secret, err := d.tokens.Create(ctx, "daemon", pluginsdk.CreateTokenRequest{
-		Name: "operator", Kind: pluginsdk.TokenLogin, Scope: pluginsdk.ScopeAdmin, ExpiresAt: time.Now().Add(LoginLife),
-	})
-	if err != nil {
-		return "", err
-	}
-	return LinkOf(d.config, secret), nil
-}
 
 // LinkOf is the link that a login token's secret is used with.
 func LinkOf(config Config, secret string) string {

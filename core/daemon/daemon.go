@@ -131,7 +131,8 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Sockets: filepath.Join(config.Data, "run"), Cgroups: "/sys/fs/cgroup", BackoffBase: config.PluginBackoff, LateGrace: config.HookGrace,
 		Provide: map[string]string{
 			"HARNESS_WORKSPACE": workspace, "HARNESS_VERSION": config.Version,
-			addressVariable: d.addr, certVariable: config.TLSCert, keyVariable: config.TLSKey,
+			"HARNESS_OWNER_TOKEN": filepath.Join(config.Data, OwnerTokenFile),
+			addressVariable:       d.addr, certVariable: config.TLSCert, keyVariable: config.TLSKey,
 		},
 		Variables:   config.PluginVariables,
 		HostFigures: func(plugin string) (map[string]pluginsdk.CallFigures, int64) { return api.Figures(plugin) },
@@ -212,6 +213,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "tools", start: tools.Start, stop: tools.Stop},
 		{name: "workspace", start: contexts.Start, stop: contexts.Stop},
 		{name: "tokens", start: d.tokens.Start, stop: d.tokens.Stop},
+		{name: "owner's token", start: d.keepOwner, stop: func(context.Context) error { return nil }},
 		{name: "plan", start: d.startPlan, stop: d.plan.Stop},
 		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
 		{name: "agent's model", start: d.model.Start, stop: d.model.Stop},

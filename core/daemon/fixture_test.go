@@ -19,6 +19,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/core/coretest/ports"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/pluginhost"
@@ -75,6 +76,7 @@ func leanInstallation(t *testing.T, databaseURL string, parts ...string) *instal
 	in.config.Supervise = attentive
 	in.config.Log = slog.New(slog.NewTextHandler(in.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	in.base = fmt.Sprintf("http://127.0.0.1:%d", in.config.Port)
+	owner.Know(in.base, filepath.Join(in.config.Data, daemon.OwnerTokenFile))
 	if err := os.MkdirAll(in.config.Plugins, 0o755); err != nil { //nolint:gosec // plugins are executed
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func (in *installation) watch() *watcher {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	conn, response, err := websocket.DefaultDialer.DialContext(in.t.Context(), "ws://"+u.Host+"/ws", nil)
+	conn, response, err := websocket.DefaultDialer.DialContext(in.t.Context(), "ws://"+u.Host+"/ws", owner.Header(in.base))
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -431,7 +432,7 @@ func (h *hunt) wouldFind() {
 // record keeps all events from now on; what it returns ends that.
 func (in *installation) record() (frames func() string) {
 	in.t.Helper()
-	conn, response, err := websocket.DefaultDialer.DialContext(in.t.Context(), "ws"+strings.TrimPrefix(in.base, "http")+"/ws", nil)
+	conn, response, err := websocket.DefaultDialer.DialContext(in.t.Context(), "ws"+strings.TrimPrefix(in.base, "http")+"/ws", owner.Header(in.base))
 	if err != nil {
 		in.t.Fatal(err)
 	}

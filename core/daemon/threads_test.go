@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -131,7 +132,7 @@ func TestContextFilesHaveAHistory(t *testing.T) {
 		var file struct{ Version, Text string }
 		in.call("GET", "/api/context/file"+query, nil, &file)
 		write := func(text, version string) int {
-			return in.call("PUT", "/api/context/file"+query, map[string]any{"text": text, "version": version, "author": "ann"}, nil)
+			return in.call("PUT", "/api/context/file"+query, map[string]any{"text": text, "version": version}, nil)
 		}
 		if status := write("corrected", file.Version); file.Text != "learned" || status != http.StatusOK {
 			t.Errorf("read %+v, wrote %d", file, status)
@@ -143,7 +144,7 @@ func TestContextFilesHaveAHistory(t *testing.T) {
 			t.Errorf("the file says %q, %v", text, err)
 		}
 		in.call("GET", "/api/context/history"+query, nil, &history)
-		if len(history.Changes) != 4 || history.Changes[0].Kind != pluginsdk.ChangeRefused || history.Changes[1].Author != "ann" {
+		if len(history.Changes) != 4 || history.Changes[0].Kind != pluginsdk.ChangeRefused || history.Changes[1].Author != daemon.OwnerName {
 			t.Errorf("the history is %+v", history.Changes)
 		}
 		var commands struct{ Commands []pluginsdk.Command }

@@ -40,7 +40,7 @@ var Plugins = Table{
 		{Since: 9, Capabilities: []pluginsdk.Capability{pluginsdk.CapAccountsWrite}},
 		{Since: 10, Capabilities: []pluginsdk.Capability{
 			pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange, pluginsdk.CapTurnsDecide, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge,
-		}},
+		}, Env: []string{"HARNESS_OWNER_TOKEN"}},
 	}},
 	{"delegation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsAdmin,

@@ -67,7 +67,9 @@ func startDistantOn(t *testing.T, listens, known string) distant {
 		ended <- got
 		t.Fatalf("up ended: %+v", got)
 	}
-	harness(t, "", "plugin", "settings", "set", "web", "auth=always", "--data", d.data).want(t, 0, "and it serves", "")
+	if err := os.Remove(filepath.Join(d.data, daemon.OwnerTokenFile)); err != nil { // so that this machine is not the daemon's
+		t.Fatal(err)
+	}
 	var made struct{ Secret string }
 	created := harness(t, "", "token", "create", "Ann", "--scope", "admin", "--json", "--data", d.data)
 	if err := json.Unmarshal([]byte(created.out), &made); err != nil || made.Secret == "" {

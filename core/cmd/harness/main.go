@@ -79,7 +79,8 @@ func howKnown(err error) string {
 	if !errors.As(err, &problem) || problem.Status != http.StatusUnauthorized {
 		return ""
 	}
-	return "The token is missing, was revoked, or is over. `harness token create` makes one on the daemon's machine;\n" +
+	return "The token is missing, was revoked, or is over. On the daemon's own machine, its user needs none: the command reads\n" +
+		"DATA/owner.token (restart the daemon if that was deleted or revoked). `harness token create` makes one for others;\n" +
 		"give it with --token-file FILE or HARNESS_TOKEN, or save it: `harness profile save NAME --server URL --token-file FILE`.\n"
 }
 

@@ -51,7 +51,7 @@ defaults; docs/operating.md lists them.`,
 	root.PersistentFlags().String("data", "", "data directory (HARNESS_DATA; default ./data)")
 	addServer(root)
 	root.AddCommand(here(newUp(), "up starts a daemon on this machine"))
-	root.AddCommand(newSend(), newChat(), newThreads(), newThread(), newContext(), newSearch(), newPlugin(), newDoctor(), newVersion(), newProfile())
+	root.AddCommand(newSend(), newChat(), newOpen(), newThreads(), newThread(), newContext(), newSearch(), newPlugin(), newDoctor(), newVersion(), newProfile())
 	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newTask(), newApprovals(), newDelivery(), newFile(), newTools())
 	root.AddCommand(newBackup(), newExport(), newAudit(), newToken(), newAccount(), newPlan(), newUsage(), newAgent())
 	root.AddCommand(here(newRestore(), "restore makes a new installation on this machine"))

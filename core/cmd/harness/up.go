@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -136,32 +137,35 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
 		fmt.Fprintf(out, "%s\n\n", style.Red("  "+problem))
 		return
 	}
+	token := ""
 	if found.Demands {
-		fmt.Fprintln(out, login(ctx, d))
-		return
+		token = ` -H "Authorization: Bearer $(cat ` + filepath.Join(config.Data, daemon.OwnerTokenFile) + `)"`
+		fmt.Fprintln(out, entrance(ctx, out, d, config))
 	}
 	fmt.Fprintf(out, `Try, in another terminal:
 
   bin/harness send%[2]s "hello"
   bin/harness chat%[2]s
-  curl -s %[1]s/api/chat -H 'Content-Type: application/json' -d '{"content":"hello"}'
+  curl -s%[3]s %[1]s/api/chat -H 'Content-Type: application/json' -d '{"content":"hello"}'
 
-`, address, portFlag(config))
+`, address, portFlag(config), token)
 }
 
-// login says how to get in where a token is demanded.
-func login(ctx context.Context, d *daemon.Daemon) string {
-	link, err := d.LoginLink(ctx)
-	if err != nil {
-		return "A token is demanded here; a link to log in with could not be made: " + err.Error() + ". Try: harness token login\n"
+// entrance says how a browser gets in where a token is demanded. A link that logs in is shown
+// on a terminal alone: what is written elsewhere is kept, and read by others.
+func entrance(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon.Config) string {
+	if !terminal.IsTerminal(out) {
+		return "To open the dashboard in a browser: harness open" + portFlag(config) + ", or, from elsewhere, with the link of harness token login.\n"
 	}
-	return `A token is demanded here. To log in with a browser, once, within 10 minutes, with all rights:
-
-  ` + link + `
-
-From elsewhere, put this machine's name in its place. Another link: harness token login
-For a program: harness token create NAME --scope chat
-`
+	link, err := d.OpenLink(ctx)
+	switch {
+	case err != nil:
+		return "The dashboard cannot be opened: " + err.Error() + ". Try: harness open" + portFlag(config) + "\n"
+	case openInBrowser(out, link) == nil:
+		return "The dashboard is open in your browser. Again: harness open" + portFlag(config) + "\n"
+	}
+	return "To open the dashboard in a browser, once, within a minute, with all rights:\n\n  " + link +
+		"\n\nAnother link: harness open" + portFlag(config) + ". From elsewhere: harness token login\n"
 }
 
 // inAWord names the plugins that do not serve; empty: they all do.

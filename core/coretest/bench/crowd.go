@@ -13,6 +13,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -92,7 +93,7 @@ func (b *bench) crowd() (err error) {
 }
 
 func (d *installation) connectSocket() (*websocket.Conn, error) {
-	socket, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.URL, "http")+"/ws", nil)
+	socket, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.URL, "http")+"/ws", owner.Header(d.URL))
 	if err != nil {
 		return nil, err
 	}

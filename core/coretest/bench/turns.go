@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,14 +37,14 @@ type client struct {
 }
 
 func (d *installation) connect() (*client, error) {
-	socket, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.URL, "http")+"/ws", nil)
+	socket, response, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(d.URL, "http")+"/ws", owner.Header(d.URL))
 	if err != nil {
 		return nil, err
 	}
 	_ = response.Body.Close()
 	c := &client{
 		installation: d, socket: socket, over: make(map[string]time.Time), waits: make(map[string]chan struct{}),
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
+		http: &http.Client{Transport: owner.Transport{Next: &http.Transport{MaxIdleConnsPerHost: 64}}},
 	}
 	go c.listen()
 	return c, nil

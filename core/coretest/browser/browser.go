@@ -29,6 +29,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 )
 
 // patience is how long anything on a page may take.
@@ -69,6 +71,7 @@ type Options struct {
 	Mobile        bool          // a phone: touch, the viewport that the page asks for, two pixels to each
 	Dark          bool          // the person prefers dark colours
 	NoScript      bool          // the page's scripts do not run
+	Stranger      bool          // nobody is logged in; else the owner is, at daemons that are known (coretest/owner)
 	Cookies       []http.Cookie // set for the first address that is opened: Name, Value, HttpOnly, SameSite
 }
 
@@ -151,6 +154,7 @@ func (p *Page) Open(address string) {
 	if err := p.watch.open(address); err != nil {
 		p.t.Fatal(err)
 	}
+	p.logIn(address)
 	p.do("set cookies for "+address, func(ctx context.Context) error {
 		for _, c := range p.options.Cookies {
 			param := network.SetCookieParams{Name: c.Name, Value: c.Value, URL: address, HTTPOnly: &c.HttpOnly, SameSite: sameSite[c.SameSite]}
@@ -162,6 +166,22 @@ func (p *Page) Open(address string) {
 		return nil
 	})
 	p.do("open "+address, func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Navigate(address)) })
+}
+
+// logIn has the owner logged in at the first address that is opened.
+func (p *Page) logIn(address string) {
+	p.t.Helper()
+	if p.options.Stranger || len(p.options.Cookies) > 0 {
+		return
+	}
+	p.options.Stranger = true
+	cookies, err := owner.Session(address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, cookie := range cookies {
+		p.options.Cookies = append(p.options.Cookies, *cookie)
+	}
 }
 
 // Reload loads the page again. The bytes are counted anew.

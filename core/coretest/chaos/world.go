@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/core/coretest/ports"
 	"github.com/seed-706843ae/harness/core/fakeapi"
 )
@@ -50,7 +51,7 @@ const clientPatience = 15 * time.Second
 // called when it succeeds.
 func newWorld(ctx context.Context, o options, name string) (w *world, err error) {
 	w = &world{seed: o.seed, threads: o.threads, agents: o.claude != "", http: &http.Client{
-		Timeout: clientPatience, Transport: &http.Transport{MaxIdleConnsPerHost: o.threads},
+		Timeout: clientPatience, Transport: owner.Transport{Next: &http.Transport{MaxIdleConnsPerHost: o.threads}},
 	}}
 	if w.dir, err = os.MkdirTemp("", "harness-chaos-"+name+"-"); err != nil {
 		return nil, err
@@ -83,6 +84,7 @@ func newWorld(ctx context.Context, o options, name string) (w *world, err error)
 		return nil, errors.Join(err, w.close())
 	}
 	w.url = "http://127.0.0.1:" + strconv.Itoa(port)
+	owner.Know(w.url, filepath.Join(w.data(), "owner.token"))
 	w.daemon = newDaemon(w.dir, filepath.Join(w.dir, "harness"), w.url, []string{
 		"up", "--data", w.data(), "--port", strconv.Itoa(port), "--plugins", filepath.Join(w.dir, "plugins"),
 	}, w.environment(o))

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/core/coretest/ports"
 )
 
@@ -73,6 +75,7 @@ func (d *Installation) Up() (err error) {
 			return err
 		}
 		d.URL = fmt.Sprintf("http://127.0.0.1:%d", d.port)
+		owner.Know(d.URL, filepath.Join(d.Dir, "owner.token"))
 	}
 	command := exec.Command(d.Program, "up", "--data", d.Dir, "--port", strconv.Itoa(d.port)) //nolint:gosec // our own
 	command.Env = d.environment()

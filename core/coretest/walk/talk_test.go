@@ -33,11 +33,12 @@ func endless(match string) rule {
 	return rule{"match": match, "pace": 40, "text": story(2000)}
 }
 
-// guarded has everybody log in, and returns an address with which somebody does.
-func (d *daemon) guarded(t *testing.T, name, scope string) (link string) {
+// strange is a phone that nobody is logged in on.
+var strange = browser.Options{Width: phone.Width, Height: phone.Height, Mobile: true, Stranger: true}
+
+// invited returns an address with which somebody logs in.
+func (d daemon) invited(t *testing.T, name, scope string) (link string) {
 	t.Helper()
-	d.MustRun(t, "plugin", "settings", "set", "web", "auth=always")
-	d.token = d.Token(t, "the test", "admin")
 	printed := d.MustRun(t, "token", "login", name, "--scope", scope)
 	link = regexp.MustCompile(`http\S+`).FindString(printed)
 	if link == "" {
@@ -66,19 +67,21 @@ func saidOnce(t *testing.T, p *browser.Page, words string) {
 	}
 }
 
-// Somebody opens the link that the command line has given them, says something, sees the
-// answer grow, stops it, has something wait behind another, and puts a word in.
+// Somebody opens the dashboard by the command line, says something, sees the answer grow,
+// stops it, has something wait behind another, and puts a word in. The link is good once.
 func TestANewUser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	d := start(t, endless("a long story"), rule{"match": "something short", "text": "Here it is, in short."}, rule{"match": "a word in between", "text": "I have heard it."})
-	link := d.guarded(t, "Ann", "admin")
-	p := b.Page(t, browser.Options{})
+	link := strings.TrimSpace(d.MustRun(t, "open", "--print"))
+	p := b.Page(t, browser.Options{Stranger: true})
 	p.Open(d.URL)
 	p.Wait("input[type=password]")
 	p.Open(link)
-	p.Click("button.primary")
 	p.WaitText("h1", "Overview")
+	second := b.Page(t, browser.Options{Stranger: true})
+	second.Open(link)
+	second.WaitText("main", "was used already")
 	p.Click(".rail a[data-key=c]")
 	p.Wait("#say")
 
@@ -231,10 +234,10 @@ func TestTwoPeople(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	d := start(t, endless("a long story"))
-	annsLink := d.guarded(t, "Ann", "approve")
-	bensLink := d.guarded(t, "Ben", "approve")
+	annsLink := d.invited(t, "Ann", "approve")
+	bensLink := d.invited(t, "Ben", "approve")
 	thread := d.thread(t, object{"name": "Together"})
-	ann, ben := b.Page(t, browser.Options{}), b.Page(t, phone)
+	ann, ben := b.Page(t, browser.Options{Stranger: true}), b.Page(t, strange)
 	for p, link := range map[*browser.Page]string{ann: annsLink, ben: bensLink} {
 		p.Open(link)
 		p.Click("button.primary")
@@ -272,10 +275,9 @@ func TestLoggedOut(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	d := start(t)
-	d.guarded(t, "somebody else", "chat")
 	secret := d.Token(t, "Ann", "chat")
 	thread := d.thread(t, object{"name": "Mine"})
-	p := b.Page(t, browser.Options{})
+	p := b.Page(t, browser.Options{Stranger: true})
 	login := func(secret string) {
 		p.Open(d.URL + "/login?next=" + url.QueryEscape("/chat/"+thread))
 		p.Type("input[type=password]", secret+"\n")
@@ -305,8 +307,7 @@ func TestAPowerCut(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
 	d := start(t)
-	d.guarded(t, "Ann", "chat")
-	p := b.Page(t, phone)
+	p := b.Page(t, strange)
 	p.Open(d.URL + "/login")
 	p.Type("input[type=password]", d.Token(t, "Ann", "chat"))
 	p.Press("Enter")

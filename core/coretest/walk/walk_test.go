@@ -54,12 +54,8 @@ func buildStage() error {
 	return nil
 }
 
-// daemon is a daemon, and who calls its API: with a token, or without one where none is
-// demanded.
-type daemon struct {
-	*installation.Installation
-	token string
-}
+// daemon is a daemon whose owner calls its API.
+type daemon struct{ *installation.Installation }
 
 // rule is one of the demo agent's script.
 type rule map[string]any
@@ -75,7 +71,7 @@ func start(t *testing.T, rules ...rule) daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return daemon{Installation: installation.Start(t, bin, installation.Options{Env: []string{"HARNESS_DEMO_SCRIPT=" + script}})}
+	return daemon{installation.Start(t, bin, installation.Options{Env: []string{"HARNESS_DEMO_SCRIPT=" + script}})}
 }
 
 // object is a JSON object that is sent.
@@ -115,9 +111,6 @@ func (d daemon) ask(t *testing.T, method, path string, body any) (status int, an
 		t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", kind)
-	if d.token != "" {
-		request.Header.Set("Authorization", "Bearer "+d.token)
-	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

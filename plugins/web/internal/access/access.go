@@ -20,6 +20,9 @@ import (
 
 // Caller is who makes a request. The zero Caller is a stranger, who may nothing.
 type Caller struct {
+	// owner is the file of the owner's token, for the challenge of a stranger on this machine.
+	owner string
+
 	// Token is the caller's; without an id there is none.
 	Token pluginsdk.Token
 	// Open says that no token is demanded, and none was sent: the caller may everything.
@@ -66,6 +69,7 @@ type Gate struct {
 	peers   Peers // nil: nobody is refused for the process that calls
 	log     *slog.Logger
 	demands atomic.Bool
+	owners  atomic.Pointer[string] // the file of the owner's token, as people on this machine are told; nil: they are not
 	tls     atomic.Bool
 	port    atomic.Int64
 	wrong   *Limiter
@@ -89,6 +93,10 @@ func New(tokens pluginsdk.Tokens, peers Peers, log *slog.Logger, now func() time
 
 // Demands reports whether a token is demanded of everybody.
 func (g *Gate) Demands() bool { return g.demands.Load() }
+
+// Owner names the file of the owner's token: programs on this machine that may read it are
+// told so when they show no token. Empty: nobody is told.
+func (g *Gate) Owner(file string) { g.owners.Store(&file) }
 
 // Serves says where requests arrive: on which port, and over TLS or not.
 func (g *Gate) Serves(port int, tls bool) {
@@ -125,7 +133,7 @@ func (g *Gate) Wrap(next http.Handler, public func(path string) bool) http.Handl
 			}
 		}
 		if !sent {
-			inside, leave := g.enter(r.Context(), Caller{Open: !g.Demands()})
+			inside, leave := g.enter(r.Context(), Caller{Open: !g.Demands(), owner: g.ownerFor(r)})
 			defer leave()
 			next.ServeHTTP(w, r.WithContext(inside))
 			return
@@ -226,14 +234,31 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, why error) {
 	}
 	g.log.Debug("a token was refused", "address", r.RemoteAddr, "why", why)
 	Unauthorized(w, "the token is unknown, revoked or over, or not for this: a program sends \"Authorization: Bearer harness_access_...\" "+
-		"(harness token create), a browser logs in at /login", true)
+		"(harness token create), a browser logs in at /login", true, "")
+}
+
+// ownerFor is the file of the owner's token, for a request of this machine.
+func (g *Gate) ownerFor(r *http.Request) string {
+	if file := g.owners.Load(); file != nil && Address(r).IsLoopback() {
+		return *file
+	}
+	return ""
+}
+
+// quoted is a text in the quotation marks of a header's parameter (RFC 9110, section 5.6.4).
+func quoted(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
 // Unauthorized answers a request without a token, or, when it was wrong, with another one.
-func Unauthorized(w http.ResponseWriter, detail string, wrong bool) {
+// owner is the file of the owner's token, where the caller may know it.
+func Unauthorized(w http.ResponseWriter, detail string, wrong bool, owner string) {
 	challenge := `Bearer realm="harness"`
 	if wrong {
 		challenge += `, error="invalid_token"`
+	}
+	if owner != "" {
+		challenge += ", owner_token_file=" + quoted(owner)
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
 	problem.Write(w, http.StatusUnauthorized, detail)
@@ -249,7 +274,7 @@ func Refusal(caller Caller, scope pluginsdk.TokenScope) (status int, detail stri
 		return http.StatusForbidden, caller.barred
 	case !caller.Known():
 		return http.StatusUnauthorized, "a token is demanded here: a program sends \"Authorization: Bearer harness_access_...\" " +
-			"(harness token create NAME --scope " + string(scope) + "), a browser logs in at /login"
+			"(harness token create NAME --scope " + string(scope) + "), a browser is logged in by `harness open`, or logs in at /login"
 	}
 	return http.StatusForbidden, "this needs a token with the scope " + string(scope) + "; that of " + caller.Token.Name + " has " + string(caller.Token.Scope)
 }
@@ -261,7 +286,7 @@ func Need(scope pluginsdk.TokenScope, next http.Handler) http.Handler {
 		case 0:
 			next.ServeHTTP(w, r)
 		case http.StatusUnauthorized:
-			Unauthorized(w, detail, false)
+			Unauthorized(w, detail, false, From(r.Context()).owner)
 		default:
 			problem.Write(w, status, detail)
 		}

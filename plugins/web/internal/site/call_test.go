@@ -86,7 +86,7 @@ func TestAnAPIThatFailsTakesNobodyWithIt(t *testing.T) {
 func TestWhoIsAskedOnceMoreIsLedNowhereElse(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, http.NotFoundHandler())
-	refused := s.Errors(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { access.Unauthorized(w, "a token is demanded", false) }))
+	refused := s.Errors(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { access.Unauthorized(w, "a token is demanded", false, "") }))
 	request := httptest.NewRequest(http.MethodGet, "http://127.0.0.1//evil.example/x", nil)
 	request.Header.Set("Accept", "text/html")
 	request.Header.Set("Sec-Fetch-Site", "same-site")

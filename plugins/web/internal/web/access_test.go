@@ -41,7 +41,7 @@ func TestWithoutATokenNothingIsTold(t *testing.T) {
 
 // On loopback nobody needs a token, as ever; but one that is sent must be good, and counts.
 func TestOnLoopbackATokenIsNotDemandedAndCounts(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	s.expect("nobody", s.ask("GET", "/api/me", ""), 200, `"scope":"admin"`)
 	s.expect("a proxy's password", s.ask("GET", "/api/me", "", "Authorization", "Basic YTpi"), 200)
 	s.expect("a bad one", s.ask("GET", "/api/me", "", "Authorization", "Bearer harness_access_x"), 401)
@@ -58,7 +58,7 @@ func TestOnLoopbackATokenIsNotDemandedAndCounts(t *testing.T) {
 // A token is demanded where other machines can connect, whatever is set. (All addresses
 // of this machine are listened on; the test comes over loopback.)
 func TestOnANetworkATokenIsDemanded(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	t.Setenv(addressVariable, "0.0.0.0:0")
 	if err := s.Deactivate(t.Context()); err != nil {
 		t.Fatal(err)
@@ -436,7 +436,7 @@ func TestWhatTakesLongEndsWithTheToken(t *testing.T) {
 
 // When a token is demanded from now on, who has listened in without hears nothing more.
 func TestADemandEndsTheSocketsOfWhoHasNoToken(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	_, bearer := s.token("Ann", pluginsdk.ScopeRead)
 	stranger, _ := s.listen()
 	ann, _ := s.listen("Authorization", bearer)

@@ -58,7 +58,7 @@ func (b busy) Submit(ctx context.Context, _ *pluginsdk.SubmitMessageRequest) (*p
 // others out, however patient the server is; and what is being answered is not cut off.
 func TestCrowd(t *testing.T) {
 	const most = 4
-	s := openSite(t, `{}`, times{Header: time.Hour, Read: time.Hour, Idle: time.Hour})
+	s := openSite(t, `{"auth":"network"}`, times{Header: time.Hour, Read: time.Hour, Idle: time.Hour})
 	b := busy{begun: make(chan struct{}), done: make(chan struct{})}
 	s.most, s.Plugin.host.Messages = most, b
 	if err := s.Deactivate(t.Context()); err != nil {

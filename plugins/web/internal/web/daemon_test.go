@@ -89,7 +89,6 @@ func startReal(t *testing.T) *real {
 			t.Fatalf("the daemon is not ready: %v", err)
 		}
 	}
-	r.command("plugin", "settings", "set", "web", "auth=always")
 	return r
 }
 

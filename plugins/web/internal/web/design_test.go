@@ -9,6 +9,6 @@ import (
 
 // What ships has no page that is for those who work on pages.
 func TestThePageOfTheDesignDoesNotShip(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	s.expect("the page", s.ask(http.MethodGet, "/design", ""), http.StatusNotFound)
 }

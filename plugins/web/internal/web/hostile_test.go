@@ -54,7 +54,7 @@ func post(method, headers string) string {
 
 // A client that is broken, or went away, is told so; it is no fault of the server.
 func TestBodiesThatDoNotArriveAreTheClientsFault(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	chunked := "Transfer-Encoding: chunked\r\n"
 	for name, words := range map[string]string{
 		"no size":         post("POST", chunked) + "zz\r\n{}\r\n0\r\n\r\n",
@@ -75,7 +75,7 @@ func TestBodiesThatDoNotArriveAreTheClientsFault(t *testing.T) {
 // A proxy in front that believes the length would take what follows for a part of the body,
 // and so let a second request through unseen.
 func TestNothingFollowsABodyOfTwoLengths(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	smuggled := "GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	body := "e\r\n{\"content\":\"a\"\r\n1\r\n}\r\n0\r\n\r\n"
 	for name, headers := range map[string]string{
@@ -95,7 +95,7 @@ func TestNothingFollowsABodyOfTwoLengths(t *testing.T) {
 
 // Who asks before sending what is refused anyway must not be told to go on.
 func TestABodyThatIsTooLargeNeedNotBeSent(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	ask := func(length int) string {
 		return post("POST", fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n", length))
 	}
@@ -110,7 +110,7 @@ func TestABodyThatIsTooLargeNeedNotBeSent(t *testing.T) {
 
 // The method is what is wrong, whatever the body says it is.
 func TestAMethodThatAPathDoesNotHave(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	for _, method := range []string{"PUT", "PATCH", "DELETE"} {
 		words := strings.Replace(post(method, "Content-Length: 0\r\n"), "application/json", "text/plain", 1)
 		answer, body, _ := raw(t, plugin, words, false)

@@ -20,7 +20,7 @@ const hostileText = `<img src=x onerror=alert(1)><script>alert("x")</script>`
 
 // conversation is an instance with a thread in which something was said, and nobody has to log in.
 func conversation(t *testing.T) *browser {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	s.host.AddThread(pluginsdk.Thread{ID: "A", Source: "web", SourceID: "2", Kind: pluginsdk.ThreadGeneral, Status: pluginsdk.ThreadActive, Name: "Rain " + hostileText})
 	return s.browser()
 }

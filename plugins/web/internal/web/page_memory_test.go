@@ -52,7 +52,7 @@ func TestAWriterIsToldThatTheFileIsGone(t *testing.T) {
 
 // A text that is too long is refused where it stands, and stays there.
 func TestATextThatIsTooLongStays(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	b := s.browser()
 	form := url.Values{"path": {"context/long.md"}, "text": {"my words" + strings.Repeat("x", 1<<20)}, "fresh": {"true"}}
 	s.expect("too long", b.submit("/memory/file", "", form), http.StatusUnprocessableEntity, "my words", `role="alert"`)

@@ -51,7 +51,7 @@ func attribute(node *html.Node, name string) string {
 // A page with a script or a style in it would not work: browsers are told to take none. And
 // one that did would be a place for a stranger's.
 func TestNoPageHasScriptOrStyleInIt(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	b := s.browser()
 	for _, path := range allPages() {
 		for node := range b.page(path).Descendants() {
@@ -127,7 +127,7 @@ func TestALinkOnAnotherSiteLeadsIn(t *testing.T) {
 
 // What is wrong is said on a page to people, and as a problem document to programs.
 func TestProblemsArePagesForPeople(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	b := s.browser()
 	s.expect("nothing there", b.visit("/nothing/there", "Accept", "text/html"), http.StatusNotFound, "<h1>There is nothing here</h1>", "/nothing/there")
 	s.expect("nothing there", b.visit("/nothing/there"), http.StatusNotFound, `"status":404`)
@@ -142,7 +142,7 @@ func TestProblemsArePagesForPeople(t *testing.T) {
 
 // A form of another site's page must do nothing, also where no cookie says who sends it.
 func TestFormsAreTakenFromOwnPagesOnly(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	b := s.browser()
 	s.expect("our own", b.submit("/theme", "", url.Values{"theme": {"dark"}, "back": {"/runs?state=failed"}}), http.StatusSeeOther)
 	for _, origin := range []string{"https://evil.example", "null"} {
@@ -159,7 +159,7 @@ func TestFormsAreTakenFromOwnPagesOnly(t *testing.T) {
 
 // A form leads back to where it was sent from, and to no other site.
 func TestAFormLeadsNowhereElse(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	b := s.browser()
 	for back, want := range map[string]string{
 		"/runs?state=failed": "/runs?state=failed", "": "/", "//evil.example": "/", "https://evil.example/": "/", `/\evil.example`: "/", "/\r\nX: y": "/",

@@ -39,12 +39,12 @@ var _ access.Peers = (*standings)(nil)
 // What the agent, a check or a plugin starts has no person's right, whatever token it shows.
 func TestBelowTheDaemonNobodyHasAPersonsRight(t *testing.T) {
 	for _, standing := range []proc.Standing{proc.Below, proc.Unseen} {
-		for _, auth := range []string{`{}`, `{"auth":"always"}`} {
+		for _, auth := range []string{`{"auth":"network"}`, `{"auth":"always"}`} {
 			s, _ := watched(t, auth, standing)
 			words := map[proc.Standing]string{proc.Below: "a check or a plugin has started", proc.Unseen: "no process is seen"}[standing]
 			_, admin := s.token("Eve", pluginsdk.ScopeAdmin)
 			senders := map[string][]string{"an admin token": {"Authorization", admin}}
-			if auth == `{}` {
+			if auth == `{"auth":"network"}` {
 				senders["no token"] = nil
 			} else {
 				s.expect("without a token, where one is demanded", s.ask("GET", "/api/me", ""), 401)
@@ -88,7 +88,7 @@ func TestBelowTheDaemonNobodyHasAPersonsRight(t *testing.T) {
 // A person beside the daemon, and one elsewhere, go on; who reads is asked for once on a
 // connection, who acts each time.
 func TestBesideTheDaemonAPersonGoesOn(t *testing.T) {
-	s, peers := watched(t, `{}`, proc.Beside)
+	s, peers := watched(t, `{"auth":"network"}`, proc.Beside)
 	for range 3 {
 		s.expect("reading", s.ask("GET", "/api/me", ""), 200)
 	}
@@ -102,7 +102,7 @@ func TestBesideTheDaemonAPersonGoesOn(t *testing.T) {
 	away, _ := watched(t, `{"auth":"always"}`, proc.Away)
 	_, token := away.token("Ann", pluginsdk.ScopeRead)
 	away.expect("elsewhere", away.ask("GET", "/api/me", "", "Authorization", token), 200)
-	change := pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(`{}`)}
+	change := pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(`{"auth":"network"}`)}
 	if _, err := away.OnSettingsChange(t.Context(), &change); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,9 @@ const (
 	version = "0.1.0"
 	// addressVariable is where the API listens.
 	addressVariable = "HARNESS_HTTP_ADDR"
-	defaultAddress  = "127.0.0.1:3001"
+	// ownerVariable is the file of the owner's token.
+	ownerVariable  = "HARNESS_OWNER_TOKEN"
+	defaultAddress = "127.0.0.1:3001"
 	// versionVariable is what the daemon calls itself.
 	versionVariable = "HARNESS_VERSION"
 	// grantedOn is why it wants what it does nothing with by itself: it can grant only what it has.
@@ -103,6 +105,9 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			Name:   versionVariable,
 			Reason: "show the version of Harness",
 		}, {
+			Name:   ownerVariable,
+			Reason: "tell the command line on this machine where the owner's token is",
+		}, {
 			Name:   certVariable,
 			Reason: "know the certificate to answer with over TLS",
 		}, {
@@ -119,8 +124,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
       "description": "Names, with or without :port, that the Host and Origin headers may have besides those of loopback"
     },
     "auth": {
-      "operator": true, "type": "string", "enum": ["network", "always"], "default": "network",
-      "description": "Whom a token is demanded of: network: everybody, where others than this machine can connect, and nobody on loopback; always: everybody"
+      "operator": true, "type": "string", "enum": ["network", "always"], "default": "always",
+      "description": "Whom a token is demanded of: always: everybody; network: everybody, where others than this machine can connect, and nobody on loopback"
     }
   }
 }`),
@@ -136,6 +141,7 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	}
 	p.hub = live.NewHub(host.Events, live.Limits{}, p.log)
 	p.gate = access.New(host.Tokens, p.peers(), p.log, nil)
+	p.gate.Owner(os.Getenv(ownerVariable))
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
 		return err
@@ -182,7 +188,7 @@ func (p *Plugin) configure(raw json.RawMessage) error {
 	p.guard.Allow(hosts)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.always, p.named = config.Auth == "always", len(hosts) > 0
+	p.always, p.named = config.Auth != "network", len(hosts) > 0
 	p.demand()
 	return nil
 }

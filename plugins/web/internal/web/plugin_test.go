@@ -115,7 +115,7 @@ func TestManifest(t *testing.T) {
 	for _, asked := range manifest.Environment {
 		environment = append(environment, asked.Name)
 	}
-	if !slices.Equal(environment, []string{"HARNESS_HTTP_ADDR", "HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	if !slices.Equal(environment, []string{"HARNESS_HTTP_ADDR", "HARNESS_VERSION", "HARNESS_OWNER_TOKEN", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
 		t.Errorf("environment = %v", environment)
 	}
 	asked := map[pluginsdk.Capability]bool{}
@@ -156,7 +156,7 @@ func broadcast(t *testing.T, plugin pluginsdk.BroadcastHook, events ...pluginsdk
 
 // A person says something, and sees what becomes of it.
 func TestChatAndEvents(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	conn, _ := dial(t, plugin, nil)
 	var frame pluginsdk.Event
 	if err := conn.ReadJSON(&frame); err != nil || frame.Type != "hello" || frame.Boot != "b" {
@@ -175,7 +175,7 @@ func TestChatAndEvents(t *testing.T) {
 
 // The guard must stand in front of what is really served.
 func TestOtherSitesAreKeptOut(t *testing.T) {
-	plugin := activate(t, `{"allowedHosts":["harness.example.org"]}`, submitter{})
+	plugin := activate(t, `{"auth":"network","allowedHosts":["harness.example.org"]}`, submitter{})
 	for _, c := range []struct {
 		headers map[string]string
 		want    int
@@ -213,7 +213,7 @@ func TestSettingsChangeWhileServing(t *testing.T) {
 		}
 	}
 	expect(403)
-	if err := change(`{"allowedHosts":["harness.example.org"]}`); err != nil {
+	if err := change(`{"auth":"network","allowedHosts":["harness.example.org"]}`); err != nil {
 		t.Fatal(err)
 	}
 	expect(202)
@@ -291,7 +291,7 @@ func TestPortInUseIsExplained(t *testing.T) {
 }
 
 func TestDeactivateAndActivateAgain(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	for range 3 {
 		if err := plugin.Activate(t.Context()); err != nil { // already active
 			t.Fatal(err)
@@ -334,7 +334,7 @@ func TestDeactivateAndActivateAgain(t *testing.T) {
 // daemon stops at that moment.
 func TestDeactivateLetsRequestsEnd(t *testing.T) {
 	messages := submitter{entered: make(chan struct{}), gate: make(chan struct{})}
-	plugin := activate(t, `{}`, messages)
+	plugin := activate(t, `{"auth":"network"}`, messages)
 	address := plugin.Addr().String()
 	answered := make(chan int, 1)
 	go func() {
@@ -367,7 +367,7 @@ func TestDeactivateLetsRequestsEnd(t *testing.T) {
 
 func TestDeactivateIsBounded(t *testing.T) {
 	messages := submitter{entered: make(chan struct{}), gate: make(chan struct{})}
-	plugin := activate(t, `{}`, messages)
+	plugin := activate(t, `{"auth":"network"}`, messages)
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)

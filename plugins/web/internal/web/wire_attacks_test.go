@@ -19,7 +19,7 @@ import (
 // What two readers of one connection can understand in two ways is not understood at all:
 // it is refused, and nothing that follows is answered.
 func TestSmuggledRequests(t *testing.T) {
-	plugin := activate(t, `{}`, submitter{})
+	plugin := activate(t, `{"auth":"network"}`, submitter{})
 	hidden := "GET /api/health HTTP/1.1\r\nHost: localhost\r\nX-Hidden: 1\r\n\r\n"
 	head := func(headers string) string { return post("POST", headers) }
 	chunks := "e\r\n{\"content\":\"a\"\r\n1\r\n}\r\n0\r\n\r\n"
@@ -82,7 +82,7 @@ func TestTwoTokensAreNone(t *testing.T) {
 // and nobody else waits for it.
 func TestSlowClients(t *testing.T) {
 	short := 100 * time.Millisecond
-	s := openSite(t, `{}`, times{Header: short, Read: 2 * short, Write: 2 * short, Idle: short})
+	s := openSite(t, `{"auth":"network"}`, times{Header: short, Read: 2 * short, Write: 2 * short, Idle: short})
 	end := func(what, words string) {
 		t.Helper()
 		conn, err := net.Dial("tcp", s.Addr().String())
@@ -110,7 +110,7 @@ func TestSlowClients(t *testing.T) {
 
 // Who asks for much and reads none of it is cut off; the server's work for it has an end.
 func TestSlowReaders(t *testing.T) {
-	s := openSite(t, `{}`, times{Write: 200 * time.Millisecond})
+	s := openSite(t, `{"auth":"network"}`, times{Write: 200 * time.Millisecond})
 	for range 200 {
 		s.host.AddMessage(pluginsdk.Message{ThreadID: "T", Kind: pluginsdk.MessageText, Role: pluginsdk.RoleUser, Content: strings.Repeat("x", 256<<10)})
 	}
@@ -161,7 +161,7 @@ func frame(first byte, masked bool, payload []byte) []byte {
 
 // A client that does not speak the protocol is sent away, and nobody else notices.
 func TestMalformedFrames(t *testing.T) {
-	s := openSite(t, `{}`, times{})
+	s := openSite(t, `{"auth":"network"}`, times{})
 	stays, _ := s.listen()
 	for name, sent := range map[string][]byte{
 		"no mask":               frame(0x81, false, []byte("hi")),

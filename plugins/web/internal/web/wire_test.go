@@ -17,7 +17,7 @@ func TestOverTheWire(t *testing.T) {
 	t.Setenv(addressVariable, "127.0.0.1:0")
 	web := new(Plugin)
 	plugin := plugintest.Serve(t, web, pluginsdk.Host{
-		Settings: settingsOf(`{}`), Events: events{}, Messages: submitter{},
+		Settings: settingsOf(`{"auth":"network"}`), Events: events{}, Messages: submitter{},
 	})
 	if manifest := plugin.Manifest(); !manifest.Answers(pluginsdk.HookBroadcast) || !manifest.Exclusive {
 		t.Errorf("manifest = %+v", manifest)
@@ -50,6 +50,7 @@ func TestOverTheWire(t *testing.T) {
 func TestWithoutTheNewestGrantsTheRestWorks(t *testing.T) {
 	t.Setenv(addressVariable, "127.0.0.1:0")
 	host := plugintest.NewHost()
+	host.SetSettings(json.RawMessage(`{"auth":"network"}`))
 	denied := pluginsdk.Errorf(pluginsdk.CodeDenied, "the plugin web lacks the capability deliveries.read")
 	host.Fail("Deliveries.List", denied)
 	web := new(Plugin)
