@@ -52,17 +52,24 @@ func Find(ctx context.Context, program string) (*Git, error) {
 	return g, nil
 }
 
-// settings are given to every call, above those of the repository and the user: reading
-// starts no programs, and nothing begins in the background. (environment has objects be
-// what they are, whatever refs/replace says.)
+// settings are given to every call, above those of the repository and the user: no hook and no
+// other program is started, and nothing begins in the background. (environment has objects be
+// what they are, whatever refs/replace says, and nothing be fetched; see also Dir.without.)
 var settings = []string{
 	"-c", "core.fsmonitor=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "core.quotePath=false",
 	"-c", "advice.detachedHead=false", "-c", "user.useConfigOnly=true", "-c", "submodule.recurse=false",
+	"-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "gpg.program=false", "-c", "gpg.ssh.program=false", "-c", "gpg.x509.program=false",
+	"-c", "credential.helper=", "-c", "core.sshCommand=false", "-c", "diff.ignoreSubmodules=dirty", "-c", "core.alternateRefsCommand=true",
 }
 
-// environment is this process's without what would tell git of another repository, and with
-// extra.
+// environment is that of a call of git: nothing is fetched, by whatever program.
 func environment(extra []string) []string {
+	return around(append([]string{"GIT_ALLOW_PROTOCOL=none", "GIT_SEQUENCE_EDITOR=true", "SSH_ASKPASS=true"}, extra...))
+}
+
+// around is this process's environment without what would tell git of another repository, and
+// with extra.
+func around(extra []string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(one string) bool {
 		name, _, _ := strings.Cut(one, "=")
 		return strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" || name == "EDITOR" || name == "VISUAL"
@@ -72,7 +79,7 @@ func environment(extra []string) []string {
 
 // Environment is that of a program which is started in a working tree: this process's, with
 // extra, and nothing that tells git of another repository.
-func (*Git) Environment(extra ...string) []string { return environment(extra) }
+func (*Git) Environment(extra ...string) []string { return around(extra) }
 
 // Error is a call of git that has failed.
 type Error struct {
@@ -133,10 +140,8 @@ func (d Dir) As(name, email string) Dir {
 
 // Limits of one call.
 const (
-	// Quick is how long a call may take that only looks at a repository, or writes its files.
+	// Quick is how long a call may take.
 	Quick = 10 * time.Minute
-	// Slow is how long one may take that runs the repository's hooks.
-	Slow = 30 * time.Minute
 
 	mostOutput = 64 << 20
 )
@@ -151,11 +156,22 @@ type Call struct {
 }
 
 // Do calls git and returns its output. An exit code other than 0 is an *Error, and the
-// output is what there was of it.
+// output is what there was of it. No program is started but git.
 func (d Dir) Do(ctx context.Context, c Call) (string, error) {
+	if slices.Contains(looks, c.Args[0]) {
+		return d.call(ctx, c, nil)
+	}
+	without, err := d.without(ctx)
+	if err != nil {
+		return "", err
+	}
+	return d.call(ctx, c, without)
+}
+
+func (d Dir) call(ctx context.Context, c Call, more []string) (string, error) {
 	command := run.Command{
 		Args: append(append([]string{d.git.program, "-C", d.Path}, settings...), c.Args...),
-		Dir:  "/", Env: environment(d.env), Stdin: strings.NewReader(c.Stdin), Stdout: c.Stdout, Limit: c.Limit, Most: mostOutput,
+		Dir:  "/", Env: append(environment(d.env), more...), Stdin: strings.NewReader(c.Stdin), Stdout: c.Stdout, Limit: c.Limit, Most: mostOutput,
 	}
 	if c.Limit == 0 {
 		command.Limit = Quick

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
@@ -171,11 +172,15 @@ func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int6
 	case len(large) > 0:
 		return "", fmt.Sprintf("Files are larger than the %d MB that may be merged (setting maxFileBytes): %s. Remove them, or have .gitignore name them.", most>>20, some(large)), nil
 	}
-	add := []string{"add", "--all", "--", ":/"}
-	for _, path := range r.Left {
-		add = append(add, ":(top,exclude,literal)"+strings.TrimSuffix(path, "/"))
+	apart, err := p.apart(ctx, r.worktree(g), at, changed)
+	if err != nil {
+		return "", "", err
 	}
-	if err := at.Run(ctx, add...); err != nil {
+	add := ":/\x00"
+	for _, path := range slices.Concat(r.Left, apart) {
+		add += ":(top,exclude,literal)" + strings.TrimSuffix(path, "/") + "\x00"
+	}
+	if _, err := at.Do(ctx, git.Call{Args: []string{"add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"}, Stdin: add}); err != nil {
 		if fault := cannotAdd(err); fault != "" {
 			return "", fault, nil
 		}
@@ -185,16 +190,60 @@ func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int6
 	if written, err = at.Text(ctx, "write-tree"); err != nil {
 		return "", "", err
 	}
-	changes, err := at.Changes(ctx, r.Base, written)
+	fault, err = p.unmergeable(ctx, at, r.Base, written)
+	return written, fault, err
+}
+
+// apart are the paths that stay as the branch has them: git repositories, in which git would
+// look for changes with their own settings; and files that a filter of the repository has
+// written, as the worktree's index knows, such as those that git-lfs has pulled there.
+func (p *Plugin) apart(ctx context.Context, worktree, at git.Dir, changed []string) (apart []string, err error) {
+	staged, err := at.List(ctx, "ls-files", "-z", "--stage")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range staged {
+		if of, path, ok := strings.Cut(entry, "\t"); ok && strings.HasPrefix(of, "160000 ") {
+			apart = append(apart, path)
+		}
+	}
+	filtered, err := at.Filtered(ctx, changed)
+	if err != nil || len(filtered) == 0 {
+		return apart, err
+	}
+	touched, err := worktree.List(ctx, "ls-files", "-z", "--others", "--modified", "--deduplicate")
+	for _, path := range filtered {
+		if !slices.Contains(touched, path) {
+			apart = append(apart, path)
+		}
+	}
+	return apart, err
+}
+
+// unmergeable says in words for the worker what of a change cannot be merged; "": all can.
+func (p *Plugin) unmergeable(ctx context.Context, at git.Dir, base, written string) (fault string, err error) {
+	changes, err := at.Changes(ctx, base, written)
+	if err != nil {
+		return "", err
+	}
+	var embedded, paths []string
 	for _, change := range changes {
-		if change.Mode == "160000" {
+		switch {
+		case change.Status != 'D' && change.Mode == "160000":
 			embedded = append(embedded, change.Path)
+		case change.Status != 'D':
+			paths = append(paths, change.Path)
 		}
 	}
 	if len(embedded) > 0 {
-		fault = fmt.Sprintf("The work has git repositories in it, whose files would not be merged: %s. Remove them, or have .gitignore name them.", some(quoted(embedded)))
+		return fmt.Sprintf("The work has git repositories in it, whose files would not be merged: %s. Remove them, or have .gitignore name them.", some(quoted(embedded))), nil
 	}
-	return written, fault, err
+	filtered, err := at.Filtered(ctx, paths)
+	if len(filtered) > 0 {
+		fault = fmt.Sprintf("Files are kept by a filter of the repository (git-lfs, git-crypt or the like), which is not run on a task's work, so that they would be merged as they must not be: %s. "+
+			"Have them be as they were (git restore --source=%s), and say what a person has to change in them.", some(quoted(filtered)), base)
+	}
+	return fault, err
 }
 
 // notAdded are the words with which git refuses a path that it cannot take in, such as
@@ -303,8 +352,7 @@ func (b *beginning) Write(data []byte) (int, error) {
 }
 
 // snapshot commits on the branch of a task that is at work what its worker has not committed,
-// and returns the branch's head. It is called in the lane; the repository's hooks are not
-// asked: it is no work that is done.
+// and returns the branch's head. It is called in the lane.
 func (p *Plugin) snapshot(ctx context.Context, g *git.Git, taskID string) (string, error) {
 	r, err := p.load(ctx, taskID)
 	if err != nil {

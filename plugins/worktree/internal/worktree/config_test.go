@@ -46,11 +46,14 @@ func TestSettingsOfTheRepository(t *testing.T) {
 			return repo
 		},
 		"filters": func(t *testing.T, repo string) string {
-			write(t, repo, ".gitattributes", "*.txt filter=upper ident\n")
+			write(t, repo, ".gitattributes", "*.lfs filter=upper\n*.txt ident\n", "m.lfs", "Pointer\n")
 			set("filter.upper.clean=tr A-Z a-z", "filter.upper.smudge=tr a-z A-Z", "filter.upper.required=true")(t, repo)
 			commitAll(t, repo, "filters")
+			gitIn(t, repo, "checkout", "-q", "HEAD~", "--", ".")
+			gitIn(t, repo, "reset", "-q", "--hard")
 			return repo
 		},
+		"a driver for all merges": set("merge.default=ours", "merge.ours.driver=true"),
 		"a linked worktree of a bare one": func(t *testing.T, repo string) string {
 			bare, linked := filepath.Join(filepath.Dir(repo), ".bare"), filepath.Join(filepath.Dir(repo), "linked")
 			gitIn(t, repo, "clone", "-q", "--bare", repo, bare)
@@ -81,15 +84,4 @@ func TestSettingsOfTheRepository(t *testing.T) {
 			}
 		})
 	}
-	t.Run("commits are signed, and cannot be", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t, set("commit.gpgSign=true", "gpg.program=false")(t, repository(t, "shop")))
-		dir := w.begun("t1", "")
-		write(t, dir, "new.txt", "new\n")
-		before := w.look()
-		w.waits("t1", "hook", "gpg failed")
-		if now := w.look(); now != before {
-			t.Errorf("the checkout is %+v", now)
-		}
-	})
 }

@@ -201,38 +201,50 @@ func TestKilledAndThenCancelled(t *testing.T) {
 	}
 }
 
-// Not the plugin but its git is killed, in the middle of writing files: by a filter of the
-// repository's.
+// deadly has the world's git be killed in the middle of each call that a pattern of sh is of, for
+// as long as it is armed: once it writes a large file.
+func (w *world) deadly(pattern string) (arm func(), armed func() bool) {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	strike := filepath.Join(dir, "strike")
+	write(w.t, dir, "git", "#!/bin/sh\ncase \" $* \" in "+pattern+") if rm '"+strike+"' 2>/dev/null; then ulimit -f 64; fi;; esac\nexec git \"$@\"\n")
+	if err := os.Chmod(filepath.Join(dir, "git"), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	w.config.Program = filepath.Join(dir, "git")
+	w.start()
+	return func() { write(w.t, dir, "strike", "") }, func() bool { return exists(strike) }
+}
+
+func large(line string) string { return strings.Repeat(line+"\n", 50_000) }
+
+// Not the plugin but its git is killed, in the middle of writing files.
 func TestGitIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repository(t, "shop"))
-	strike := filepath.Join(t.TempDir(), "strike")
-	gitIn(t, w.repo, "config", "filter.deadly.smudge", "test -e '"+strike+"' && rm '"+strike+"' && kill -9 $PPID; cat")
-	gitIn(t, w.repo, "config", "filter.deadly.clean", "cat")
-	gitIn(t, w.repo, "config", "filter.deadly.required", "true")
-	write(t, w.repo, ".gitattributes", "*.x filter=deadly\n", "m.x", "m\n")
-	commitAll(t, w.repo, "filter")
+	write(t, w.repo, "m.x", large("m"))
+	commitAll(t, w.repo, "large")
+	arm, armed := w.deadly(`*" worktree add "*|*" reset --quiet --hard "*|*" read-tree -m -u "*`)
 	before := w.look()
 
-	arm := func() { write(t, filepath.Dir(strike), "strike", "") }
 	arm()
 	if _, err := w.create(t.Context(), "t1", ""); err == nil {
 		t.Fatal("nothing was killed")
 	}
-	if now := w.look(); now != before || exists(strike) {
+	if now := w.look(); now != before || armed() {
 		t.Errorf("the checkout is %+v, and was %+v", now, before)
 	}
 	w.bare()
 
 	dir := w.begun("t1", "")
-	write(t, dir, "a.txt", "changed\n", "l.x", "l\n", "m.x", "changed\n", "z.txt", "z\n")
-	write(t, w.repo, "n.x", "n\n")
+	write(t, dir, "a.txt", "changed\n", "l.x", large("l"), "m.x", large("changed"), "z.txt", "z\n")
+	write(t, w.repo, "n.x", large("n"))
 	commitAll(t, w.repo, "moved")
 	if _, err := w.complete(t.Context(), "t1"); err != nil {
 		t.Fatal(err)
 	}
 	arm()
-	if answer, err := w.validate(t.Context(), "t1"); err == nil || exists(strike) {
+	if answer, err := w.validate(t.Context(), "t1"); err == nil || armed() {
 		t.Fatalf("nothing was killed on the way to the target: %+v", answer)
 	}
 	if answer, err := w.validate(t.Context(), "t1"); err != nil || answer.Handover != pluginsdk.HandoverAgain {
@@ -243,10 +255,10 @@ func TestGitIsKilled(t *testing.T) {
 	}
 	arm()
 	answer, err := w.validate(t.Context(), "t1")
-	if err != nil || answer.Handover != "" || exists(strike) {
+	if err != nil || answer.Handover != "" || armed() {
 		t.Fatalf("%+v, %v", answer, err)
 	}
-	if now := w.look(); now.status != "" || read(t, w.repo, "l.x") != "l\n" || read(t, w.repo, "z.txt") != "z\n" || read(t, w.repo, "m.x") != "changed\n" {
+	if now := w.look(); now.status != "" || read(t, w.repo, "l.x") != large("l") || read(t, w.repo, "z.txt") != "z\n" || read(t, w.repo, "m.x") != large("changed") {
 		t.Errorf("the checkout is %+v", now)
 	}
 	w.bare()
@@ -256,9 +268,14 @@ func TestGitIsKilled(t *testing.T) {
 func TestACommitIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repository(t, "shop"))
-	strike := filepath.Join(t.TempDir(), "strike")
-	write(t, filepath.Dir(strike), "strike", "")
-	hook(t, w.repo, "pre-commit", "test -e '"+strike+"' && rm '"+strike+"' && touch \"$GIT_DIR/index.lock\" && kill -9 $PPID; exit 0")
+	dir := t.TempDir()
+	strike := filepath.Join(dir, "strike")
+	write(t, dir, "strike", "", "git", "#!/bin/sh\ncase \" $* \" in *\" commit --quiet \"*) if rm '"+strike+"' 2>/dev/null; then touch \"$GIT_DIR/index.lock\"; kill -9 $$; fi;; esac\nexec git \"$@\"\n")
+	if err := os.Chmod(filepath.Join(dir, "git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.config.Program = filepath.Join(dir, "git")
+	w.start()
 	write(t, w.begun("t1", ""), "new.txt", "new\n")
 	if _, err := w.complete(t.Context(), "t1"); err != nil {
 		t.Fatal(err)

@@ -128,7 +128,7 @@ func (p *Plugin) mayLand(ctx context.Context, g *git.Git, r *record) (*pluginsdk
 	if under := underWay(r.CheckoutGit); under != "" {
 		return waits(markDirty, "in %s a %s is under way: finish or abort it, and approve the task", r.Checkout, under), nil
 	}
-	changed, err := checkout.List(ctx, "status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=none", "--no-renames")
+	changed, err := dirty(ctx, checkout)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +152,27 @@ func (p *Plugin) mayLand(ctx context.Context, g *git.Git, r *record) (*pluginsdk
 		return nil, err
 	}
 	return nil, nil //nolint:nilnil // nothing is in the way
+}
+
+// dirty are the changes in a checkout that are not committed, as git status shows them. A file
+// that only a filter knows whether it has changed is none: no merge writes it (unmergeable).
+func dirty(ctx context.Context, checkout git.Dir) (changed []string, err error) {
+	all, err := checkout.List(ctx, "status", "--porcelain=v1", "-z", "--untracked-files=no", "--ignore-submodules=dirty", "--no-renames")
+	if err != nil {
+		return nil, err
+	}
+	const inFilesOnly = " M "
+	var files []string
+	for _, one := range all {
+		if path, ok := strings.CutPrefix(one, inFilesOnly); ok {
+			files = append(files, path)
+		}
+	}
+	filtered, err := checkout.Filtered(ctx, files)
+	return slices.DeleteFunc(all, func(one string) bool {
+		path, ok := strings.CutPrefix(one, inFilesOnly)
+		return ok && slices.Contains(filtered, path)
+	}), err
 }
 
 // inTheWay are the files of the checkout that git does not know, ignored ones too, and that

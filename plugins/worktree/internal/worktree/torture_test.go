@@ -100,31 +100,6 @@ func TestAConflict(t *testing.T) {
 	w.bare()
 }
 
-// A hook of the repository that fails keeps the work from being merged, and its words are
-// told; one that changes the work has it looked at again.
-func TestHooksOfTheRepository(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, repository(t, "shop"))
-	dir := w.begun("t1", "")
-	write(t, dir, "new.txt", "new\n")
-	before := w.look()
-	hook(t, w.repo, "pre-commit", "echo no tests >&2; exit 1")
-	w.waits("t1", "hook", "no tests", dir)
-	if now := w.look(); now != before {
-		t.Errorf("the checkout is %+v, and was %+v", now, before)
-	}
-	w.sound()
-	hook(t, w.repo, "pre-commit", `test -f formatted || { touch formatted; git add formatted; }`)
-	answer, err := w.validate(t.Context(), "t1")
-	if err != nil || answer.Handover != pluginsdk.HandoverAgain || !strings.Contains(answer.Reason, "hook") {
-		t.Fatalf("%+v, %v", answer, err)
-	}
-	if w.merges("t1"); !exists(filepath.Join(w.repo, "formatted")) {
-		t.Error("what the hook has made is not merged")
-	}
-	w.bare()
-}
-
 // Whoever takes the name or the branch away while a task works is told.
 func TestWhatChangesMeanwhile(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ const (
 	markConflict = "conflict" // with what the target has become
 	markDirty    = "dirty"    // the checkout has changes, or files in the way
 	markBranch   = "branch"   // the checkout is on another branch, or the target is gone
-	markHook     = "hook"     // git commit has failed, which is where a repository's hooks are
+	markCommit   = "commit"   // git commit has failed
 	markIdentity = "identity" // there is no user.name
 	markWorktree = "worktree" // it cannot be read
 )
@@ -186,8 +186,8 @@ func (p *Plugin) person(ctx context.Context, task pluginsdk.Task) (bool, error) 
 // message is that of the task's commits.
 func (r *record) message() string { return r.Title + "\n\n" + trailer(r.Task) }
 
-// commit commits the tree on the task's branch, as a person would: with the repository's
-// hooks.
+// commit commits the tree on the task's branch. The repository's hooks are not run, and nothing
+// is signed: what is committed is what was looked at, and no program of the repository has a say.
 func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.OnTaskValidatedResponse, error) {
 	at := r.worktree(g)
 	if err := at.Identity(ctx); err != nil {
@@ -207,14 +207,14 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 		return nil, err
 	}
 	p.Config.Fault("commit", r.Task)
-	_, err = at.Do(ctx, git.Call{Args: []string{"commit", "--quiet", "--cleanup=whitespace", "-F", "-"}, Stdin: r.message(), Limit: git.Slow})
+	_, err = at.Do(ctx, git.Call{Args: []string{"commit", "--quiet", "--cleanup=whitespace", "-F", "-"}, Stdin: r.message()})
 	if ctx.Err() != nil {
 		return nil, err
 	}
 	p.Config.Fault("committed", r.Task)
 	var failed *git.Error
 	if errors.As(err, &failed) && failed.Code >= 0 { // it was not killed
-		return waits(markHook, "git commit has failed in %s: %s\nPut it right there, commit it (git commit) and approve it, which has it evaluated again; or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
+		return waits(markCommit, "git commit has failed in %s: %s\nPut it right there, commit it (git commit) and approve it, which has it evaluated again; or reject it with what the worker is to do", r.Path, strings.TrimSpace(failed.Output)), p.enters(ctx, r, ready)
 	}
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 		return nil, err
 	}
 	if has != r.Tree {
-		return again("a hook of the repository has changed what was committed"), p.enters(ctx, r, ready)
+		return again("%s has changed while it was committed", r.Path), p.enters(ctx, r, ready)
 	}
 	r.Head = head
 	return nil, p.enters(ctx, r, ready)

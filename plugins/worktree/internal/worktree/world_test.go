@@ -257,6 +257,20 @@ func (w *world) isWaiting(answer *pluginsdk.OnTaskValidatedResponse, mark string
 	}
 }
 
+// rejects wants a task's work to be given back to the worker, who is told something.
+func (w *world) rejects(id string, words ...string) {
+	w.t.Helper()
+	said, err := w.complete(context.Background(), id)
+	if err != nil || said.Verdict != pluginsdk.VerdictReject {
+		w.t.Fatalf("want it given back: %+v, %v", said, err)
+	}
+	for _, word := range words {
+		if !strings.Contains(said.Feedback, word) {
+			w.t.Errorf("%q is not in %q", word, said.Feedback)
+		}
+	}
+}
+
 // merges wants a task to be merged.
 func (w *world) merges(id string) (rounds int) {
 	w.t.Helper()
@@ -319,16 +333,6 @@ func (w *world) bare() {
 		if strings.HasPrefix(entry.Key, taskKeys) {
 			w.t.Errorf("remembered: %s %s", entry.Key, entry.Value)
 		}
-	}
-}
-
-// hook installs a hook of the repository.
-func hook(t testing.TB, repo, name, script string) {
-	t.Helper()
-	path := filepath.Join(repo, ".git", "hooks", name)
-	write(t, filepath.Dir(path), name, "#!/bin/sh\n"+script+"\n")
-	if err := os.Chmod(path, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
 
