@@ -34,7 +34,7 @@ const (
 const noAttributes = "* -text !eol -ident -filter !working-tree-encoding !diff !merge\n"
 
 // settings are given to every call of git.
-var settings = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.quotePath=false", "-c", "core.autocrlf=false"}
+var settings = []string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.quotePath=false", "-c", "core.autocrlf=false", "-c", "core.protectNTFS=false"}
 
 func environment(extra ...string) []string {
 	return append([]string{
@@ -65,25 +65,17 @@ func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Store{Dir: dir}
 	format := "sha1"
 	if len(names) > 0 && len(names[0]) == 64 {
 		format = "sha256"
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
-	}
-	if _, err := git(ctx, nil, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, dir); err != nil {
+	s, err := create(ctx, dir, format)
+	if err != nil {
 		return nil, nil, err
 	}
 	alternates := filepath.Join(dir, "objects", "info", "alternates")
-	for _, file := range [][2]string{{filepath.Join(dir, "info", "attributes"), noAttributes}, {alternates, from + "\n"}} {
-		if err := os.MkdirAll(filepath.Dir(file[0]), 0o700); err != nil {
-			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
-		}
-		if err := os.WriteFile(file[0], []byte(file[1]), 0o600); err != nil {
-			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
-		}
+	if err := put(alternates, from+"\n"); err != nil {
+		return nil, nil, err
 	}
 	trees := make([]string, len(names))
 	for i, name := range names {
@@ -92,6 +84,29 @@ func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []stri
 		}
 	}
 	return s, trees, s.take(ctx, alternates, trees)
+}
+
+// create makes a store that has nothing.
+func create(ctx context.Context, dir, format string) (*Store, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
+	}
+	if _, err := git(ctx, nil, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, dir); err != nil {
+		return nil, err
+	}
+	return &Store{Dir: dir}, put(filepath.Join(dir, "info", "attributes"), noAttributes)
+}
+
+// put writes a file of a store.
+func put(path, content string) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = os.WriteFile(path, []byte(content), 0o600)
+	}
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "make room for the work: %w", err)
+	}
+	return nil
 }
 
 // take copies all objects of trees, and lets go of where they are from. git names each object
@@ -132,10 +147,14 @@ func (s *Store) take(ctx context.Context, alternates string, trees []string) err
 	return err
 }
 
-// objectsOf is the directory of the objects of the repository that a working tree belongs to.
+// objectsOf is the directory of the objects of the repository that a working tree belongs to,
+// or of a store.
 // Where the worker has it lead does not matter: objects are known by their names.
 func objectsOf(top string) (string, error) {
 	gitDir := filepath.Join(top, ".git")
+	if _, err := os.Lstat(gitDir); os.IsNotExist(err) {
+		gitDir = top
+	}
 	if info, err := os.Lstat(gitDir); err == nil && info.Mode().IsRegular() && info.Size() < 8<<10 {
 		said, err := os.ReadFile(gitDir)
 		if err != nil {
@@ -238,11 +257,16 @@ func (s *Store) Change(ctx context.Context, from, to string, most int) (c Change
 		}
 		c.Paths = append(c.Paths, path)
 	}
+	c.Diff, over, err = s.Diff(ctx, from, to, most, "--text")
+	return c, over, err
+}
+
+// Diff is how two trees differ, up to most bytes of it. over says that there is more.
+func (s *Store) Diff(ctx context.Context, from, to string, most int, options ...string) (text string, over bool, err error) {
 	diff := &head{most: most}
-	_, err = git(ctx, []string{"GIT_DIR=" + s.Dir}, nil, diff, "diff-tree", "-r", "-p", "--text", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
-		"--end-of-options", from, to)
-	c.Diff = strings.ToValidUTF8(diff.data.String(), "\uFFFD")
-	return c, diff.over, err
+	args := append([]string{"diff-tree", "-r", "-p", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color"}, options...)
+	_, err = git(ctx, []string{"GIT_DIR=" + s.Dir}, nil, diff, append(args, "--end-of-options", from, to)...)
+	return strings.ToValidUTF8(diff.data.String(), "\uFFFD"), diff.over, err
 }
 
 // head keeps the first bytes of what is written.

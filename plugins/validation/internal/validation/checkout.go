@@ -78,6 +78,9 @@ func (r *round) copyObjects(ctx context.Context, work review.Work, what string) 
 
 // top is a directory of the repository that has the work's objects.
 func (r *round) top(work review.Work) string {
+	if r.own.store != nil {
+		return r.own.store.Dir
+	}
 	if shown := r.evidence("tree").File; filepath.IsAbs(shown) {
 		return shown
 	}

@@ -33,7 +33,13 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 		return reject("There is no answer. Say what was done, or answer what was asked; an empty answer is never accepted."), nil
 	}
 	r := &round{Plugin: p, task: request.Task, request: request, config: p.config.Load(), words: &words}
-	return r.decide(ctx)
+	said, err := r.decide(ctx)
+	if said == nil || err != nil {
+		return nil, err
+	}
+	own, err := r.shownOwn(ctx)
+	said.Evidence = append(said.Evidence, own...)
+	return said, err
 }
 
 // kindVerdict is the evidence which says of what tree an acceptance is.
@@ -73,6 +79,7 @@ type round struct {
 	request *pluginsdk.OnTaskCompleteRequest
 	config  *config
 	words   *atomic.Pointer[string]
+	own     own
 }
 
 func (r *round) says(format string, args ...any) {
@@ -86,7 +93,10 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 	if err != nil {
 		return nil, err
 	}
-	if kept.Call == r.request.Call.ID && kept.Work.Tree == r.evidence("tree").Tree && laidOut(kept.Work) {
+	if answer, err := r.recordOwn(ctx, &kept); answer != nil || err != nil {
+		return answer, err
+	}
+	if kept.Call == r.request.Call.ID && kept.Work.Tree == cmp.Or(r.own.Tree, r.evidence("tree").Tree) && laidOut(kept.Work) {
 		if err := tidy(kept.Turn.Cwd); err != nil {
 			return nil, err
 		}
@@ -117,7 +127,12 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 		return nil, err
 	}
 	paper := review.Paper{Task: r.task, Paths: r.evidence("paths").Output, Diff: r.evidence("diff").Diff, Gone: before}
-	if work.Code && work.Tree != "" {
+	switch {
+	case r.own.Tree != "":
+		if unread, err := r.layOutOwn(ctx, &work, &paper); unread != nil || err != nil {
+			return unread, err
+		}
+	case work.Code && work.Tree != "":
 		large, err := r.layOut(ctx, &work, &paper)
 		if err != nil {
 			return nil, err
@@ -126,7 +141,7 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 			return r.tooLarge(work, paper), nil
 		}
 	}
-	next := record{Call: r.request.Call.ID, Turn: r.turn(work, paper, desk), Work: work, Accepted: stands}
+	next := record{Call: r.request.Call.ID, Turn: r.turn(work, paper, desk), Work: work, Accepted: stands, Own: kept.Own}
 	for n := range next.Work.Ran {
 		next.Work.Ran[n].Output = next.Work.Ran[n].End(maxKept)
 	}
@@ -178,18 +193,24 @@ func (r *round) work(ctx context.Context) (work review.Work, at place, err error
 	if _, err := exec.LookPath("git"); err != nil && work.Tree != "" {
 		return work, at, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "what a reviewer quotes of the tree %s cannot be read: %w; install git", work.Tree, err)
 	}
-	if work.Tree != "" {
+	switch {
+	case r.own.Tree != "":
+		work.Tree = r.own.Tree
+		if r.list(&work, at); at.checkout || len(work.Ran) > 0 {
+			_, err = r.copyObjects(ctx, work, forChecks)
+		}
+	case work.Tree != "":
 		changed, err := r.changed(ctx, &work)
 		if !changed || err != nil {
 			return work, at, err
 		}
-	} else {
+	default:
 		r.list(&work, at)
 	}
-	if work.Code = at.checkout || work.Tree != "" || len(work.Ran) > 0; work.Code {
+	if work.Code = at.checkout || work.Tree != r.own.Tree || len(work.Ran) > 0; work.Code {
 		work.Request, work.Result = "", "" // nothing is quoted from them
 	}
-	return work, at, nil
+	return work, at, err
 }
 
 // list has the work name the checks of the project in a place, before they are run. It returns

@@ -457,7 +457,7 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 		"no directory": func(f *fixture) { f.request.Task.Cwd, f.request.Task.Labels, f.request.Evidence = "", nil, nil },
 		"a directory of its own": func(f *fixture) {
 			f.settings(object{"checks": list{}})
-			f.request.Task.Cwd, f.request.Task.OwnDirectory, f.request.Task.Labels, f.request.Evidence = t.TempDir(), true, nil, nil
+			f.request.Task.Cwd, f.request.Task.CwdPlugin, f.request.Task.OwnDirectory, f.request.Task.Labels, f.request.Evidence = t.TempDir(), "", true, nil, nil
 		},
 		"a directory of its own in somebody's checkout": func(f *fixture) {
 			f.lay(map[string]string{"Makefile": "test:\n\tfalse\n"})
@@ -466,7 +466,7 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.settings(object{"checks": list{}})
-			f.request.Task.Cwd, f.request.Task.OwnDirectory, f.request.Task.Labels, f.request.Evidence = own, true, nil, nil
+			f.request.Task.Cwd, f.request.Task.CwdPlugin, f.request.Task.OwnDirectory, f.request.Task.Labels, f.request.Evidence = own, "", true, nil, nil
 		},
 		"nothing changed": func(f *fixture) {
 			tree := git(t, f.dir, "rev-parse", f.base+"^{tree}")
@@ -480,7 +480,7 @@ func TestTheReviewOfAnAnswer(t *testing.T) {
 		if err != nil || said.Verdict != pluginsdk.VerdictAccept || f.ran() != 0 || !strings.Contains(f.turns()[0].Prompt, "- sources: ") {
 			t.Errorf("%s: %+v, %v", name, said, err)
 		}
-		if tools := strings.Join(f.turns()[0].AllowedTools, " "); f.request.Task.OwnDirectory && (!strings.Contains(tools, f.request.Task.Cwd+"/**") || strings.Contains(tools, "Read(/"+f.dir+"/**)")) {
+		if tools := strings.Join(f.turns()[0].AllowedTools, " "); f.request.Task.OwnDirectory && (!strings.Contains(tools, "/task-1/review/files/**") || strings.Contains(tools, f.request.Task.Cwd) || strings.Contains(tools, "Read(/"+f.dir+"/**)")) {
 			t.Errorf("%s: the reviewer may %s", name, tools)
 		}
 		f.says, f.request.Call.ID = []pluginsdk.InvokeResult{good()}, "call-2"

@@ -43,7 +43,7 @@ type Plugin struct {
 // Manifest describes the plugin.
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
-		Name: "validation", Version: "0.1.0",
+		Name: name, Version: "0.1.0",
 		Description: "Runs a project's checks on the work of tasks, and has an agent review it that did not do it",
 		OnFailure:   map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookTaskValidated: pluginsdk.FailOpen},
 		Capabilities: []pluginsdk.CapabilityRequest{
@@ -140,8 +140,13 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 	return answer, nil
 }
 
-// OnTaskValidated forgets the review of a task whose work is handed over.
+// OnTaskValidated forgets the review of a task whose work is handed over. Files that are not
+// what was accepted are not.
 func (p *Plugin) OnTaskValidated(ctx context.Context, request *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+	defer p.sayAlive(ctx, new(atomic.Pointer[string]))()
+	if answer := p.changedSince(ctx, request); answer != nil {
+		return answer, nil
+	}
 	return &pluginsdk.OnTaskValidatedResponse{}, p.forget(ctx, request.Task)
 }
 

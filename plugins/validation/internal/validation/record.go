@@ -20,6 +20,7 @@ type record struct {
 	Turn     pluginsdk.StartTurnRequest `json:"turn"` // without its key
 	Work     review.Work                `json:"work"`
 	Accepted *accepted                  `json:"accepted,omitempty"`
+	Own      string                     `json:"own,omitempty"` // tree that the directory of the task's own was last recorded as
 }
 
 // accepted is the reviewer's word for a patch.
