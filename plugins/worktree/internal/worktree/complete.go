@@ -136,8 +136,8 @@ func (p *Plugin) write(ctx context.Context, g *git.Git, r *record) (fault string
 }
 
 // writeTree writes what is in the worktree, but for what git ignores and what the set-up
-// command has left behind, with an index of its own. most bounds the size of a file; 0: none
-// is too large.
+// command has left behind, with an index of its own. most bounds the size of a file; 0: it is
+// only to be kept, and none is too large.
 func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int64) (written, fault string, err error) {
 	index := r.ownIndex()
 	if !exists(index) {
@@ -190,7 +190,7 @@ func (p *Plugin) writeTree(ctx context.Context, g *git.Git, r *record, most int6
 	if written, err = at.Text(ctx, "write-tree"); err != nil {
 		return "", "", err
 	}
-	fault, err = p.unmergeable(ctx, at, r.Base, written)
+	fault, err = p.unmergeable(ctx, at, r.Base, written, most > 0)
 	return written, fault, err
 }
 
@@ -220,8 +220,9 @@ func (p *Plugin) apart(ctx context.Context, worktree, at git.Dir, changed []stri
 	return apart, err
 }
 
-// unmergeable says in words for the worker what of a change cannot be merged; "": all can.
-func (p *Plugin) unmergeable(ctx context.Context, at git.Dir, base, written string) (fault string, err error) {
+// unmergeable says in words for the worker what of a change cannot be merged; "": all can. What
+// a filter keeps matters only to work that is to be merged.
+func (p *Plugin) unmergeable(ctx context.Context, at git.Dir, base, written string, toMerge bool) (fault string, err error) {
 	changes, err := at.Changes(ctx, base, written)
 	if err != nil {
 		return "", err
@@ -231,7 +232,7 @@ func (p *Plugin) unmergeable(ctx context.Context, at git.Dir, base, written stri
 		switch {
 		case change.Status != 'D' && change.Mode == "160000":
 			embedded = append(embedded, change.Path)
-		case change.Status != 'D':
+		case change.Status != 'D' && toMerge:
 			paths = append(paths, change.Path)
 		}
 	}

@@ -474,7 +474,7 @@ func TestTheSetUpCommandIsFound(t *testing.T) {
 		t.Errorf("found %q", command)
 	}
 	write(t, w.repo, "sub/uv.lock", "")
-	if command, dir := w.plugin.setupCommand(r); command != "uv sync --frozen" || dir != filepath.Join(w.repo, "sub") {
+	if command, dir := w.plugin.setupCommand(r); command != "uv sync --frozen --link-mode=copy" || dir != filepath.Join(w.repo, "sub") {
 		t.Errorf("found %q in %s", command, dir)
 	}
 	write(t, w.repo, "package-lock.json", "")

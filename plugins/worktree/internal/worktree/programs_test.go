@@ -321,4 +321,10 @@ func TestFilesThatAFilterKeeps(t *testing.T) {
 		t.Errorf("the checkout is %+v", now)
 	}
 	w.bare()
+	write(t, w.begun("t2", ""), "one.bin", "another\n")
+	w.rejects("t2", "one.bin")
+	if w.fails("t2"); gitIn(t, repo, "show", keptRef("t2")+":one.bin") != "another" {
+		t.Error("what was done is not kept")
+	}
+	w.bare()
 }

@@ -11,15 +11,16 @@ import (
 )
 
 // lockFiles say how a project's dependencies are installed as they were written down. The
-// first one that is there counts.
+// first one that is there counts. Files of a cache are copied, and not linked: what writes into
+// an installed package must not write into the cache that other builds install from.
 var lockFiles = []struct{ file, command string }{
 	{"package-lock.json", "npm ci"},
 	{"npm-shrinkwrap.json", "npm ci"},
-	{"pnpm-lock.yaml", "pnpm install --frozen-lockfile"},
+	{"pnpm-lock.yaml", "pnpm install --frozen-lockfile --package-import-method=copy"},
 	{"yarn.lock", "yarn install --frozen-lockfile"},
-	{"bun.lock", "bun install --frozen-lockfile"},
-	{"bun.lockb", "bun install --frozen-lockfile"},
-	{"uv.lock", "uv sync --frozen"},
+	{"bun.lock", "bun install --frozen-lockfile --backend=copyfile"},
+	{"bun.lockb", "bun install --frozen-lockfile --backend=copyfile"},
+	{"uv.lock", "uv sync --frozen --link-mode=copy"},
 	{"poetry.lock", "poetry install --no-interaction"},
 	{"Pipfile.lock", "pipenv sync --dev"},
 	{"Gemfile.lock", "bundle install"},
