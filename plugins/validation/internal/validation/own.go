@@ -123,10 +123,10 @@ func (r *round) shownOwn(ctx context.Context) (evidence []pluginsdk.Evidence, er
 	}
 	paths := strings.Join(r.own.paths, "\n")
 	if len(paths) > mostShown {
-		paths = strings.ToValidUTF8(paths[:mostShown], "") + fmt.Sprintf("\n[%d in all]", len(r.own.paths))
+		paths = paths[:mostShown] + fmt.Sprintf("\n[%d in all]", len(r.own.paths))
 	}
 	return []pluginsdk.Evidence{
-		{Kind: "tree", Tree: r.own.Tree, File: r.task.Cwd}, {Kind: "paths", Output: paths}, {Kind: "diff", Diff: diff},
+		{Kind: "tree", Tree: r.own.Tree, File: r.task.Cwd}, {Kind: "paths", Output: strings.ToValidUTF8(paths, "\uFFFD")}, {Kind: "diff", Diff: diff},
 	}, err
 }
 

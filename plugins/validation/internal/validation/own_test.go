@@ -187,7 +187,7 @@ func TestARepositoryInADirectoryOfATasksOwn(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	git(t, below, "init", "-q")
 	git(t, below, "config", "core.fsmonitor", "touch "+ran)
-	f.lay(map[string]string{"x/a": "a\n", ".gitattributes": "* filter=x\n"})
+	f.lay(map[string]string{"x/a": "a\n", ".gitattributes": "* filter=x\n", "odd\xff": "\xff\n"})
 	plugin := f.serve()
 	evidence := f.accepts(plugin)
 	if prompt := f.asked[0].Prompt; !strings.Contains(prompt, `"x/.git" (a git repository`) || !strings.Contains(prompt, "> x/a\n") {
