@@ -221,3 +221,22 @@ func TestChecksOfADirectoryOfATasksOwn(t *testing.T) {
 		}
 	}
 }
+
+// A verdict whose answer was lost is not taken for what has been written into the directory
+// since; as long as the directory is as it was, it is not paid for again.
+func TestAVerdictOnADirectoryAsItWas(t *testing.T) {
+	read := ""
+	f := owning(t, func(dir string) {
+		if _, err := os.Lstat(filepath.Join(dir, "evil.sh")); err == nil {
+			read = "evil.sh"
+		}
+	})
+	was := f.accepts(f.serve())[0].Tree
+	if again := f.accepts(f.serve())[0].Tree; again != was || len(f.asked) != 1 {
+		t.Errorf("asked %d times about one tree", len(f.asked))
+	}
+	f.lay(map[string]string{"evil.sh": "evil\n"})
+	if is := f.accepts(f.serve())[0].Tree; is == was || len(f.asked) != 2 || read != "evil.sh" {
+		t.Errorf("asked %d times, and accepted %s", len(f.asked), is)
+	}
+}
