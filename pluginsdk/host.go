@@ -251,6 +251,9 @@ type CancelRunResponse struct{ Run Run }
 type RetryRunRequest struct {
 	ID     string
 	Author string // as in CancelRunRequest; the message keeps its own
+	// Scope is what the person may, as in Submission. A command is given again only for
+	// somebody who may type it. The message keeps the scope of who has written it.
+	Scope TokenScope
 }
 
 // RetryRunResponse says what the message became.
@@ -262,6 +265,8 @@ type ResumeRunRequest struct {
 	Model    string // it goes on with this model; empty: with the one that it has
 	Fallback bool   // it goes on with the fallback of its account, within that one's daily limit
 	Author   string // the person who says so
+	// Scope is what the person may, as in Submission: a model or the fallback needs ScopeApprove.
+	Scope TokenScope
 }
 
 // ResumeRunResponse has the run as it is now.

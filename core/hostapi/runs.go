@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +47,14 @@ func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (
 
 func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*pluginsdk.RetryRunResponse, error) {
 	return serve(s.caller, "Runs.Retry", func() (*pluginsdk.RetryRunResponse, error) {
-		accepted, err := s.Inbox.Retry(ctx, request.ID, ledger.By{Plugin: s.plugin, Author: request.Author})
+		in, err := s.granted(ctx, s.plugin)
+		if err != nil {
+			return nil, err
+		}
+		accepted, err := s.Inbox.Retry(ctx, request.ID, ledger.By{
+			Plugin: s.plugin, Author: request.Author, Scope: request.Scope,
+			Within: cmp.Or(in.origin.Cause(), in.origin.TaskID), CauseRunID: in.origin.Cause(),
+		})
 		return &pluginsdk.RetryRunResponse{Accepted: accepted}, err
 	})
 }
@@ -76,7 +84,7 @@ func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (
 		if author == "" {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "author: name the person who has the parked run go on; a plugin does not decide that by itself")
 		}
-		run, err := s.Inbox.ResumeRun(ctx, *request, ledger.By{Plugin: s.plugin, Author: author})
+		run, err := s.Inbox.ResumeRun(ctx, *request, ledger.By{Plugin: s.plugin, Author: author, Scope: request.Scope})
 		return &pluginsdk.ResumeRunResponse{Run: run}, err
 	})
 }

@@ -93,7 +93,7 @@ func (in *Inbox) coreCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	case "busy":
 		text, err = in.setBusyMode(ctx, thread, args)
 	case "retry":
-		text, err = in.retryLast(ctx, thread.ID)
+		text, err = in.retryLast(ctx, thread.ID, by)
 	case "stop":
 		text, err = in.stopCommand(ctx, thread.ID, by, args)
 	case "new":

@@ -32,6 +32,8 @@ type memory struct {
 	parks    []ledger.ParkedRun
 	accounts []ledger.Account
 	plugins  map[string]string // that submitted the runs
+	authors  map[string]string
+	scopes   map[string]pluginsdk.TokenScope
 	changed  chan struct{}
 	failing  error
 	lever    ledger.Lever
@@ -59,7 +61,7 @@ func (m *memory) ask(name string) error {
 func newMemory() *memory {
 	return &memory{
 		threads:  map[string]pluginsdk.Thread{"P": {ID: "P", Kind: pluginsdk.ThreadPrimary}},
-		contents: map[string]string{}, plugins: map[string]string{}, metadata: map[string]json.RawMessage{}, files: map[string][]pluginsdk.Attachment{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
+		contents: map[string]string{}, plugins: map[string]string{}, authors: map[string]string{}, scopes: map[string]pluginsdk.TokenScope{}, metadata: map[string]json.RawMessage{}, files: map[string][]pluginsdk.Attachment{}, keys: map[string]pluginsdk.Accepted{}, changed: make(chan struct{}),
 	}
 }
 
@@ -121,7 +123,7 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 		m.answers = append(m.answers, a.Answer.Text)
 		lanes = []ledger.Lane{{Plugin: "discord", Target: "general"}}
 	}
-	m.plugins[a.RunID] = a.Plugin
+	m.plugins[a.RunID], m.authors[a.RunID], m.scopes[a.RunID] = a.Plugin, a.Submission.Author, a.Submission.Scope
 	idle := a.Claimer != "" && m.failing == nil && !m.lost
 	for _, other := range m.runs {
 		idle = idle && (queueOf(other) != queueOf(run) || other.State.Final())
@@ -227,7 +229,7 @@ func (m *memory) absorbed(run *ledger.Run) (messages []pluginsdk.Message) {
 
 func (m *memory) message(id int64) pluginsdk.Message {
 	run := m.runs[id-1]
-	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Plugin: m.plugins[run.ID], Content: m.contents[run.ID], Metadata: m.metadata[run.ID], Attachments: m.files[run.ID]}
+	return pluginsdk.Message{ID: id, RunID: run.ID, Source: "web", Plugin: m.plugins[run.ID], Author: m.authors[run.ID], Scope: m.scopes[run.ID], Content: m.contents[run.ID], Metadata: m.metadata[run.ID], Attachments: m.files[run.ID]}
 }
 
 func (m *memory) Message(_ context.Context, id int64) (pluginsdk.Message, error) {

@@ -144,7 +144,11 @@ func (in *Inbox) planned(ctx context.Context, threadID string) (pluginsdk.Run, e
 // ResumeRun has a parked run go on now, as a person says: as it is, with another model, or
 // with the fallback of the account that it is parked for. The audit log says who it was.
 // CodeStale: it is not parked. CodeInvalid: there is no fallback with a daily limit.
+// CodeDenied: the person's right is too little for another model, or for the fallback.
 func (in *Inbox) ResumeRun(ctx context.Context, request pluginsdk.ResumeRunRequest, by ledger.By) (pluginsdk.Run, error) {
+	if err := in.admitResume(request, by); err != nil {
+		return pluginsdk.Run{}, err
+	}
 	resumed := ledger.ResumedRun{RunID: request.RunID, Override: pluginsdk.RunOverride{Model: request.Model}, Who: by.AuditName()}
 	if request.Fallback {
 		run, err := in.store.Run(ctx, request.RunID)

@@ -12,7 +12,9 @@ import (
 
 // Retry is what /retry does; another attempt of a run is requeueOrFail's. It submits the
 // messages that a run did not answer once more, as one new message at the end of their
-// thread. Its metadata names the run and who retries it. It has at most MaxContent bytes:
+// thread. Its metadata names the run and who retries it. It keeps the author, the scope and the
+// cause of the first message: who retries gives it no right, and takes none from it. A command
+// is retried only for somebody who may type it (CodeDenied). It has at most MaxContent bytes:
 // from longer text the middle is left out, with a mark. Called again, it returns the ids of
 // the first retry. CodeInvalid: the run is not over, or was answered.
 func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error) {
@@ -27,7 +29,9 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 	if err != nil {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "retry a run: %w", err)
 	}
-	again := pluginsdk.Submission{ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata}
+	again := pluginsdk.Submission{
+		ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata,
+	}
 	var plugin string
 	var contents []string
 	var files []pluginsdk.Attachment
@@ -37,6 +41,9 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 			return pluginsdk.Accepted{}, err
 		}
 		if id == run.MessageID {
+			if err := in.admitRetry(run, message.Content, by); err != nil {
+				return pluginsdk.Accepted{}, err
+			}
 			plugin, again.Source, again.Author, again.Scope = message.Plugin, message.Source, message.Author, message.Scope
 		}
 		if message.Scope != "" && !message.Scope.Has(again.Scope) { // all together may what each of them may
@@ -44,6 +51,9 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 		}
 		contents = append(contents, message.Content)
 		files = append(files, message.Attachments...)
+	}
+	if again.CauseRunID, err = in.causeOfRetry(ctx, run, by); err != nil {
+		return pluginsdk.Accepted{}, err
 	}
 	size := accompanying(again)
 	for _, file := range files {
@@ -54,6 +64,19 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 	}
 	again.Content = joined(contents, len(files)-len(again.Attachments))
 	return in.submit(ctx, plugin, again, nil)
+}
+
+// causeOfRetry returns what causes a run that is retried: the run that has asked for it, else
+// what has caused the run before; empty: a person, or what is not there any more.
+func (in *Inbox) causeOfRetry(ctx context.Context, run pluginsdk.Run, by ledger.By) (string, error) {
+	if by.CauseRunID != "" || run.CauseRunID == "" {
+		return by.CauseRunID, nil
+	}
+	_, err := in.store.Run(ctx, run.CauseRunID)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return "", nil
+	}
+	return run.CauseRunID, err
 }
 
 // joined returns the messages as one text of at most MaxContent bytes. A mark says how
@@ -89,7 +112,7 @@ func retryable(run pluginsdk.Run) error {
 }
 
 // retryLast is the command /retry.
-func (in *Inbox) retryLast(ctx context.Context, threadID string) (string, error) {
+func (in *Inbox) retryLast(ctx context.Context, threadID string, by ledger.By) (string, error) {
 	run, err := in.store.LastUnanswered(ctx, threadID)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 		return "", fmt.Errorf("the last message of this thread was answered, or still will be")
@@ -97,7 +120,7 @@ func (in *Inbox) retryLast(ctx context.Context, threadID string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	if _, err := in.Retry(ctx, run.ID, ledger.By{}); err != nil {
+	if _, err := in.Retry(ctx, run.ID, ledger.By{Scope: by.Scope, Within: by.Within, CauseRunID: by.CauseRunID}); err != nil {
 		return "", err
 	}
 	return "Trying it again.", nil

@@ -1,8 +1,11 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -21,6 +24,9 @@ type need struct {
 // anything stands for each word that has no row of its own.
 const anything = "*"
 
+// goOnWith stands for what follows /plan go.
+const goOnWith = "go MODEL"
+
 // needs are the core's commands that need more than to be said. A command that has no row
 // needs ScopeChat and no capability.
 var needs = []need{
@@ -28,7 +34,8 @@ var needs = []need{
 	{"model", anything, pluginsdk.CapThreadsWrite, pluginsdk.ScopeApprove, false},
 	{"new", "", pluginsdk.CapThreadsWrite, pluginsdk.ScopeChat, false},
 	{"new", anything, pluginsdk.CapThreadsWrite, pluginsdk.ScopeChat, false},
-	{"plan", anything, pluginsdk.CapRunsControl, pluginsdk.ScopeChat, false},
+	{"plan", goOnWith, pluginsdk.CapRunsControl, pluginsdk.ScopeApprove, true}, // a model or the fallback
+	{"plan", anything, pluginsdk.CapRunsControl, pluginsdk.ScopeChat, true},    // go
 	{"retry", "", pluginsdk.CapRunsControl, pluginsdk.ScopeChat, false},
 	{"retry", anything, pluginsdk.CapRunsControl, pluginsdk.ScopeChat, false},
 	{"stop", "", pluginsdk.CapRunsControl, pluginsdk.ScopeChat, false},
@@ -54,6 +61,10 @@ func (in *Inbox) needsOf(command, args string) need {
 		word = in.tasks.Word(args)
 	case "thread":
 		word = in.threads.Word(args)
+	case "plan":
+		if words := strings.Fields(args); len(words) > 1 && words[0] == "go" {
+			word = goOnWith
+		}
 	}
 	for _, row := range needs {
 		if row.command == command && (row.word == word || row.word == anything && word != "") {
@@ -100,6 +111,40 @@ func (in *Inbox) admit(ctx context.Context, s pluginsdk.Submission, name, args s
 	if known, err := in.store.Known(ctx, s.Source, s.Key); err != nil || known {
 		return err
 	}
+	return mayNot(name, needed, s.Scope)
+}
+
+// mayNot refuses a command for which a person's right is too little.
+func mayNot(name string, needed, has pluginsdk.TokenScope) error {
 	return pluginsdk.Errorf(pluginsdk.CodeDenied, "/%s, as it is written here, needs the right %s, and you have %s; "+
-		"ask the owner of this installation for it, or somebody who has it to type this", name, needed, s.Scope)
+		"ask the owner of this installation for it, or somebody who has it to type this", name, needed, has)
+}
+
+// admitRetry refuses that a command is carried out once more for somebody who may not type it.
+// A run or a task repeats no command, and no command is repeated that a run has caused: either
+// would make it a person's.
+func (in *Inbox) admitRetry(run pluginsdk.Run, content string, by ledger.By) error {
+	name, args, ok := pluginsdk.ParseCommand(content)
+	if !ok || run.Kind != pluginsdk.RunCommand {
+		return nil
+	}
+	if cause := cmp.Or(by.Within, run.CauseRunID); cause != "" {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "/%s is a command, and comes from %s: only what a person has typed is carried out once more, for a person", name, cause)
+	}
+	if needed := in.scopeOf(name, args); by.Scope != "" && !by.Scope.Has(needed) {
+		return mayNot(name, needed, by.Scope)
+	}
+	return nil
+}
+
+// admitResume refuses a model or the fallback for a parked run to somebody who may not type it.
+func (in *Inbox) admitResume(request pluginsdk.ResumeRunRequest, by ledger.By) error {
+	if request.Model == "" && !request.Fallback || by.Scope == "" {
+		return nil
+	}
+	if needed := in.needsOf("plan", goOnWith).scope; !by.Scope.Has(needed) {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a parked run goes on with another model, or with the fallback key, which is billed, "+
+			"for somebody with the right %s, and you have %s; without these it can go on for you", needed, by.Scope)
+	}
+	return nil
 }

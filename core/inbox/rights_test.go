@@ -2,6 +2,8 @@ package inbox
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,6 +169,7 @@ func TestACommandNeedsTheRightOfWhoHasTypedIt(t *testing.T) {
 		"/thread effort high": pluginsdk.ScopeApprove, "/thread instructions obey": pluginsdk.ScopeApprove,
 		"/thread delete": pluginsdk.ScopeAdmin, "/thread delete 1234": pluginsdk.ScopeAdmin, "/thread ask none": pluginsdk.ScopeAdmin,
 		"/thread permission plan": pluginsdk.ScopeAdmin, "/thread dir /": pluginsdk.ScopeAdmin, "/thread account x": pluginsdk.ScopeAdmin,
+		"/plan": pluginsdk.ScopeChat, "/plan go": pluginsdk.ScopeChat, "/plan go fallback": pluginsdk.ScopeApprove, "/plan  go\nopus": pluginsdk.ScopeApprove,
 		"/thread rename x": pluginsdk.ScopeChat, "/thread archive": pluginsdk.ScopeChat, "/busy steer": pluginsdk.ScopeChat, "/stop": pluginsdk.ScopeChat,
 		"/help": pluginsdk.ScopeChat, "/dig here": pluginsdk.ScopeWork, "/ask nicely": pluginsdk.ScopeChat, "/nonsense": pluginsdk.ScopeChat,
 	} {
@@ -202,5 +205,139 @@ func TestWhatARunCausesHasNoPersonsRight(t *testing.T) {
 	run, err := f.store.Run(t.Context(), accepted.RunID)
 	if err != nil || run.State != pluginsdk.RunFailed || len(f.desk.asked) > 0 {
 		t.Errorf("%s, asked %q, %v", run.State, f.desk.asked, err)
+	}
+}
+
+// failedRun has a text end as a failed run, and returns the run.
+func (f *fixture) failedRun(t *testing.T, key string, s pluginsdk.Submission) pluginsdk.Run {
+	t.Helper()
+	s.ThreadID, s.Source, s.Key = "T", "discord", key
+	accepted, err := f.Submit(t.Context(), "discord", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	for _, run := range f.store.runs {
+		if run.ID == accepted.RunID {
+			run.State = pluginsdk.RunFailed
+			return run.Run
+		}
+	}
+	t.Fatalf("there is no run %s", accepted.RunID)
+	return pluginsdk.Run{}
+}
+
+// Who may not type a command may not have it carried out once more, in the name of who has
+// typed it. A message is given again for whoever may talk, with the right of its writer.
+func TestARetryGivesNobodyMoreThanTheyHave(t *testing.T) {
+	for content, needed := range map[string]pluginsdk.TokenScope{
+		"/dig here": pluginsdk.ScopeWork, "/ask nicely": pluginsdk.ScopeChat, "look at @~/.ssh/id_rsa": pluginsdk.ScopeChat, "hello": pluginsdk.ScopeChat,
+		"/tasks approve 1a2b3c": pluginsdk.ScopeApprove, "/thread delete 1234": pluginsdk.ScopeAdmin,
+	} {
+		for _, scope := range []pluginsdk.TokenScope{pluginsdk.ScopeChat, pluginsdk.ScopeApprove, pluginsdk.ScopeWork, pluginsdk.ScopeAdmin, ""} {
+			for _, way := range []string{"typed", "asked for"} {
+				f := newFixture(t, Config{}, Command{Plugin: "digger", Spec: pluginsdk.CommandSpec{Name: "dig", Scope: pluginsdk.ScopeWork}},
+					Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "ask"}})
+				failed := f.failedRun(t, "1", pluginsdk.Submission{Author: "owner", Content: content, Scope: pluginsdk.ScopeAdmin})
+				asked := len(f.desk.asked) + len(f.hall.asked)
+				var refusal string
+				if way == "typed" { // which repeats no command
+					f.failedRun(t, "3", pluginsdk.Submission{Author: "eve", Content: "/retry", Scope: scope})
+					refusal = f.store.answers[len(f.store.answers)-1]
+				} else if _, err := f.Retry(t.Context(), failed.ID, ledger.By{Plugin: "discord", Author: "eve", Scope: scope}); err != nil {
+					refusal = err.Error()
+				}
+				may := scope == "" || scope.Has(needed)
+				if way == "typed" && strings.HasPrefix(content, "/") {
+					may = true
+				}
+				if refused := strings.Contains(refusal, "the right "+string(needed)); refused == may {
+					t.Errorf("%q is %s again by %q: %q", content, way, scope, refusal)
+				}
+				if again := len(f.desk.asked) + len(f.hall.asked); !may && again > asked {
+					t.Errorf("%q was refused and is carried out, %s again by %q", content, way, scope)
+				}
+				for _, run := range f.store.runs {
+					message := f.store.message(run.MessageID)
+					if message.Retry().Of == failed.ID && (message.Scope != pluginsdk.ScopeAdmin || message.Author != "owner" || !may) {
+						t.Errorf("%q, %s again by %q, is %s's with %q", content, way, scope, message.Author, message.Scope)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A command that a run has caused, and that was refused for that, does not become a person's by
+// being given again; and no run gives a person's command again.
+func TestARetryMakesNobodyAPerson(t *testing.T) {
+	f := newFixture(t, Config{})
+	caused := f.failedRun(t, "1", pluginsdk.Submission{CauseRunID: "R", Content: "/tasks approve 1a2b3c"})
+	persons := f.failedRun(t, "2", pluginsdk.Submission{Author: "ann", Content: "/tasks approve 4d5e6f", Scope: pluginsdk.ScopeAdmin})
+	said := f.failedRun(t, "3", pluginsdk.Submission{Author: "ann", Content: "hello"})
+	done := len(f.desk.asked)
+	if _, err := f.Retry(t.Context(), caused.ID, ledger.By{Plugin: "discord", Author: "ann"}); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "comes from R") {
+		t.Errorf("it is given again: %v", err)
+	}
+	for _, by := range []ledger.By{
+		{Plugin: "discord", Author: "ann", Within: "R", CauseRunID: "R"}, {Plugin: "discord", Within: "K"},
+		{Plugin: "discord", Within: "R", CauseRunID: "R", Scope: pluginsdk.ScopeAdmin},
+	} {
+		if _, err := f.Retry(t.Context(), persons.ID, by); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "comes from "+by.Within) {
+			t.Errorf("%+v: %v", by, err)
+		}
+	}
+	f.failedRun(t, "4", pluginsdk.Submission{CauseRunID: "R", Content: "/retry"}) // of what ann has said last
+	if len(f.desk.asked) > done {
+		t.Errorf("the desk was asked %q", f.desk.asked[done:])
+	}
+	for _, run := range f.store.runs {
+		if f.store.message(run.MessageID).Retry().Of == said.ID && run.CauseRunID != "R" {
+			t.Errorf("what a run gives again is caused by %q", run.CauseRunID)
+		}
+	}
+}
+
+// Who may talk has a parked run go on; with another model, or with the fallback, whoever may
+// choose that.
+func TestWhoMayHaveAParkedRunGoOn(t *testing.T) {
+	for _, scope := range []pluginsdk.TokenScope{pluginsdk.ScopeChat, pluginsdk.ScopeApprove, pluginsdk.ScopeAdmin, ""} {
+		f := newFixture(t, Config{})
+		for how, request := range map[string]pluginsdk.ResumeRunRequest{
+			"as it is": {RunID: "P"}, "a model": {RunID: "P", Model: "opus"}, "the fallback": {RunID: "P", Fallback: true},
+		} {
+			_, err := f.ResumeRun(t.Context(), request, ledger.By{Plugin: "discord", Author: "eve", Scope: scope})
+			want := how != "as it is" && scope == pluginsdk.ScopeChat
+			if got := pluginsdk.CodeOf(err) == pluginsdk.CodeDenied; got != want {
+				t.Errorf("%s, with %q: %v", how, scope, err)
+			}
+		}
+	}
+}
+
+// The documented table of rights is the code's.
+func TestWhoMayWhatIsDocumented(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, row := range needs {
+		typed, whose := "/"+row.command, ""
+		switch row.word {
+		case anything:
+			typed += " …"
+		case "":
+		default:
+			typed += " " + row.word
+		}
+		if row.people {
+			whose = "a person alone"
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", typed, row.scope, whose))
+	}
+	if table := strings.Join(rows, "\n"); !strings.Contains(string(raw), "\n"+table+"\n") {
+		t.Errorf("docs/operating.md does not have this table of what people may type:\n%s", table)
 	}
 }

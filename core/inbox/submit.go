@@ -243,7 +243,7 @@ func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submissi
 	case known:
 		return ledger.Answer{State: pluginsdk.RunSucceeded}, nil
 	}
-	by := ledger.By{Plugin: plugin, Author: s.Author}
+	by := ledger.By{Plugin: plugin, Author: s.Author, Scope: s.Scope, Within: s.CauseRunID, CauseRunID: s.CauseRunID}
 	if by.Author == "" && s.CauseRunID == "" { // a message that a run causes is not a person's
 		by.Author = "a person"
 	}

@@ -142,6 +142,12 @@ type Outgoing struct {
 type By struct {
 	Plugin string // empty: it came in through none
 	Author string // the person, as the plugin knows them
+	// Scope is what the person may, as the plugin says; empty: it does not say.
+	Scope pluginsdk.TokenScope
+	// Within is the run, or else the task, that has caused this; empty: nothing has, and a
+	// person may have done it.
+	Within     string
+	CauseRunID string // the run among these
 }
 
 // maxAuditedAuthor is how many bytes of a person's name the audit log has.

@@ -319,6 +319,7 @@ func retryRunRequestTo(v pluginsdk.RetryRunRequest) *hostv1.RetryRunRequest {
 	return &hostv1.RetryRunRequest{
 		Id:     v.ID,
 		Author: v.Author,
+		Scope:  string(v.Scope),
 	}
 }
 
@@ -326,6 +327,7 @@ func retryRunRequestFrom(m *hostv1.RetryRunRequest) pluginsdk.RetryRunRequest {
 	return pluginsdk.RetryRunRequest{
 		ID:     m.GetId(),
 		Author: m.GetAuthor(),
+		Scope:  pluginsdk.TokenScope(m.GetScope()),
 	}
 }
 
@@ -347,6 +349,7 @@ func resumeRunRequestTo(v pluginsdk.ResumeRunRequest) *hostv1.ResumeRunRequest {
 		Model:    v.Model,
 		Fallback: v.Fallback,
 		Author:   v.Author,
+		Scope:    string(v.Scope),
 	}
 }
 
@@ -356,6 +359,7 @@ func resumeRunRequestFrom(m *hostv1.ResumeRunRequest) pluginsdk.ResumeRunRequest
 		Model:    m.GetModel(),
 		Fallback: m.GetFallback(),
 		Author:   m.GetAuthor(),
+		Scope:    pluginsdk.TokenScope(m.GetScope()),
 	}
 }
 

@@ -154,7 +154,7 @@ func (a *act) resume(ctx context.Context, run string) error {
 	if !ok || of.Channel != a.i.ChannelID {
 		return pluginsdk.Errorf(pluginsdk.CodeStale, "it is over already")
 	}
-	_, err = a.s.p.host.Runs.Resume(ctx, &pluginsdk.ResumeRunRequest{RunID: run, Author: a.who.Name})
+	_, err = a.s.p.host.Runs.Resume(ctx, &pluginsdk.ResumeRunRequest{RunID: run, Author: a.who.Name, Scope: a.of.scope(a.s.owner(), a.who)})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
 		return pluginsdk.Errorf(pluginsdk.CodeStale, "the message is being answered already, or its run is over")
 	}

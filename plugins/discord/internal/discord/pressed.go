@@ -99,7 +99,7 @@ func (a *act) retry(ctx context.Context, run string) error {
 // again has a run once more. Its answer waits until it is noted where it goes.
 func (a *act) again(ctx context.Context, run string) (pluginsdk.Accepted, error) {
 	defer a.s.p.at.begin(a.i.ChannelID)()
-	again, err := a.s.p.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: run, Author: a.who.Name})
+	again, err := a.s.p.host.Runs.Retry(ctx, &pluginsdk.RetryRunRequest{ID: run, Author: a.who.Name, Scope: a.of.scope(a.s.owner(), a.who)})
 	if err != nil {
 		return pluginsdk.Accepted{}, err
 	}

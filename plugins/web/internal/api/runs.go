@@ -209,7 +209,10 @@ func (h *handlers) resumeRun(ctx context.Context, input *resumeInput) (*runOutpu
 		how = *input.Body
 	}
 	request := &pluginsdk.ResumeRunRequest{
-		RunID: input.ID, Model: how.Model, Fallback: how.Fallback, Author: cmp.Or(author(ctx, how.Author), somebody),
+		RunID: input.ID, Model: how.Model, Fallback: how.Fallback, Author: cmp.Or(author(ctx, how.Author), somebody), Scope: access.From(ctx).Scope(),
+	}
+	if err := admits(ctx, pluginsdk.ScopeApprove, field{"model", how.Model != ""}, field{"fallback", how.Fallback}); err != nil {
+		return nil, err
 	}
 	answer, err := h.host.Runs.Resume(ctx, request)
 	if err != nil {
@@ -225,17 +228,7 @@ func (h *handlers) retryRun(ctx context.Context, input *retryInput) (*chatOutput
 	if input.Body != nil {
 		named = input.Body.Author
 	}
-	// A command is carried out anew in the name of who has typed it.
-	if !access.From(ctx).May(pluginsdk.ScopeAdmin) {
-		found, err := h.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: input.ID})
-		if err != nil {
-			return nil, h.fail("retry-run", err)
-		}
-		if err := admits(ctx, pluginsdk.ScopeAdmin, field{"to retry a command", found.Run.Kind == pluginsdk.RunCommand}); err != nil {
-			return nil, err
-		}
-	}
-	request := &pluginsdk.RetryRunRequest{ID: input.ID, Author: cmp.Or(author(ctx, named), somebody)}
+	request := &pluginsdk.RetryRunRequest{ID: input.ID, Author: cmp.Or(author(ctx, named), somebody), Scope: access.From(ctx).Scope()}
 	answer, err := h.host.Runs.Retry(ctx, request)
 	if err != nil {
 		return nil, h.fail("retry-run", err)

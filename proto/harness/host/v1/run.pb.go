@@ -389,7 +389,10 @@ type RetryRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// As in CancelRunRequest. The message keeps its own author.
-	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	Author string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	// What the person may, as in Submission.scope. A command is given again only for somebody
+	// who may type it. The message keeps the scope of who has written it.
+	Scope         string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,6 +437,13 @@ func (x *RetryRunRequest) GetId() string {
 func (x *RetryRunRequest) GetAuthor() string {
 	if x != nil {
 		return x.Author
+	}
+	return ""
+}
+
+func (x *RetryRunRequest) GetScope() string {
+	if x != nil {
+		return x.Scope
 	}
 	return ""
 }
@@ -490,7 +500,9 @@ type ResumeRunRequest struct {
 	// It goes on with the fallback of its account, within that one's daily limit.
 	Fallback bool `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`
 	// The person who says so.
-	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	// What the person may, as in Submission.scope: a model or the fallback needs approve.
+	Scope         string `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +561,13 @@ func (x *ResumeRunRequest) GetFallback() bool {
 func (x *ResumeRunRequest) GetAuthor() string {
 	if x != nil {
 		return x.Author
+	}
+	return ""
+}
+
+func (x *ResumeRunRequest) GetScope() string {
+	if x != nil {
+		return x.Scope
 	}
 	return ""
 }
@@ -724,17 +743,19 @@ const file_harness_host_v1_run_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\"<\n" +
 	"\x11CancelRunResponse\x12'\n" +
-	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"9\n" +
+	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"O\n" +
 	"\x0fRetryRunRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06author\x18\x02 \x01(\tR\x06author\"J\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\x12\x14\n" +
+	"\x05scope\x18\x03 \x01(\tR\x05scope\"J\n" +
 	"\x10RetryRunResponse\x126\n" +
-	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"s\n" +
+	"\baccepted\x18\x01 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"\x89\x01\n" +
 	"\x10ResumeRunRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x1a\n" +
 	"\bfallback\x18\x03 \x01(\bR\bfallback\x12\x16\n" +
-	"\x06author\x18\x04 \x01(\tR\x06author\"<\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x12\x14\n" +
+	"\x05scope\x18\x05 \x01(\tR\x05scope\"<\n" +
 	"\x11ResumeRunResponse\x12'\n" +
 	"\x03run\x18\x01 \x01(\v2\x15.harness.types.v1.RunR\x03run\"^\n" +
 	"\x11StopThreadRequest\x12\x1b\n" +
