@@ -50,6 +50,9 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 		if err := s.mayChange(thread.Source, permits); err != nil {
 			return nil, err
 		}
+		if err := s.mayMove(ctx, permits); err != nil {
+			return nil, err
+		}
 		if err := s.checkPermits(ctx, "", thread.PermissionMode, thread.ReportTo); err != nil {
 			return nil, err
 		}
@@ -84,6 +87,9 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 		}
 		permits := permitsOf(before, patch)
 		if err := s.mayChange(before.Source, permits); err != nil {
+			return nil, err
+		}
+		if err := s.mayMove(ctx, permits); err != nil {
 			return nil, err
 		}
 		if err := s.checkPermits(ctx, before.ID, value(patch.PermissionMode), value(patch.ReportTo)); err != nil {
@@ -232,6 +238,22 @@ func (c *caller) mayChange(source string, permits []permit) error {
 	if sources := c.Grants.Sources(c.plugin); !slices.Contains(sources, source) {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "source: the thread is of %q, and the plugin %s speaks for %s; %w",
 			source, c.plugin, sourceNames(sources), lacks(c.plugin, pluginsdk.CapThreadsAdmin))
+	}
+	return nil
+}
+
+// moves are what a person alone says of a thread: where its agent works, as whom and unasked by
+// whom, and where its replies go. Kind and parent of a new thread are not among them: schedules
+// and threads below threads are made by plugins.
+var moves = []string{"cwd", "permissionMode", "account", "reportTo", "askTools"}
+
+// mayMove refuses that a hook or a tool of a run or a task changes what only a person says of a
+// thread, whatever its plugin may. A task's directory is OnTaskCreate's answer, and no such call.
+func (c *caller) mayMove(ctx context.Context, permits []permit) error {
+	for _, permit := range permits {
+		if permit.from != permit.to && slices.Contains(moves, permit.field) {
+			return c.outsideOfRuns(ctx, "says what a thread may do ("+permit.field+")")
+		}
 	}
 	return nil
 }

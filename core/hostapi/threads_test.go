@@ -253,3 +253,52 @@ func TestThreadsWriteMakesNoThreadWithMoreAudience(t *testing.T) {
 		}
 	}
 }
+
+// A plugin that may change threads must not do so for the agent that calls its tool: the agent
+// would move out of its own directory, and be asked nothing there.
+func TestNoRunMovesAThread(t *testing.T) {
+	f := newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin)
+	cwd, mode, account, tools, name, model, empty := "/", "acceptEdits", "work", "none", "n", "opus", ""
+	to := pluginsdk.Target{Plugin: "discord", Place: "general"}
+	moved := map[string]pluginsdk.ThreadPatch{
+		"cwd": {Cwd: &cwd}, "permissionMode": {PermissionMode: &mode}, "account": {Account: &account}, "reportTo": {ReportTo: &to}, "askTools": {AskTools: &tools},
+		"cwd, beside a name": {Cwd: &cwd, Name: &name}, "account, beside others": {Account: &account, Cwd: &empty, Model: &model},
+	}
+	for what, origin := range map[string]ledger.Behalf{
+		"a run's hook or tool": {RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}}, "a tool that a tool calls": {RunID: "R", Depth: 2},
+		"what a run has caused": {CauseRunID: "R"}, "a task's hook": {TaskID: "K"},
+	} {
+		ctx, _ := f.within(t, origin)
+		for _, thread := range []string{"ann's", "loop"} {
+			for field, patch := range moved {
+				if thread == "loop" && patch.ReportTo == nil {
+					continue
+				}
+				for _, as := range []context.Context{ctx, pluginsdk.WithPerson(ctx, "Ann")} {
+					err := second(f.Threads.Update(as, &pluginsdk.UpdateThreadRequest{ID: thread, Patch: patch}))
+					refused(t, what+": "+field+" of "+thread, err, pluginsdk.CodeDenied, "only a person says what a thread may do ("+strings.Fields(strings.ReplaceAll(field, ",", ""))[0])
+				}
+			}
+		}
+		for field, patch := range moved {
+			err := second(f.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
+				Source: "p", SourceID: "3", Cwd: value(patch.Cwd), PermissionMode: value(patch.PermissionMode), ReportTo: value(patch.ReportTo), Account: value(patch.Account), AskTools: value(patch.AskTools),
+			}}))
+			refused(t, what+": "+field+" of a new thread", err, pluginsdk.CodeDenied, "only a person says what a thread may do")
+		}
+		if err := second(f.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: "mine", Patch: pluginsdk.ThreadPatch{Name: &name, Model: &model}})); err != nil {
+			t.Errorf("%s: what moves nothing: %v", what, err)
+		}
+		if err := second(f.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: "p", SourceID: what, Kind: pluginsdk.ThreadCron, ParentThreadID: "mine", OwnDirectory: true}})); err != nil {
+			t.Errorf("%s: a schedule's thread: %v", what, err)
+		}
+	}
+	for _, audited := range f.store.audits {
+		if strings.Contains(audited, "cwd") || strings.Contains(audited, "permissionMode") {
+			t.Errorf("audited: %s", audited)
+		}
+	}
+	if err := f.update(t, "mine", moved["cwd"]); err != nil {
+		t.Errorf("outside of runs: %v", err)
+	}
+}

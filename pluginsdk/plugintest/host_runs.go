@@ -207,6 +207,9 @@ func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*p
 		return nil, err
 	}
 	run := s.h.runs[i]
+	if err := s.mayRepeat(run, request.Scope); err != nil {
+		return nil, err
+	}
 	if run.State != pluginsdk.RunFailed && run.State != pluginsdk.RunCancelled {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"run %s is %s: only one that failed or was cancelled can be tried again", request.ID, run.State)
@@ -214,6 +217,21 @@ func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*p
 	accepted, repeated, err := once(s.h, "retry "+request.ID, nil, func() pluginsdk.Accepted { return s.again(run, request.Author) })
 	accepted.Existed = repeated
 	return &pluginsdk.RetryRunResponse{Accepted: accepted}, err
+}
+
+// mayRepeat refuses a command that was added with a scope (AddCommand) to somebody with less.
+func (s runs) mayRepeat(run pluginsdk.Run, scope pluginsdk.TokenScope) error {
+	i := slices.IndexFunc(s.h.messages, func(m pluginsdk.Message) bool { return m.ID == run.MessageID })
+	if run.Kind != pluginsdk.RunCommand || i < 0 || scope == "" {
+		return nil
+	}
+	name, _, _ := pluginsdk.ParseCommand(s.h.messages[i].Content)
+	for _, command := range s.h.commands {
+		if command.Name == name && command.Scope != "" && !scope.Has(command.Scope) {
+			return pluginsdk.Errorf(pluginsdk.CodeDenied, "/%s needs the right %s, and you have %s", name, command.Scope, scope)
+		}
+	}
+	return nil
 }
 
 func (s runs) again(run pluginsdk.Run, author string) pluginsdk.Accepted {
@@ -259,6 +277,9 @@ func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (
 	}
 	if cmp.Or(pluginsdk.PersonFrom(ctx), request.Author) == "" {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "author: name the person who has the parked run go on")
+	}
+	if (request.Model != "" || request.Fallback) && request.Scope != "" && !request.Scope.Has(pluginsdk.ScopeApprove) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "another model or the fallback needs the right %s, and you have %s", pluginsdk.ScopeApprove, request.Scope)
 	}
 	i, err := find(s.h.runs, "run", request.RunID, runID)
 	if err != nil {

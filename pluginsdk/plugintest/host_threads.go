@@ -80,8 +80,11 @@ func (h *Host) unread(thread pluginsdk.Thread) int {
 
 // notAllowed says why a plugin may not make or change a thread of the source, or
 // what such a thread may do.
-func (s threads) notAllowed(source string, powers bool) error {
+func (s threads) notAllowed(ctx context.Context, source string, powers bool) error {
+	call, _ := pluginsdk.CallFrom(ctx)
 	switch {
+	case s.has(pluginsdk.CapThreadsAdmin) && powers && call.RunID != "":
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person says what a thread may do, and this comes from %s", call.RunID)
 	case s.has(pluginsdk.CapThreadsAdmin):
 		return nil
 	case !s.speaksFor(source):
@@ -120,7 +123,7 @@ func (s threads) Create(ctx context.Context, request *pluginsdk.CreateThreadRequ
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ownDirectory: the thread is to work in the cwd %q; leave one of them out", thread.Cwd)
 	}
 	powers := thread.Cwd != "" || thread.PermissionMode != "" || thread.Account != "" || thread.ReportTo != (pluginsdk.Target{})
-	if err := s.notAllowed(thread.Source, powers); err != nil {
+	if err := s.notAllowed(ctx, thread.Source, powers); err != nil {
 		return nil, err
 	}
 	for _, t := range s.h.threads {
@@ -159,7 +162,7 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 	}
 	t, patch := &s.h.threads[i], request.Patch
 	powers := patch.Cwd != nil || patch.PermissionMode != nil || patch.ReportTo != nil || patch.Account != nil
-	if err := s.notAllowed(t.Source, powers); err != nil {
+	if err := s.notAllowed(ctx, t.Source, powers); err != nil {
 		return nil, err
 	}
 	set(&t.Name, patch.Name)
@@ -190,7 +193,7 @@ func (s threads) Delete(ctx context.Context, request *pluginsdk.DeleteThreadRequ
 		return &pluginsdk.DeleteThreadResponse{}, nil //nolint:nilerr // one that is absent is no error
 	}
 	t := s.h.threads[i]
-	if err := s.notAllowed(t.Source, false); err != nil {
+	if err := s.notAllowed(ctx, t.Source, false); err != nil {
 		return nil, err
 	}
 	open := slices.ContainsFunc(s.h.runs, func(r pluginsdk.Run) bool { return r.ThreadID == t.ID && !r.State.Final() }) ||
@@ -219,7 +222,7 @@ func (s threads) Branch(ctx context.Context, request *pluginsdk.BranchThreadRequ
 		return nil, err
 	}
 	from := s.h.threads[i]
-	if err := s.notAllowed(request.Source, s.notAllowed(from.Source, false) != nil && from.Cwd+from.PermissionMode+from.Account != ""); err != nil {
+	if err := s.notAllowed(ctx, request.Source, s.notAllowed(ctx, from.Source, false) != nil && from.Cwd+from.PermissionMode+from.Account != ""); err != nil {
 		return nil, err
 	}
 	for _, t := range s.h.threads {

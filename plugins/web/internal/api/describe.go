@@ -42,7 +42,7 @@ const consent = "It takes two requests. Without digest it is planned, and nothin
 var paragraphs = map[string]string{
 	"chat": "The answer comes when the message and its run are stored, before the agent is asked. How the run goes is told by " +
 		"events over /ws, or by GET /api/runs/{id}. With an idempotencyKey the request can be repeated: the first one's ids are returned.",
-	"resume-run": "Without a body it is tried again as it is. A run that is not parked: 409. fallback without an account that has a daily limit: 422. " +
+	"resume-run": "Without a body it is tried again as it is; model and fallback need the scope approve. A run that is not parked: 409. fallback without an account that has a daily limit: 422. " +
 		"What a model or a fallback costs is as for any other run; the fallback's daily limit holds.",
 	"create-account":  "An account of the kind login is not usable before somebody has logged in on the daemon's machine: harness account login NAME.",
 	"delete-account":  "Of a login the directory stays. 409: it is environment, or a thread, a run that is not over or another account names it.",

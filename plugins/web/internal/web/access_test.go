@@ -104,9 +104,11 @@ func TestWhatIsOthersNeedsMore(t *testing.T) {
 	s.expect("her own", s.ask("DELETE", "/api/files/"+own.ID, "", "Authorization", ann), 204)
 	s.expect("Eve's own", s.ask("DELETE", "/api/files/"+others.ID, "", "Authorization", eve), 204)
 	s.expect("none", s.ask("DELETE", "/api/files/"+others.ID, "", "Authorization", ann), 204)
-	s.host.AddRun(pluginsdk.Run{ID: "typed", ThreadID: "T", Kind: pluginsdk.RunCommand, State: pluginsdk.RunFailed})
+	s.host.AddCommand(pluginsdk.Command{Plugin: "digger", CommandSpec: pluginsdk.CommandSpec{Name: "dig", Scope: pluginsdk.ScopeWork}})
+	typed := s.host.AddMessage(pluginsdk.Message{ThreadID: "T", Content: "/dig here", Author: "Eve", Scope: pluginsdk.ScopeAdmin})
+	s.host.AddRun(pluginsdk.Run{ID: "typed", ThreadID: "T", MessageID: typed, Kind: pluginsdk.RunCommand, State: pluginsdk.RunFailed})
 	s.host.AddRun(pluginsdk.Run{ID: "said", ThreadID: "T", Kind: pluginsdk.RunMessage, State: pluginsdk.RunFailed})
-	s.expect("a command", s.ask("POST", "/api/runs/typed/retry", "", "Authorization", ann), 403, "to retry a command needs a token with the scope admin")
+	s.expect("a command", s.ask("POST", "/api/runs/typed/retry", "", "Authorization", ann), 403, "needs the right work, and you have chat")
 	s.expect("a message", s.ask("POST", "/api/runs/said/retry", "", "Authorization", ann), 202)
 	s.expect("a command", s.ask("POST", "/api/runs/typed/retry", "", "Authorization", eve), 202)
 }

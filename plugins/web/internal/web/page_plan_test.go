@@ -62,6 +62,10 @@ func TestPagesSayWhatARunWaitsFor(t *testing.T) {
 	if running := strings.Index(overview, `id="parked"`); running < 0 || strings.Contains(overview[:running], waits) || !strings.Contains(overview, `<span class="figure">0</span>`) {
 		t.Errorf("a run that waits is shown among those at work: %s", overview)
 	}
+	eve := s.logIn("Eve", pluginsdk.ScopeChat)
+	for _, path := range []string{"/plan", "/runs/P"} {
+		eve.reads(path, []string{"Go now"}, "another model", "Use the API key")
+	}
 	ben := s.logIn("Ben", pluginsdk.ScopeRead)
 	for _, path := range []string{"/plan", "/chat/T", "/runs", "/runs/P", "/"} {
 		ben.reads(path, []string{at}, "Go now", `/resume"`, `href="/accounts"`)
@@ -80,7 +84,11 @@ func TestAParkedRunGoesOnFromAPage(t *testing.T) {
 	} {
 		s := demanding(t)
 		s.planned(time.Now().Add(time.Hour))
-		ann := s.logIn("Ann", pluginsdk.ScopeChat)
+		if way.fields != nil {
+			eve := s.logIn("Eve", pluginsdk.ScopeChat)
+			s.expect("what is an approver's", eve.post("/runs/P/resume", way.fields...), http.StatusForbidden, "needs a token with the scope approve")
+		}
+		ann := s.logIn("Ann", pluginsdk.ScopeApprove)
 		page := ann.leads("go now", ann.post("/runs/P/resume", append(way.fields, "back", "/plan")...), "/plan")
 		run := s.run("P")
 		if run.Parked != nil || run.Override == nil || *run.Override != way.want {

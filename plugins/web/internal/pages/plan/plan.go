@@ -36,8 +36,9 @@ func Register(s *site.Site) {
 // plan is what the page shows.
 type plan struct {
 	api.Plan
-	names   map[string]string // of threads
-	mayChat bool
+	names      map[string]string // of threads
+	mayChat    bool
+	mayApprove bool
 }
 
 // tabs lead from one of these pages to the other. Accounts are for operators alone.
@@ -62,7 +63,7 @@ func (p pages) plan(r *http.Request) (site.View, error) {
 	if err != nil {
 		return unless(r, err, at, "Plan", "This page shows how much of each limit of the agent's plans is used.")
 	}
-	shown.mayChat = site.May(r, pluginsdk.ScopeChat)
+	shown.mayChat, shown.mayApprove = site.May(r, pluginsdk.ScopeChat), site.May(r, pluginsdk.ScopeApprove)
 	return site.View{Title: "Plan", At: at, Body: planPage(tabs(r, at), shown)}, nil
 }
 

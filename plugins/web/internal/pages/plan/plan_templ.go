@@ -654,7 +654,7 @@ func waiting(p plan, run api.Run) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if p.mayChat {
-			templ_7745c5c3_Err = parked.Choices(run.ID, at, parked.Fallback(p.Accounts, *run.Parked)).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = parked.Choices(run.ID, at, parked.Fallback(p.Accounts, *run.Parked), p.mayApprove).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

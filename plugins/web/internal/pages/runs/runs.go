@@ -90,10 +90,12 @@ type one struct {
 	caused   []api.Run
 	mayChat  bool
 	fallback *pluginsdk.Account // of one that waits for a plan: the key that it may go on with
+
+	mayApprove bool
 }
 
 func (p pages) one(r *http.Request) (site.View, error) {
-	shown := one{mayChat: site.May(r, pluginsdk.ScopeChat)}
+	shown := one{mayChat: site.May(r, pluginsdk.ScopeChat), mayApprove: site.May(r, pluginsdk.ScopeApprove)}
 	if err := p.Get(r.Context(), "/api/runs/"+url.PathEscape(r.PathValue("id")), nil, &shown.Run); err != nil {
 		return site.View{}, err
 	}

@@ -513,7 +513,7 @@ func runPage(o one) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				if o.mayChat {
-					templ_7745c5c3_Err = parked.Choices(o.ID, "/runs/"+url.PathEscape(o.ID), o.fallback).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = parked.Choices(o.ID, "/runs/"+url.PathEscape(o.ID), o.fallback, o.mayApprove).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
