@@ -42,13 +42,17 @@ type PluginInfo struct {
 	Origin PluginOrigin `json:"origin,omitempty"`
 	// SHA256 is the pin, hex: of the executable, or of the whole package when
 	// the origin is the store.
-	SHA256    string             `json:"sha256,omitempty"`
-	Version   string             `json:"version,omitempty"`
-	Publisher string             `json:"publisher,omitempty"` // key id of the signature; empty: unsigned
-	Manifest  Manifest           `json:"manifest"`            // the last seen
-	Enabled   bool               `json:"enabled"`
-	Position  int                `json:"position"`
-	Granted   []Capability       `json:"granted,omitempty"`
+	SHA256    string       `json:"sha256,omitempty"`
+	Version   string       `json:"version,omitempty"`
+	Publisher string       `json:"publisher,omitempty"` // key id of the signature; empty: unsigned
+	Manifest  Manifest     `json:"manifest"`            // the last seen
+	Enabled   bool         `json:"enabled"`
+	Position  int          `json:"position"`
+	Granted   []Capability `json:"granted,omitempty"`
+	// Unconfirmed are those of its grants that an upgrade of Harness has given it, and that
+	// nobody has confirmed since.
+	Unconfirmed []Capability `json:"unconfirmed,omitempty"`
+
 	OnFailure map[Hook]OnFailure `json:"onFailure,omitempty"` // the operator's overrides
 	// GrantedEnv are the daemon's environment variables that the plugin is
 	// given, of those that its manifest asks for.

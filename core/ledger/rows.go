@@ -93,9 +93,6 @@ type Plugin struct {
 	// GrantsVersion is the version of the release whose default grants a shipped
 	// plugin has been given.
 	GrantsVersion int `json:"grantsVersion,omitempty"`
-	// Unconfirmed are those of its grants that an upgrade of Harness has given it, and that
-	// nobody has confirmed since.
-	Unconfirmed []pluginsdk.Capability `json:"unconfirmed,omitempty"`
 }
 
 // PluginVersion is a version of a plugin that was installed before. It is stored

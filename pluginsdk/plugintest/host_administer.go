@@ -271,11 +271,17 @@ func (s plugins) change(ctx context.Context, method, name string, edit func(row 
 	return *outcomeOf(s.h.plugins[i], changed), err
 }
 
+// confirm takes capabilities off those that an upgrade has granted and nobody has confirmed.
+func confirm(row *pluginsdk.PluginInfo, given []pluginsdk.Capability) {
+	row.Unconfirmed = slices.DeleteFunc(slices.Clone(row.Unconfirmed), func(c pluginsdk.Capability) bool { return slices.Contains(given, c) })
+}
+
 func (s plugins) Grant(ctx context.Context, request *pluginsdk.GrantPluginRequest) (*pluginsdk.GrantPluginResponse, error) {
 	outcome, err := s.change(ctx, "Plugins.Grant", request.Name, func(row *pluginsdk.PluginInfo) (pluginsdk.PluginRights, error) {
 		if err := s.given(row.Manifest, request.Capabilities); err != nil {
 			return pluginsdk.PluginRights{}, err
 		}
+		confirm(row, request.Capabilities)
 		return grant(row, request.Capabilities), nil
 	})
 	return &pluginsdk.GrantPluginResponse{Outcome: outcome}, err
@@ -285,6 +291,7 @@ func (s plugins) Revoke(ctx context.Context, request *pluginsdk.RevokePluginRequ
 	outcome, err := s.change(ctx, "Plugins.Revoke", request.Name, func(row *pluginsdk.PluginInfo) (pluginsdk.PluginRights, error) {
 		gone := request.Rights
 		row.Granted = slices.DeleteFunc(slices.Clone(row.Granted), func(c pluginsdk.Capability) bool { return slices.Contains(gone.Capabilities, c) })
+		confirm(row, gone.Capabilities)
 		row.GrantedEnv = slices.DeleteFunc(slices.Clone(row.GrantedEnv), func(name string) bool { return slices.Contains(gone.Env, name) })
 		return gone, nil
 	})

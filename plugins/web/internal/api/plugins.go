@@ -32,6 +32,7 @@ type Plugin struct {
 	Hooks       []pluginsdk.Hook        `json:"hooks" nullable:"false"`
 	Commands    []pluginsdk.CommandSpec `json:"commands" nullable:"false"`
 	Granted     []pluginsdk.Capability  `json:"granted" nullable:"false" doc:"Capabilities that an operator granted"`
+	Unconfirmed []pluginsdk.Capability  `json:"unconfirmed" nullable:"false" doc:"Those of granted that an upgrade of Harness has granted, and that nobody has confirmed: to grant them confirms them"`
 	Lacking     []string                `json:"lacking" nullable:"false" doc:"What it asks for and was not granted; variables begin with $"`
 	Limits      pluginsdk.PluginLimits  `json:"limits" doc:"0: the default; negative: no limit"`
 	Checks      []pluginsdk.Check       `json:"checks" nullable:"false" doc:"What it said of its surroundings when it was asked last"`
@@ -205,7 +206,7 @@ func pluginOf(info pluginsdk.PluginInfo) Plugin {
 		Enabled: info.Enabled, Position: info.Position, State: info.State, LastError: info.LastError, LastErrorAt: info.LastErrorAt,
 		Problem: info.Problem, Quarantine: info.Quarantine,
 		Restarts: info.Restarts, Failures: info.Failures, Hooks: list(info.Manifest.Hooks),
-		Commands: list(info.Manifest.Commands), Granted: list(info.Granted), Lacking: list(info.Lacking()),
+		Commands: list(info.Manifest.Commands), Granted: list(info.Granted), Unconfirmed: list(info.Unconfirmed), Lacking: list(info.Lacking()),
 		Limits: info.Limits, Checks: list(info.Checks), CheckedAt: info.CheckedAt,
 		Figures: figuresOf(info.Figures), UpdatedAt: info.UpdatedAt, GrantedEnv: list(info.GrantedEnv),
 	}

@@ -237,3 +237,58 @@ func TestAPluginIsInstalledFromAFileAfterItsPlanWasShown(t *testing.T) {
 		t.Errorf("to follow a link has deleted a file: %+v", left)
 	}
 }
+
+// What an upgrade has granted is shown in plain words until somebody who may confirms it, or takes
+// it back; these pages confirm nothing that they have not themselves, and nothing of their own.
+func TestGrantsOfAnUpgradeAreConfirmed(t *testing.T) {
+	s := demanding(t)
+	both := []pluginsdk.Capability{pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange}
+	manifest := s.Manifest()
+	manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookMessage}
+	s.host.AddPlugin(pluginsdk.PluginInfo{
+		Name: "web", Version: "1", Enabled: true, State: pluginsdk.PluginServing, Manifest: manifest,
+		Granted: []pluginsdk.Capability{pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange, pluginsdk.CapPluginsAdmin}, Unconfirmed: both[:1],
+	})
+	hooks := []pluginsdk.Hook{pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke, pluginsdk.HookBeforeRun}
+	for name, unconfirmed := range map[string][]pluginsdk.Capability{"reader": both, "writer": both, "judge": {pluginsdk.CapTurnsDecide}, "plain": nil} {
+		s.host.AddPlugin(pluginsdk.PluginInfo{
+			Name: name, Version: "1", Enabled: true, State: pluginsdk.PluginServing, Manifest: pluginsdk.Manifest{Name: name, Version: "1", Hooks: hooks},
+			Granted: []pluginsdk.Capability{pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange, pluginsdk.CapTurnsDecide}, Unconfirmed: unconfirmed,
+		})
+	}
+	unconfirmed := func(name string) (found []pluginsdk.Capability) {
+		answer, err := s.host.SDK().Plugins.List(t.Context(), &pluginsdk.ListPluginsRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range answer.Plugins {
+			if one.Name == name {
+				found = one.Unconfirmed
+			}
+		}
+		return found
+	}
+	const headline = "Granted by an upgrade, and not confirmed"
+	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
+	ann.reads("/plugins", []string{"was granted by an upgrade what its hooks need, and nobody has confirmed that: turns.read, turns.change"})
+	ann.reads("/plugins/reader?tab=grants", []string{headline, pluginsdk.CapTurnsRead.Meaning(), pluginsdk.CapTurnsChange.Meaning(), `value="confirm"`, `value="revoke"`})
+	ann.reads("/plugins/judge?tab=grants", []string{headline, "harness plugin grant judge turns.decide"}, `value="confirm"`)
+	ann.reads("/plugins/web?tab=grants", []string{headline, "harness plugin grant web turns.read"}, `value="confirm"`)
+	ann.reads("/plugins/plain?tab=grants", nil, headline)
+	for _, scope := range []pluginsdk.TokenScope{pluginsdk.ScopeRead, pluginsdk.ScopeWork} {
+		ben := s.logIn("Ben", scope)
+		ben.reads("/plugins/reader?tab=grants", []string{headline}, `value="confirm"`, "harness plugin grant reader")
+		s.expect(string(scope), ben.post("/plugins/reader/grants", "do", "confirm", "capability", "turns.read"), http.StatusForbidden)
+	}
+	page := ann.leads("confirm", ann.post("/plugins/reader/grants", "do", "confirm", "capability", "turns.read", "capability", "turns.change"), "/plugins/reader?tab=grants")
+	if len(unconfirmed("reader")) > 0 || strings.Contains(page, headline) || !strings.Contains(page, "Confirmed for reader: turns.read, turns.change.") {
+		t.Errorf("%q are not confirmed: %s", unconfirmed("reader"), page)
+	}
+	page = ann.leads("take back", ann.post("/plugins/writer/grants", "do", "revoke", "capability", "turns.read", "capability", "turns.change"), "/plugins/writer?tab=grants")
+	if len(unconfirmed("writer")) > 0 || strings.Contains(page, headline) {
+		t.Errorf("%q are not taken back: %s", unconfirmed("writer"), page)
+	}
+	if len(unconfirmed("judge")) != 1 {
+		t.Errorf("of judge are left %q", unconfirmed("judge"))
+	}
+}

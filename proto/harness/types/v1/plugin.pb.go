@@ -548,7 +548,10 @@ type PluginInfo struct {
 	Problem   string                 `protobuf:"bytes,21,opt,name=problem,proto3" json:"problem,omitempty"`
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// When last_error came about; not set: nobody knows, or there is none.
-	LastErrorAt   *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
+	LastErrorAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
+	// Those of granted that an upgrade of Harness has given it, and that nobody has confirmed
+	// since.
+	Unconfirmed   []string `protobuf:"bytes,24,rep,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +743,13 @@ func (x *PluginInfo) GetUpdatedAt() *timestamppb.Timestamp {
 func (x *PluginInfo) GetLastErrorAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastErrorAt
+	}
+	return nil
+}
+
+func (x *PluginInfo) GetUnconfirmed() []string {
+	if x != nil {
+		return x.Unconfirmed
 	}
 	return nil
 }
@@ -1858,7 +1868,7 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"@\n" +
 	"\x12EnvironmentRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xbc\a\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xde\a\n" +
 	"\n" +
 	"PluginInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
@@ -1891,7 +1901,8 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\aproblem\x18\x15 \x01(\tR\aproblem\x129\n" +
 	"\n" +
 	"updated_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12>\n" +
-	"\rlast_error_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\x1a<\n" +
+	"\rlast_error_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\x12 \n" +
+	"\vunconfirmed\x18\x18 \x03(\tR\vunconfirmed\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xae\x02\n" +

@@ -145,6 +145,10 @@ func (p pages) grants(r *http.Request) (site.Done, error) {
 		return site.Done{To: back("grants"), Said: "Taken back from " + name + ": " + strings.Join(append(capabilities, env...), ", ") + "."},
 			p.Post(r.Context(), "/api"+path(name, "revoke"), body, nil)
 	}
+	if r.PostForm.Get("do") == "confirm" {
+		return site.Done{To: back("grants"), Said: "Confirmed for " + name + ": " + strings.Join(capabilities, ", ") + "."},
+			p.Post(r.Context(), "/api"+path(name, "grant"), map[string]any{"capabilities": capabilities}, nil)
+	}
 	return site.Done{To: back("grants"), Said: "Granted to " + name + ": " + strings.Join(capabilities, ", ") + "."},
 		p.Post(r.Context(), "/api"+path(name, "grant"), map[string]any{"capabilities": capabilities}, nil)
 }
@@ -178,6 +182,34 @@ func rightTo(capability pluginsdk.Capability, reason string, granted bool) right
 // that to rule over plugins.
 func (o onePage) mayGrant(name string) bool {
 	return name != string(pluginsdk.CapPluginsAdmin) && slices.Contains(o.own, pluginsdk.Capability(name))
+}
+
+// confirmable reports whether these pages may confirm all that an upgrade has granted.
+func (o onePage) confirmable() bool {
+	for _, capability := range o.plugin.Unconfirmed {
+		if !o.mayGrant(string(capability)) {
+			return false
+		}
+	}
+	return o.decides()
+}
+
+// unconfirmed are the rights that an upgrade has granted and nobody has confirmed.
+func (o onePage) unconfirmed() (rights []right) {
+	for _, one := range rightsOf(declared(o.plugin), o.plugin.Granted) {
+		if slices.Contains(o.plugin.Unconfirmed, pluginsdk.Capability(one.name)) {
+			rights = append(rights, one)
+		}
+	}
+	return rights
+}
+
+func join(capabilities []pluginsdk.Capability) string {
+	names := make([]string, len(capabilities))
+	for n, capability := range capabilities {
+		names[n] = string(capability)
+	}
+	return strings.Join(names, ", ")
 }
 
 // grantable is what the plugin lacks and these pages may grant.

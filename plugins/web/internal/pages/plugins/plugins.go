@@ -141,6 +141,9 @@ func needs(of api.Plugin) (found []need) {
 	if of.Enabled && len(of.Lacking) > 0 {
 		add(ui.Wait, "asks for what it was not granted: "+ui.Cut(strings.Join(of.Lacking, ", "), 200), tab(of.Name, "grants"), "See what it asks for")
 	}
+	if len(of.Unconfirmed) > 0 {
+		add(ui.Wait, "was granted by an upgrade what its hooks need, and nobody has confirmed that: "+ui.Cut(join(of.Unconfirmed), 200), tab(of.Name, "grants"), "See what that is")
+	}
 	for _, check := range of.Checks {
 		if of.Enabled && check.State != pluginsdk.CheckOK {
 			add(toneOfCheck(check.State), fmt.Sprintf("says of its %s: %s", check.Name, ui.Cut(check.Detail, 200)), tab(of.Name, "overview"), "See what to do")

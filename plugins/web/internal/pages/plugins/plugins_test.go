@@ -26,7 +26,8 @@ func TestWhatAPluginNeedsOfAPerson(t *testing.T) {
 		"grants and a check": {api.Plugin{Enabled: true, State: serving, Lacking: []string{"state", "$KEY"}, Checks: []pluginsdk.Check{
 			{Name: "git", State: pluginsdk.CheckOK}, {Name: "net", State: pluginsdk.CheckWarning, Detail: "slow"},
 		}}, []string{"not granted: state, $KEY tab=grants", "of its net: slow tab=overview"}},
-		"a row that was edited": {api.Plugin{State: pluginsdk.PluginDisabled, Problem: "limits: no JSON"}, []string{"limits: no JSON tab=overview"}},
+		"what an upgrade has granted": {api.Plugin{Enabled: true, State: serving, Unconfirmed: []pluginsdk.Capability{pluginsdk.CapTurnsRead}}, []string{"nobody has confirmed that: turns.read tab=grants"}},
+		"a row that was edited":       {api.Plugin{State: pluginsdk.PluginDisabled, Problem: "limits: no JSON"}, []string{"limits: no JSON tab=overview"}},
 	} {
 		var got []string
 		for _, one := range needs(c.of) {
