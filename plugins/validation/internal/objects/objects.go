@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -281,4 +282,99 @@ func (h *head) Write(data []byte) (int, error) {
 	h.over = h.over || len(data) > room
 	h.data.Write(data[:min(len(data), room)])
 	return len(data), nil
+}
+
+// Entry is a file of a tree.
+type Entry struct {
+	Mode string // as git writes it, such as 100644
+	ID   string
+	Size int64 // in bytes; of a submodule -1
+}
+
+// The modes of entries.
+const (
+	Program   = "100755"
+	Link      = "120000"
+	Submodule = "160000"
+)
+
+// Entries are the files of a tree, by their paths.
+func (s *Store) Entries(ctx context.Context, tree string) (map[string]Entry, error) {
+	listed, err := s.Git(ctx, "ls-tree", "-r", "-l", "-z", "--full-tree", tree)
+	if err != nil {
+		return nil, err
+	}
+	entries := make(map[string]Entry)
+	for line := range strings.SplitSeq(listed, "\x00") {
+		described, path, ok := strings.Cut(line, "\t")
+		if fields := strings.Fields(described); ok && len(fields) == 4 {
+			e := Entry{Mode: fields[0], ID: fields[2], Size: -1}
+			if size, err := strconv.ParseInt(fields[3], 10, 64); err == nil {
+				e.Size = size
+			}
+			entries[path] = e
+		}
+	}
+	return entries, nil
+}
+
+// Blobs returns the contents of blobs, by their names.
+func (s *Store) Blobs(ctx context.Context, ids []string) (map[string]string, error) {
+	contents := make(map[string]string, len(ids))
+	if len(ids) == 0 {
+		return contents, nil
+	}
+	printed, err := git(ctx, []string{"GIT_DIR=" + s.Dir}, strings.NewReader(strings.Join(ids, "\n")+"\n"), nil, "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	printed += "\n" // the last one's, which git takes off
+	for range ids {
+		header, rest, _ := strings.Cut(printed, "\n")
+		fields := strings.Fields(header)
+		if len(fields) != 3 {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "git cat-file: %.200q is no object", header)
+		}
+		size, err := strconv.Atoi(fields[2])
+		if err != nil || size >= len(rest) {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "git cat-file: %.200q is cut off", header)
+		}
+		contents[fields[0]], printed = rest[:size], rest[size+1:]
+	}
+	return contents, nil
+}
+
+// Edit is what a path of a tree is to be: an entry of Mode and ID, or a file with Content where
+// there is no ID; without a mode it is not to be there.
+type Edit struct {
+	Path, Mode, ID, Content string
+}
+
+// With makes a tree that differs from another one by edits, and returns its name.
+func (s *Store) With(ctx context.Context, tree string, edits []Edit) (string, error) {
+	index := []string{"GIT_DIR=" + s.Dir, "GIT_INDEX_FILE=" + filepath.Join(s.Dir, "index-edited")}
+	if _, err := git(ctx, index, nil, nil, "read-tree", tree); err != nil {
+		return "", err
+	}
+	var gone, there strings.Builder
+	none := strings.Repeat("0", len(tree))
+	for _, e := range edits {
+		if e.Mode == "" {
+			fmt.Fprintf(&gone, "0 %s\t%s\x00", none, e.Path)
+			continue
+		}
+		if e.ID == "" {
+			id, err := git(ctx, []string{"GIT_DIR=" + s.Dir}, strings.NewReader(e.Content), nil, "hash-object", "-w", "--no-filters", "--stdin")
+			if err != nil {
+				return "", err
+			}
+			e.ID = id
+		}
+		fmt.Fprintf(&there, "%s %s\t%s\x00", e.Mode, e.ID, e.Path)
+	}
+	// What goes makes room for what comes: a file may be where a directory was.
+	if _, err := git(ctx, index, strings.NewReader(gone.String()+there.String()), nil, "update-index", "-z", "--replace", "--index-info"); err != nil {
+		return "", err
+	}
+	return git(ctx, index, nil, nil, "write-tree")
 }

@@ -1,0 +1,358 @@
+package checks
+
+import (
+	"encoding/json"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+)
+
+// Tree is a tree in which the files are looked for that say what the checks are.
+type Tree struct {
+	Entries map[string]objects.Entry
+	// Blobs returns the contents of blobs, by their names.
+	Blobs func(ids []string) (map[string]string, error)
+}
+
+// Files returns those files of the tree that say what the checks are: by their names, and those that
+// these or the commands of an operator call or read by name. It looks at words and runs nothing, so
+// that it finds too many of them rather than too few.
+func (t Tree) Files(commands []string) (map[string]bool, error) {
+	s := &search{
+		Tree: t, found: map[string]bool{}, seen: map[string]bool{}, folded: map[string][]string{}, bases: map[string][]string{},
+		goals: map[string]bool{"check": true}, contents: map[string]string{},
+	}
+	for _, target := range targets {
+		for _, name := range target.names {
+			s.goals[name], s.goals["pre"+name], s.goals["post"+name] = true, true, true
+		}
+	}
+	var links []string
+	for file, e := range t.Entries {
+		if e.Mode == objects.Link && e.Size <= maxFile {
+			links = append(links, e.ID)
+		}
+		name := path.Base(file)
+		s.bases[strings.ToLower(name)] = append(s.bases[strings.ToLower(name)], file)
+		if word.FindString(name) != name && (e.Mode == objects.Program || !languages.MatchString(path.Ext(name))) {
+			s.odd = append(s.odd, file)
+		}
+		for at := file; at != "."; at = path.Dir(at) {
+			folded := strings.ToLower(at)
+			if slices.Contains(s.folded[folded], at) {
+				break
+			}
+			s.folded[folded] = append(s.folded[folded], at)
+		}
+	}
+	if err := s.read(links); err != nil {
+		return nil, err
+	}
+	for file := range t.Entries {
+		if Named(file) {
+			s.add(file)
+		}
+	}
+	s.words("", strings.Join(commands, "\n"), false)
+	// What is found names more: targets, scripts, files.
+	for before := -1; before != len(s.found)+len(s.goals); {
+		before = len(s.found) + len(s.goals)
+		if err := s.pass(); err != nil {
+			return nil, err
+		}
+	}
+	return s.found, nil
+}
+
+// search is how the files of a tree are found.
+type search struct {
+	Tree
+	found    map[string]bool
+	seen     map[string]bool     // files whose words were looked at, for good
+	folded   map[string][]string // files and directories, by their paths in small letters
+	bases    map[string][]string // files, by their base names in small letters
+	odd      []string            // programs and scripts whose names are no single word
+	goals    map[string]bool     // targets of Makefiles and scripts of package.json that checks come to
+	contents map[string]string   // by the names of their blobs
+}
+
+// add counts a file, and what it leads to where it is a link.
+func (s *search) add(file string) {
+	if s.found[file] {
+		return
+	}
+	if _, ok := s.Entries[file]; ok {
+		s.found[file] = true
+	}
+}
+
+// read takes in the contents of blobs.
+func (s *search) read(ids []string) error {
+	slices.Sort(ids)
+	contents, err := s.Blobs(slices.Compact(ids))
+	maps.Copy(s.contents, contents)
+	return err
+}
+
+// pass looks at all that was found and was not looked at yet, and again at what depends on goals.
+func (s *search) pass() error {
+	var ids []string
+	for file := range s.found {
+		e := s.Entries[file]
+		if _, known := s.contents[e.ID]; !known && e.Size >= 0 && e.Size <= maxFile {
+			ids = append(ids, e.ID)
+		}
+	}
+	if err := s.read(ids); err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(s.found)) {
+		content, name := s.contents[s.Entries[file].ID], strings.ToLower(path.Base(file))
+		switch {
+		case s.seen[file]:
+		case s.Entries[file].Mode == objects.Link:
+			s.follow(path.Join(path.Dir(file), content))
+		case makefile.MatchString(name):
+			s.words(path.Dir(file), s.ofMakefile(content), false)
+			continue
+		case name == "package.json":
+			s.words(path.Dir(file), s.ofScripts(content), false)
+			s.words(path.Dir(file), configured(content), true)
+			continue
+		case name == "go.mod" || strings.HasSuffix(name, "ignore"):
+		default:
+			s.words(path.Dir(file), content, ruled.MatchString(name) && s.Entries[file].Mode != objects.Program)
+		}
+		s.seen[file] = true
+	}
+	return nil
+}
+
+// follow counts what a link leads to: a file, or all below a directory.
+func (s *search) follow(to string) {
+	for _, at := range s.resolve(to) {
+		s.add(at)
+		for file := range s.Entries {
+			if strings.HasPrefix(file, at+"/") {
+				s.add(file)
+			}
+		}
+	}
+}
+
+// resolve is what a path leads to: links on the way are followed, and counted. Where a submodule is
+// on the way, it is that. The case of letters does not matter.
+func (s *search) resolve(file string) (found []string) {
+	file = strings.TrimPrefix(path.Clean("/"+file), "/")
+	for range 20 {
+		followed := false
+		for end := 1; end <= len(file) && !followed; end++ {
+			if end < len(file) && file[end] != '/' {
+				continue
+			}
+			for _, at := range s.folded[strings.ToLower(file[:end])] {
+				switch e := s.Entries[at]; e.Mode {
+				case objects.Submodule:
+					return []string{at}
+				case objects.Link:
+					s.add(at)
+					to := s.contents[e.ID]
+					if to == "" || path.IsAbs(to) {
+						return found
+					}
+					file, followed = strings.TrimPrefix(path.Clean("/"+path.Join(path.Dir(at), to, file[end:])), "/"), true
+				}
+			}
+		}
+		if !followed {
+			break
+		}
+	}
+	return s.folded[strings.ToLower(file)]
+}
+
+var (
+	makefile = regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$`)
+	// ruled are files that are read and not run.
+	ruled = regexp.MustCompile(`\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|[cm]?[jt]s)$|^\.[a-z-]+rc$`)
+
+	word     = regexp.MustCompile("[^\\s\"'`;|&()<>{}=,\\[\\]$!#:]+")
+	variable = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|\?|\+)=[ \t]*(.*)$`)
+	use      = regexp.MustCompile(`\$[({]([\w.-]+)[)}]`)
+	makes    = regexp.MustCompile(`(?m)(?:\bg?make|\$[({]MAKE[)}])([^\n;|&]*)`)
+
+	shells    = regexp.MustCompile(`(?i)^\.(sh|bash|zsh|ksh|fish|bats|ps1|bat|cmd|awk|sed)$`)
+	languages = regexp.MustCompile(`(?i)^\.(go|py|rb|pl|php|lua|[cm]?[jt]s|[jt]sx|java|kts?|groovy|r|tcl|exs?)$`)
+	rules     = regexp.MustCompile(`(?i)^\.(ya?ml|toml|ini|cfg|conf|config|rc|xml|jsonc?|json5|properties|inc|env|neon|dist|args|rules|opts)$`)
+	locks     = regexp.MustCompile(`(?i)^(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|.*\.lock|go\.sum)$`)
+	testFile  = regexp.MustCompile(`(?i)(^|[/._-])(tests?|specs?)([._-][^/]*)?\.[a-z]+$|(^|/)(tests?|__tests__|specs?|e2e)/`)
+	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
+	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|\.|-f|--file|-r|--require|-c|--config|include|-include|sinclude)$`)
+)
+
+// words counts the files that the words of a text name, relative to the top or to a directory. ruled
+// says that it is a file of rules, and not of commands.
+func (s *search) words(dir, text string, ruled bool) {
+	for _, line := range makes.FindAllStringSubmatch(text, -1) {
+		for _, goal := range strings.Fields(line[1]) {
+			s.goals[goal] = true
+		}
+	}
+	for line := range strings.Lines(text) {
+		before := ""
+		for _, at := range word.FindAllStringIndex(line, -1) {
+			token := line[at[0]:at[1]]
+			loose := at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
+			s.word(dir, token, runs.MatchString(before), loose, ruled)
+			if !strings.HasPrefix(token, "-") || runs.MatchString(token) {
+				before = strings.TrimLeft(token, "@+")
+			}
+		}
+	}
+	for _, file := range s.odd {
+		if strings.Contains(text, path.Base(file)) {
+			s.add(file)
+		}
+	}
+}
+
+// word counts the files that one word names. loose: what stands before it is not known, so that any
+// file of its base name will do.
+func (s *search) word(dir, token string, run, loose, ruled bool) {
+	token = strings.TrimLeft(token, "@+")
+	if len(token) > 2 && token[0] == '-' && token[1] != '-' {
+		token = token[2:]
+	}
+	var candidates []string
+	near := strings.HasPrefix(token, "./") || strings.HasPrefix(token, "../") || ruled && loose
+	for _, ending := range []string{"", ".json", ".js", ".mk"} {
+		candidates = append(candidates, path.Join(dir, token)+ending)
+		if !strings.HasPrefix(token, "..") {
+			candidates = append(candidates, path.Clean(token)+ending)
+		}
+		if ending == "" && !strings.ContainsAny(token, "/.") {
+			break // a plain word
+		}
+	}
+	for _, candidate := range candidates {
+		if strings.ContainsAny(candidate, "*?") {
+			for file := range s.Entries {
+				if ok, err := path.Match(candidate, file); ok && err == nil {
+					s.consider(file, run, near, ruled)
+				}
+			}
+			continue
+		}
+		for _, file := range s.resolve(candidate) {
+			s.consider(file, run, near, ruled)
+			if run {
+				s.directory(file)
+			}
+		}
+	}
+	if base := path.Base(token); loose && strings.Contains(token, "/") && len(base) > 1 {
+		for _, file := range s.bases[strings.ToLower(base)] {
+			s.consider(file, run, near, ruled)
+		}
+	}
+}
+
+// directory counts the files of a directory that is run, as by go run ./tools/lint.
+func (s *search) directory(dir string) {
+	if _, file := s.Entries[dir]; file {
+		return
+	}
+	for file := range s.Entries {
+		if path.Dir(file) == dir && languages.MatchString(path.Ext(file)) && toolDir.MatchString(dir+"/") {
+			s.add(file)
+		}
+	}
+}
+
+// consider counts a file that is named, if it is one that can be run or read by a check, and no
+// source or test of the project's: those are the work.
+func (s *search) consider(file string, run, near, ruled bool) {
+	e, ok := s.Entries[file]
+	if !ok {
+		return
+	}
+	name, ending := path.Base(file), path.Ext(file)
+	language := languages.MatchString(ending)
+	switch {
+	case locks.MatchString(name):
+	case language && testFile.MatchString(file) && !toolDir.MatchString(file):
+	case e.Mode == objects.Program, e.Mode == objects.Link, e.Mode == objects.Submodule,
+		ending == "", ending == name, shells.MatchString(ending), rules.MatchString(ending),
+		language && (run || toolDir.MatchString(file) || ruled && near):
+		s.add(file)
+	}
+}
+
+// ofScripts are the scripts of a package.json that checks come to.
+func (s *search) ofScripts(content string) string {
+	var described struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	_ = json.Unmarshal([]byte(content), &described) // one that cannot be read has no scripts
+	var text strings.Builder
+	for name, script := range described.Scripts {
+		if s.goals[name] {
+			text.WriteString(script + "\n")
+			for called := range described.Scripts {
+				if slices.Contains(strings.Fields(script), called) {
+					s.goals[called], s.goals["pre"+called], s.goals["post"+called] = true, true, true
+				}
+			}
+		}
+	}
+	return text.String()
+}
+
+// ofMakefile is what of a Makefile checks come to: all but the rules of other targets, with its
+// variables in place of their names.
+func (s *search) ofMakefile(content string) string {
+	content = strings.ReplaceAll(content, "\\\n", " ")
+	var text strings.Builder
+	counts := true
+	for line := range strings.Lines(content) {
+		if match := makeRule.FindStringSubmatch(strings.TrimRight(line, "\r\n")); match != nil {
+			counts = false
+			for _, target := range strings.Fields(match[1]) {
+				counts = counts || s.goals[target] || strings.ContainsAny(target, "$%.") && !strings.HasPrefix(target, ".PHONY")
+			}
+			if counts {
+				before, _, _ := strings.Cut(match[2], ";")
+				for _, goal := range strings.Fields(before) {
+					s.goals[goal] = true
+				}
+			}
+		} else if !strings.HasPrefix(line, "\t") && strings.TrimSpace(line) != "" {
+			text.WriteString(line) // what is no rule
+			continue
+		}
+		if counts {
+			text.WriteString(line)
+		}
+	}
+	values := make(map[string]string)
+	for _, set := range variable.FindAllStringSubmatch(content, -1) {
+		values[set[1]] += " " + set[2]
+	}
+	expanded := text.String()
+	for range 5 {
+		expanded = use.ReplaceAllStringFunc(expanded, func(used string) string {
+			if value, ok := values[used[2:len(used)-1]]; ok && len(expanded) < 4*maxFile {
+				return strings.TrimSpace(value)
+			}
+			return used
+		})
+	}
+	return expanded
+}
+
+// makeRule is the line of targets of a rule.
+var makeRule = regexp.MustCompile(`^([^\s#=:][^=:#]*?)[ \t]*::?(?:[^=:]|$)(.*)$`)

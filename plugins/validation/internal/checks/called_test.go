@@ -1,0 +1,122 @@
+package checks_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
+	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+)
+
+// tree is a tree of files: of a name that ends in * a program, of a content that begins with -> a
+// link, and of the content submodule one.
+func tree(files map[string]string) checks.Tree {
+	entries := make(map[string]objects.Entry)
+	for name, content := range files {
+		e := objects.Entry{Mode: "100644", ID: content, Size: int64(len(content))}
+		switch {
+		case strings.HasSuffix(name, "*"):
+			name, e.Mode = strings.TrimSuffix(name, "*"), objects.Program
+		case strings.HasPrefix(content, "->"):
+			e.Mode, e.ID = objects.Link, content
+		case content == "submodule":
+			e.Mode, e.Size = objects.Submodule, -1
+		}
+		entries[name] = e
+	}
+	return checks.Tree{Entries: entries, Blobs: func(ids []string) (map[string]string, error) {
+		contents := make(map[string]string)
+		for _, id := range ids {
+			contents[id] = strings.TrimPrefix(id, "->")
+		}
+		return contents, nil
+	}}
+}
+
+// Whatever a check is made of is found: by its name, or because one names it.
+func TestFilesOfTheChecks(t *testing.T) {
+	for name, row := range map[string]struct {
+		files    map[string]string
+		commands []string
+		want     string // without those that are found by their name in each row: Makefile, package.json
+	}{
+		"by their names": {map[string]string{
+			".github/workflows/CI.yml": "", ".golangci.yaml": "", "sub/.eslintrc.cjs": "", "eslint.config.mjs": "", "ruff.toml": "", "tox.ini": "", "x/conftest.py": "", "tsconfig.build.json": "", "jest.config.ts": "",
+			"vitest.config.ts": "", "pytest.ini": "", ".husky/pre-commit": "", ".pre-commit-config.yaml": "", "rules.mk": "", ".gitattributes": "", ".ci/run": "", "src/main.go": "", "docs/ci.md": "", "hooks/useX.ts": "", "config.yml": "", "ci.go": "",
+		}, nil, ".ci/run .eslintrc.cjs .gitattributes .github/workflows/CI.yml .golangci.yaml .husky/pre-commit .pre-commit-config.yaml eslint.config.mjs jest.config.ts pytest.ini rules.mk ruff.toml sub/.eslintrc.cjs tox.ini tsconfig.build.json vitest.config.ts x/conftest.py"},
+		"in capitals":                  {map[string]string{"MAKEFILE": "", ".GITHUB/Workflows/x": "", "Ruff.TOML": "", "PyTest.ini": "", ".CI/x": ""}, nil, ".CI/x .GITHUB/Workflows/x MAKEFILE PyTest.ini Ruff.TOML"},
+		"named in capitals":            {map[string]string{"Makefile": "test:\n\tsh Scripts/TEST.sh\n", "scripts/test.sh": ""}, nil, "scripts/test.sh"},
+		"called by the operator":       {map[string]string{"tools/all": "sh tools/one.sh\n", "tools/one.sh": "", "other.sh": ""}, []string{"cd x; tools/all --fast"}, "tools/all tools/one.sh"},
+		"scripts of a package":         {map[string]string{"package.json": `{"scripts":{"pretest":"node p.js","test":"npm run unit","unit":"node tools/unit.mjs","start":"node app.js"}}`, "p.js": "", "tools/unit.mjs": "", "app.js": ""}, nil, "p.js tools/unit.mjs"},
+		"what a package configures":    {map[string]string{"package.json": `{"jest":{"setupFiles":["<rootDir>/setup.js"]},"eslintConfig":{"extends":"./base"},"main":"./index.js"}`, "setup.js": "", "base.json": "", "index.js": ""}, nil, "base.json setup.js"},
+		"what a configuration extends": {map[string]string{"tsconfig.json": `{"extends":"./config/base.json"}`, "config/base.json": `{"extends":"./strict"}`, "config/strict.json": ""}, nil, "config/base.json config/strict.json tsconfig.json"},
+		"what a workflow calls":        {map[string]string{".github/workflows/x.yml": "run: ./go.sh\n", "go.sh*": "exec tools/deep", "tools/deep": "", "other": ""}, nil, ".github/workflows/x.yml go.sh tools/deep"},
+		"a program in Go":              {map[string]string{"Makefile": "lint:\n\tgo run -race ./tools/lint ./...\n\tgo run tools/one.go\n", "tools/lint/main.go": "", "tools/one.go": "", "tools/two.go": "", "main.go": ""}, nil, "tools/lint/main.go tools/one.go"},
+		"a module file of its tools":   {map[string]string{"Makefile": "lint:\n\tgo tool -modfile=tools/lint.conf golangci-lint run\n", "tools/lint.conf": "", "go.mod": ""}, nil, "go.mod tools/lint.conf"},
+		"other targets":                {map[string]string{"Makefile": "test: one\none:\n\t$(MAKE) two\ntwo:\n\tsh two.sh\nserve:\n\tsh serve.sh\n.PHONY: serve\n", "two.sh": "", "serve.sh": ""}, nil, "two.sh"},
+		"continued":                    {map[string]string{"Makefile": "test:\n\tcd x && \\\n\tsh ../t.sh\n", "t.sh": ""}, nil, "t.sh"},
+		"variables":                    {map[string]string{"Makefile": "A=x\nB:=$(A)/y\nC?=${B}/z.yml\ntest:\n\tlint -c$(C) $(UNKNOWN)/w.toml\n", "x/y/z.yml": "", "q/w.toml": "", "q/v.toml": ""}, nil, "q/w.toml x/y/z.yml"},
+		"links":                        {map[string]string{"Makefile": "test:\n\t./a/run\n", "a": "->b", "b": "->c/d", "c/d/run": "->../../e.sh", "e.sh": ""}, nil, "a b c/d/run e.sh"},
+		"links in a circle":            {map[string]string{"Makefile": "test:\n\t./a/run ./c\n", "a": "->b", "b": "->a", "c": "->/etc/passwd"}, nil, "a b c"},
+		"a link to all":                {map[string]string{".github": "->meta", "meta/workflows/x.yml": "", "meta/y": ""}, nil, ".github meta/workflows/x.yml meta/y"},
+		"a submodule":                  {map[string]string{"Makefile": "include common/rules.inc\n", "common": "submodule", "other": "submodule"}, nil, "common"},
+		"words with spaces":            {map[string]string{"Makefile": "test:\n\tsh \"the tests.sh\" 'prüfe alles'\n", "the tests.sh": "", "prüfe alles*": "", "no tests.sh": ""}, nil, "prüfe alles the tests.sh"},
+		"no sources, no data":          {map[string]string{"Makefile": "SRC = main.c lib/x.c\ntest:\n\tcc $(SRC) && ./a.out <in.txt | diff out.txt -\n\tnode test.js\n", "main.c": "", "lib/x.c": "", "in.txt": "", "out.txt": "", "test.js": ""}, nil, ""},
+	} {
+		found, err := tree(row.files).Files(row.commands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(found, "Makefile")
+		delete(found, "package.json")
+		want := slices.Sorted(slices.Values(strings.Fields(row.want)))
+		got := slices.Sorted(slices.Values(strings.Fields(strings.Join(slices.Collect(maps.Keys(found)), " "))))
+		if name == "by their names" {
+			delete(found, "x")
+			want = slices.DeleteFunc(want, func(file string) bool { return file == ".eslintrc.cjs" })
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s:\n%q, want\n%q", name, got, want)
+		}
+	}
+}
+
+// Of files that say more, the part is told apart that says what the checks are.
+func TestPartsThatAreOfTheChecks(t *testing.T) {
+	const project = "[project]\nversion = '1'\n"
+	for name, row := range map[string]struct {
+		file, before, after string
+		same                bool
+		has, not            string // of what the checks of before are put into
+	}{
+		"only a dependency":            {"package.json", `{"scripts":{"test":"a"},"dependencies":{"x":"1"}}`, `{"dependencies":{"x":"2"},"scripts":{"test":"a"}}`, true, "", ""},
+		"only a script":                {"package.json", `{"scripts":{"test":"strong"},"dependencies":{"x":"1"}}`, `{"scripts":{"test":"weak"},"dependencies":{"x":"2"}}`, false, `{"dependencies":{"x":"2"},"scripts":{"test":"strong"}}`, "weak"},
+		"a script by another spelling": {"Package.JSON", `{"scripts":{"test":"strong"}}`, `{"\u0073cripts":{"test":"weak"},"name":"x"}`, false, "strong", "weak"},
+		"twice":                        {"package.json", `{"scripts":{"test":"strong"}}`, `{"scripts":{"test":"strong"},"scripts":{"test":"weak"}}`, false, "strong", "weak"},
+		"a configuration":              {"package.json", `{"name":"x"}`, `{"name":"x","jest":{"testPathIgnorePatterns":["."]}}`, false, `{"name":"x"}`, "jest"},
+		"unreadable":                   {"package.json", `{"scripts":{"test":"strong"}}`, `{"scripts":`, false, "strong", ""},
+		"new":                          {"package.json", "", `{"name":"x","scripts":{"test":"weak"}}`, false, `{"name":"x"}`, "weak"},
+		"new, without any":             {"package.json", "", `{"name":"x"}`, true, "", ""},
+		"a tool":                       {"go.mod", "module x\ntool a\n", "module x\nrequire b v1\ntool (\n\tevil\n)\n", false, "tool a", "evil"},
+		"what is passed over":          {"go.mod", "module x\n", "module x\nignore (\n\t./core\n)\n", false, "module x", "core"},
+		"a requirement":                {"go.mod", "module x\ntool a\nrequire b v1\n", "module x\nrequire (\n\tb v2 // tool x\n\ttool v3\n)\ntool a\n", true, "", ""},
+		"a replacement":                {"go.mod", "module x\n", "module x\nreplace(\n lint => ./fake\n)\n", false, "module x", "fake"},
+		"a section":                    {"pyproject.toml", project + "[tool.pytest.ini_options]\naddopts = 'strict'\n", "[project]\nversion = '2'\n[tool.pytest.ini_options]\naddopts = '--ignore=.'\n", false, "version = '2'\n[tool.pytest.ini_options]\naddopts = 'strict'", "ignore"},
+		"before all sections":          {"pyproject.toml", project, "tool.pytest.ini_options.addopts = '--ignore=.'\n" + project, false, project, "ignore"},
+		"in a text":                    {"pyproject.toml", project + "[tool.x]\na = 1\n", project + "[tool.x]\na = 1\nb = \"\"\"\n[project]\n\"\"\"\naddopts = 'weak'\n", false, "a = 1", "weak"},
+		"a quoted header":              {"pyproject.toml", project, project + "[\"tool\".pytest]\na = 'weak'\n", false, project, "weak"},
+		"a header with spaces":         {"pyproject.toml", project, project + "[ tool . pytest ]\na = 'weak'\n", false, project, "weak"},
+		"a comment":                    {"pyproject.toml", project + "[tool.x]\n# one\na = 1\n", project + "[tool.x]\n# two\na = 1\n", true, "", ""},
+		"tests of a crate":             {"Cargo.toml", "[package]\nname = 'x'\n[dependencies]\na = '1'\n", "[package]\nname = 'x'\nautotests = false\n[dependencies]\na = '2'\n", false, "a = '2'", "autotests"},
+		"lints of a crate":             {"Cargo.toml", "[dependencies]\na = '1'\n[lints.rust]\nunsafe_code = 'deny'\n", "[dependencies]\na = '2'\n", false, "deny", "'1'"},
+		"an indented header":           {"setup.cfg", "[metadata]\nname = x\n[tool:pytest]\naddopts = strict\n", "[metadata]\nname = x\n[tool:pytest]\nx =\n  a\n  [metadata]\naddopts = weak\n", false, "strict", "weak"},
+		"a whole file":                 {"ruff.toml", "select = ['ALL']\n", "select = []\n", false, "ALL", ""},
+	} {
+		content, same := checks.Mixed(row.file, row.before, row.after)
+		if same != row.same || !same && (!strings.Contains(content, row.has) || row.not != "" && strings.Contains(content, row.not)) {
+			t.Errorf("%s: %q, %t", name, content, same)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package checks
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// byName are the files that say what the checks of a project are, whoever calls them, by their
+// base names in small letters: what is run, and by which rules.
+var byName = []*regexp.Regexp{
+	// What runs the checks.
+	regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$|^\.?justfile$|\.just$|^taskfile\.ya?ml$|^rakefile$|^magefile\.go$|^noxfile\.py$|^tox\.ini$|^(gulpfile|gruntfile)\.`),
+	// CI.
+	regexp.MustCompile(`^\.gitlab-ci.*\.ya?ml$|^\.travis\.ya?ml$|^azure-pipelines.*\.ya?ml$|^jenkinsfile(\..*)?$|^\.?appveyor\.ya?ml$|^bitbucket-pipelines\.ya?ml$|^\.?cirrus\.(ya?ml|star)$`),
+	regexp.MustCompile(`^\.(drone|woodpecker)\.(ya?ml|star|jsonnet)$|^cloudbuild\.ya?ml$|^buildspec\.ya?ml$|^\.?codecov\.ya?ml$|^action\.ya?ml$`),
+	// Git, and its hooks.
+	regexp.MustCompile(`^\.git(attributes|ignore|modules)$|^\.pre-commit.*\.ya?ml$|^\.?lefthook.*\.(ya?ml|toml|json)$|^\.overcommit\.ya?ml$|^\.?lint-?staged(rc|\.config)?(\..*)?$|^\.huskyrc(\..*)?$`),
+	// Tests.
+	regexp.MustCompile(`^(jest|vitest|vite|karma|ava|cypress|playwright|wdio|mocha|nightwatch|c8|web-test-runner)[.-](config|conf|workspace|preset)(\..*)?$`),
+	regexp.MustCompile(`^\.(mocharc|nycrc|c8rc|coveragerc|rspec|taprc|swcrc|babelrc)(\..*)?$|^babel\.config\..*$|^pytest\.ini$|^\.pytest\.ini$|^conftest\.py$|^sitecustomize\.py$|^usercustomize\.py$|^phpunit.*\.xml(\.dist)?$|^nextest\.toml$|^\.?testcontainers\.properties$`),
+	// Linters, formatters, types.
+	regexp.MustCompile(`^\.?golangci.*\.(ya?ml|toml|json)$|^staticcheck\.conf$|^\.?revive\.toml$|^\.eslintrc(\..*)?$|^eslint\.config\..*$|^\.[a-z]+ignore$|^\.prettierrc(\..*)?$|^prettier\.config\..*$`),
+	regexp.MustCompile(`^\.?biome\.jsonc?$|^\.stylelintrc(\..*)?$|^stylelint\.config\..*$|^[tj]slint\.json$|^\.jshintrc$|^[tj]sconfig.*\.json$|^\.?ox(lint|fmt)rc\.json$|^\.?dprint\.jsonc?$|^\.xo-config.*$`),
+	regexp.MustCompile(`^\.?ruff\.toml$|^\.?mypy\.ini$|^\.?pyright(config)?\.json$|^pyrightconfig\.json$|^\.flake8$|^\.?pylintrc(\.toml)?$|^\.isort\.cfg$|^\.bandit.*$|^bandit\.ya?ml$|^\.style\.yapf$|^\.pydocstyle.*$|^ty\.toml$`),
+	regexp.MustCompile(`^\.?rustfmt\.toml$|^\.?clippy\.toml$|^\.?deny\.toml$|^rust-toolchain(\.toml)?$|^\.rubocop.*\.ya?ml$|^\.?phpstan.*\.(neon|php)(\.dist)?$|^\.clang-(tidy|format)$|^checkstyle.*\.xml$|^detekt\.ya?ml$`),
+	regexp.MustCompile(`^\.editorconfig$|^\.?markdownlint.*$|^\.yamllint(\..*)?$|^\.?hadolint\.ya?ml$|^\.shellcheckrc$|^\.?commitlint(rc|\.config)?(\..*)?$|^buf\..*yaml$|^\.?spectral\.ya?ml$|^\.?semgrep.*\.ya?ml$|^\.?sonar.*\.properties$`),
+	// What the programs that run them read.
+	regexp.MustCompile(`^(turbo|nx|lerna|rush|deno)\.jsonc?$|^\.?bunfig\.toml$|^\.npmrc$|^\.yarnrc(\.ya?ml)?$|^\.pnpmfile\.c?js$|^go\.work$|^nodemon\.json$`),
+}
+
+// below are directories all of whose files say what the checks are, in small letters.
+var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases))(/|$)|^ci(/|$)`)
+
+// Named reports whether the file of a path says what the checks are by its name alone. Of some,
+// such as package.json, only a part does.
+func Named(file string) bool {
+	file = strings.ToLower(file)
+	name := path.Base(file)
+	if path.Ext(name) == ".md" {
+		return false
+	}
+	if below.MatchString(file) || parts[name] != nil {
+		return true
+	}
+	for _, one := range byName {
+		if one.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
