@@ -21,8 +21,8 @@ const (
 	maxOutput  = 2 << 10          // the end of a check's that has passed
 )
 
-// MaxDiff is how many bytes of a change one review reads. Of a larger one nothing is left out:
-// a person has to look at it.
+// MaxDiff is how many bytes of a change one review reads. A larger one is reviewed in parts; of one
+// that cannot be, nothing is left out: a person has to look at it.
 const MaxDiff = 96 << 10
 
 // Fits reports whether a prompt has the paths and the change whole.
@@ -43,6 +43,7 @@ type Paper struct {
 	Task  pluginsdk.Task
 	Paths string   // the changed paths, one a line; empty: not known
 	Diff  string   // against the base
+	Part  Part     // of the diff, which is what is to be reviewed; none: all of it
 	Gone  []string // checks that the project had when the task began, and has no more
 }
 
@@ -77,8 +78,10 @@ func (w Work) Prompt(p Paper) string {
 		}
 		b.WriteString("\n\n")
 	}
-	section("Changed paths", p.Paths, maxPaths)
-	section("The change", p.Diff, maxDiff)
+	if p.Part.Of > 0 {
+		p.Part.tell(&b)
+	}
+	p.change(&b)
 	if w.Code {
 		w.facts(&b, p)
 	}
@@ -95,9 +98,27 @@ func (w Work) facts(b *strings.Builder, p Paper) {
 	for _, o := range w.Ran {
 		fmt.Fprintf(b, "### %s: `%s` (%s, in %s): exit code %d\n\n%s\n\n", o.Check.Kind, o.Check.Command, o.Check.Source, o.Check.Dir, o.ExitCode, quoted(o.End(maxOutput), maxOutput))
 	}
+	w.changed(b)
 	if len(p.Gone) > 0 {
 		fmt.Fprintf(b, "When the task began, the project was also checked by these commands, which are not found any more. Find out whether the work has taken them away to pass:\n\n%s\n\n",
 			quoted(strings.Join(p.Gone, "\n"), maxPaths))
+	}
+}
+
+// changed tells what the work changes of the checks, and what those came to that it began with.
+func (w Work) changed(b *strings.Builder) {
+	if len(w.CheckFiles) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "The work changes what the checks are, or by which rules they look, in these files. Find out whether they still find what they found before, and reject the work if they were made weaker without need:\n\n%s\n\n",
+		quoted(strings.Join(w.CheckFiles, "\n"), maxPaths))
+	if len(w.BaseRan) == 0 {
+		b.WriteString("Before the work the project had no checks, so that none of those were run. What stands above was run by the work's own.\n\n")
+		return
+	}
+	b.WriteString("What stands above was run by the work's own checks. The checks that the work began with were run on it as well (they are no evidence that you can cite):\n\n")
+	for _, o := range w.BaseRan {
+		fmt.Fprintf(b, "### Before the work, %s: `%s` (%s, in %s): exit code %d\n\n%s\n\n", o.Check.Kind, o.Check.Command, o.Check.Source, o.Check.Dir, o.ExitCode, quoted(o.End(maxOutput), maxOutput))
 	}
 }
 

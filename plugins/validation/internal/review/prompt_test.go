@@ -24,7 +24,7 @@ func TestTheSchemaAsksForAllAnswers(t *testing.T) {
 		questions []string
 	}{"code": {true, good(), ofCode}, "words": {false, answerOfWords, ofWords}} {
 		schema := new(jsonschema.Schema)
-		if err := json.Unmarshal(review.Schema(row.code), schema); err != nil {
+		if err := json.Unmarshal(review.Schema(row.code, 0), schema); err != nil {
 			t.Fatal(err)
 		}
 		resolved, err := schema.Resolve(nil)

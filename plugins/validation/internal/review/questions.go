@@ -76,8 +76,9 @@ func kindsOf(code bool) []string {
 }
 
 // Schema is the JSON Schema of the reviewer's answer. Accepting comes first: it is what
-// the demo agent says, whose word counts for nothing.
-func Schema(code bool) json.RawMessage {
+// the demo agent says, whose word counts for nothing. part is the number of the part of the change
+// that it is about; 0: it is about all of it.
+func Schema(code bool, part int) json.RawMessage {
 	type object = map[string]any
 	closed := func(required []string, properties object) object {
 		return object{"type": "object", "additionalProperties": false, "required": required, "properties": properties}
@@ -95,9 +96,13 @@ func Schema(code bool) json.RawMessage {
 	for _, q := range questions(code) {
 		answers[q.name], names = answer, append(names, q.name)
 	}
-	schema, err := json.Marshal(closed([]string{"verdict", "feedback", "answers"}, object{
+	required, all := []string{"verdict", "feedback", "answers"}, object{
 		"verdict": object{"enum": []string{"accept", "reject"}}, "feedback": text, "answers": closed(names, answers),
-	}))
+	}
+	if part > 0 {
+		required, all["part"] = append(required, "part"), object{"enum": []int{part}}
+	}
+	schema, err := json.Marshal(closed(required, all))
 	if err != nil {
 		panic(err) // it is made of texts and lists
 	}

@@ -34,6 +34,7 @@ type said struct {
 	Verdict  pluginsdk.Verdict `json:"verdict"`
 	Feedback string            `json:"feedback"`
 	Answers  map[string]answer `json:"answers"`
+	Part     int               `json:"part"`
 }
 
 type answer struct {
@@ -67,6 +68,9 @@ func (w Work) parse(output json.RawMessage) (said, error) {
 	}
 	if s.Verdict != pluginsdk.VerdictAccept && s.Verdict != pluginsdk.VerdictReject {
 		return s, fmt.Errorf("verdict: %.50q is neither accept nor reject", s.Verdict)
+	}
+	if s.Part != w.Part {
+		return s, fmt.Errorf("part: you answer about %d, and were asked about %d", s.Part, w.Part)
 	}
 	var faults []error
 	for _, q := range questions(w.Code) {

@@ -32,9 +32,15 @@ type Work struct {
 	Objects  string `json:"objects,omitempty"`
 	BaseTree string `json:"baseTree,omitempty"`
 
-	Ran     []checks.Outcome `json:"ran,omitempty"`
-	Request string           `json:"request"`
-	Result  string           `json:"result"` // what the worker says
+	Ran []checks.Outcome `json:"ran,omitempty"`
+	// CheckFiles are the files with which the work changes what the checks are, and BaseRan what the
+	// checks that it began with came to on the work; none: there were none.
+	CheckFiles []string         `json:"checkFiles,omitempty"`
+	BaseRan    []checks.Outcome `json:"baseRan,omitempty"`
+
+	Part    int    `json:"part,omitempty"` // the number of the part of the change that is asked about; 0: all of it
+	Request string `json:"request"`
+	Result  string `json:"result"` // what the worker says
 }
 
 // maxFile is how much of a file is looked at, in bytes.

@@ -114,56 +114,40 @@ func removeAll(dir string) error {
 	return nil
 }
 
-// checkout makes the one in which the checks are run. It is a git repository of its own.
-func (r *round) checkout(ctx context.Context, work *review.Work) (top string, leave func(), err error) {
-	dir, err := r.works(ctx, r.task)
-	if err != nil {
-		return "", nil, err
-	}
-	s := &objects.Store{Dir: filepath.Join(dir, forChecks, storeName)}
-	top = filepath.Join(dir, forChecks, filesName)
-	if err := s.Checkout(ctx, work.Tree, top); err != nil {
-		return "", nil, err
-	}
-	if err := s.Repository(ctx, work.BaseTree, work.Tree, top); err != nil {
-		return "", nil, err
-	}
-	return top, func() {
-		if err := r.clear(context.WithoutCancel(ctx), forChecks); err != nil {
-			r.log.Warn("the checkout in which checks were run stays", "task", r.task.ID, "err", err)
-		}
-	}, nil
-}
-
 // layOut makes the checkout in which the reviewer reads, and finds out what the work changes.
-// large: that is more than one review reads.
-func (r *round) layOut(ctx context.Context, work *review.Work, paper *review.Paper) (large bool, err error) {
+// parts are those in which that is reviewed; none: it is reviewed whole. large: that is more than
+// reviews read.
+func (r *round) layOut(ctx context.Context, work *review.Work, paper *review.Paper) (parts []review.Part, large bool, err error) {
 	trees, err := r.copyObjects(ctx, *work, forReview)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	dir, err := r.works(ctx, r.task)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	s := &objects.Store{Dir: filepath.Join(dir, forReview, storeName)}
 	if len(trees) > 1 {
-		change, over, err := s.Change(ctx, trees[1], trees[0], review.MaxDiff)
+		change, over, err := s.Change(ctx, trees[1], trees[0], r.config.ReviewParts*review.MaxDiff)
 		if err != nil {
-			return false, err
+			return nil, false, err
 		}
 		paper.Paths, paper.Diff = strings.Join(change.Paths, "\n"), change.Diff
-		if over || !paper.Fits() {
-			return true, r.clear(ctx, forReview)
+		fits := !over && paper.Fits()
+		if !over && !fits {
+			parts, fits = review.Parts(change.Diff, r.config.ReviewParts)
+		}
+		if !fits {
+			return nil, true, r.clear(ctx, forReview)
 		}
 		work.BaseTree = trees[1]
 	}
 	files := filepath.Join(dir, forReview, filesName)
 	if err := s.Checkout(ctx, work.Tree, files); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	work.Root, work.Objects = files, s.Dir
-	return false, nil
+	return parts, false, nil
 }
 
 // laidOut reports whether what a reviewer was asked about can still be read where it was.
@@ -181,8 +165,8 @@ func (r *round) tooLarge(work review.Work, paper review.Paper) *pluginsdk.OnTask
 	where := r.top(work)
 	return &pluginsdk.OnTaskCompleteResponse{
 		Verdict: pluginsdk.VerdictWait, Marks: []string{markUnread},
-		Feedback: fmt.Sprintf("The checks pass. The change, of %d files, is larger than the %d KiB that one review reads, so that no reviewer was asked. "+
-			"Look at it (git -C %s diff --text %s %s) and approve it; or reject it, and have it made in smaller steps", files, review.MaxDiff>>10, where, work.Base, work.Tree),
+		Feedback: fmt.Sprintf("The checks pass. The change, of %d files, is larger than what is reviewed (%d parts of %d KiB), or has a piece that is larger than such a part, so that no reviewer was asked. "+
+			"Look at it (git -C %s diff --text %s %s) and approve it; or reject it, and have it made in smaller steps", files, r.config.ReviewParts, review.MaxDiff>>10, where, work.Base, work.Tree),
 		Evidence: slices.Insert(ran(work), 0, pluginsdk.Evidence{Kind: "unread", Tree: work.Tree, Output: paper.Paths}),
 	}
 }

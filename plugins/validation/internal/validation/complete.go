@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
+	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -127,23 +128,32 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 		return nil, err
 	}
 	paper := review.Paper{Task: r.task, Paths: r.evidence("paths").Output, Diff: r.evidence("diff").Diff, Gone: before}
+	var parts []review.Part
 	switch {
 	case r.own.Tree != "":
 		if unread, err := r.layOutOwn(ctx, &work, &paper); unread != nil || err != nil {
 			return unread, err
 		}
 	case work.Code && work.Tree != "":
-		large, err := r.layOut(ctx, &work, &paper)
-		if err != nil {
+		large := false
+		if parts, large, err = r.layOut(ctx, &work, &paper); err != nil {
 			return nil, err
 		}
 		if large {
 			return r.tooLarge(work, paper), nil
 		}
 	}
-	next := record{Call: r.request.Call.ID, Turn: r.turn(work, paper, desk), Work: work, Accepted: stands, Own: kept.Own}
-	for n := range next.Work.Ran {
-		next.Work.Ran[n].Output = next.Work.Ran[n].End(maxKept)
+	next := record{Call: r.request.Call.ID, Turn: r.turn(work, paper, desk), Parts: len(parts), Work: work, Accepted: stands, Own: kept.Own}
+	if len(parts) > 0 {
+		next.Turn.Prompt = ""
+		if err := r.saveParts(ctx, r.task, r.prompts(work, paper, parts)); err != nil {
+			return nil, err
+		}
+	}
+	for _, outcomes := range [][]checks.Outcome{next.Work.Ran, next.Work.BaseRan} {
+		for n := range outcomes {
+			outcomes[n].Output = outcomes[n].End(maxKept)
+		}
 	}
 	if err := r.save(ctx, r.task, next); err != nil {
 		return nil, err
@@ -245,48 +255,71 @@ func (r *round) check(ctx context.Context, work *review.Work, at place) (gone []
 		rejected, err = r.runChecks(ctx, work)
 		return gone, rejected, err
 	}
-	checkout, leave, err := r.checkout(ctx, work)
+	dir, err := r.works(ctx, r.task)
+	if err != nil {
+		return nil, nil, err
+	}
+	// What the work changes of the checks is known before any of it is run.
+	back, err := r.checkFiles(ctx, &objects.Store{Dir: filepath.Join(dir, forChecks, storeName)}, *work, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	gone, rejected, err = r.checkThere(ctx, work, at)
+	if rejected == nil && err == nil && len(back) > 0 {
+		rejected, err = r.checkAsBefore(ctx, work, at, back)
+	}
+	return gone, rejected, err
+}
+
+// checkThere runs the checks of the work in a checkout of their own.
+func (r *round) checkThere(ctx context.Context, work *review.Work, at place) (gone []string, rejected *pluginsdk.OnTaskCompleteResponse, err error) {
+	there, leave, err := r.checkout(ctx, *work, at, forChecks, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer leave()
-	inside, err := filepath.Rel(at.root, at.cwd)
-	if err != nil {
-		return nil, nil, err
-	}
-	there := at
-	there.root, there.cwd = checkout, filepath.Join(checkout, inside)
 	if rejected, err = r.setUp(ctx, work, there); rejected == nil && err == nil {
 		gone = r.list(work, there)
 		rejected, err = r.runChecks(ctx, work)
 	}
 	// Where they were run is no more: others are told the places that the worker knows.
 	for n := range work.Ran {
-		o := &work.Ran[n]
-		o.Check.Dir, o.Output = strings.Replace(o.Check.Dir, checkout, at.root, 1), strings.ReplaceAll(o.Output, checkout, at.root)
+		elsewhere(&work.Ran[n], there.root, at.root)
 	}
 	if rejected != nil {
-		rejected.Feedback = strings.ReplaceAll(rejected.Feedback, checkout, at.root)
+		rejected.Feedback = strings.ReplaceAll(rejected.Feedback, there.root, at.root)
 		for n := range rejected.Evidence {
-			rejected.Evidence[n].Output = strings.ReplaceAll(rejected.Evidence[n].Output, checkout, at.root)
+			rejected.Evidence[n].Output = strings.ReplaceAll(rejected.Evidence[n].Output, there.root, at.root)
 		}
 	}
 	return gone, rejected, err
 }
 
-// setUp readies the checkout in which the checks are run, as the worktree was.
-func (r *round) setUp(ctx context.Context, work *review.Work, there place) (*pluginsdk.OnTaskCompleteResponse, error) {
+// kindSetUp is of the command that readies a checkout.
+const kindSetUp checks.Kind = "set-up"
+
+// setUpCheck is the command that readies a checkout, as the worktree was readied.
+func (r *round) setUpCheck(there place) (checks.Check, bool) {
 	said := r.evidence("setup")
 	if said.Command == "" || said.File != "" && !filepath.IsLocal(said.File) {
+		return checks.Check{}, false
+	}
+	return checks.Check{Kind: kindSetUp, Command: said.Command, Dir: filepath.Join(there.root, said.File), Source: "set-up command"}, true
+}
+
+// setUp readies the checkout in which the checks are run.
+func (r *round) setUp(ctx context.Context, work *review.Work, there place) (*pluginsdk.OnTaskCompleteResponse, error) {
+	command, ok := r.setUpCheck(there)
+	if !ok {
 		return nil, nil //nolint:nilnil // there is nothing to do
 	}
-	r.says("readying a checkout for the checks: %s", said.Command)
-	outcome, err := r.config.runner.Run(ctx, checks.Check{Kind: "set-up", Command: said.Command, Dir: filepath.Join(there.root, said.File), Source: "set-up command"})
+	r.says("readying a checkout for the checks: %s", command.Command)
+	outcome, err := r.config.runner.Run(ctx, command)
 	switch {
 	case err != nil || outcome.Passed():
 		return nil, err
 	case outcome.Unable != "":
-		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the checkout for the checks of %s could not be readied: %s: %s", work.Root, said.Command, outcome.Unable)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the checkout for the checks of %s could not be readied: %s: %s", work.Root, command.Command, outcome.Unable)
 	}
 	return reject("A fresh checkout of this work cannot be readied. Mend that, and hand it in again.\n\n" + told(outcome)), nil
 }
@@ -350,7 +383,7 @@ func ran(work review.Work) (evidence []pluginsdk.Evidence) {
 		}
 		evidence = append(evidence, e)
 	}
-	return evidence
+	return append(evidence, ranBefore(work)...)
 }
 
 // turn is what the reviewer is asked, without its key.
@@ -358,7 +391,7 @@ func (r *round) turn(work review.Work, paper review.Paper, desk string) pluginsd
 	return pluginsdk.StartTurnRequest{
 		Purpose: "validation", ThreadID: r.task.ThreadID, TaskID: r.task.ID, Session: pluginsdk.SessionFresh,
 		Prompt:       work.With(r.request.Result.Text).Prompt(paper),
-		SystemPrompt: review.SystemPrompt, Model: r.config.Model, JSONSchema: review.Schema(work.Code),
+		SystemPrompt: review.SystemPrompt, Model: r.config.Model, JSONSchema: review.Schema(work.Code, 0),
 		PermissionMode: "default", Cwd: desk, AllowedTools: review.MayRead(work.Root), DisallowedTools: review.MayNot(),
 		CostCapUSD: r.config.ReviewCostUSD, Timeout: time.Duration(r.config.ReviewSeconds) * time.Second,
 	}
@@ -371,56 +404,105 @@ const (
 	maxTurns = 30
 )
 
-// ask asks the reviewer, and once more when what it says is no verdict. The turns of a
-// round have its call's id and their number as their key: those that were begun before the
+// prompts ask for the reviews of the parts of a work.
+func (r *round) prompts(work review.Work, paper review.Paper, parts []review.Part) (prompts []string) {
+	for _, part := range parts {
+		paper.Part = part
+		prompts = append(prompts, work.With(r.request.Result.Text).Prompt(paper))
+	}
+	return prompts
+}
+
+// ask asks a reviewer for the work or, where it is reviewed in parts, one for each part, one after
+// the other. The first that rejects does so for the whole work; none but the last accepts it.
+func (r *round) ask(ctx context.Context, kept record) (*pluginsdk.OnTaskCompleteResponse, error) {
+	if kept.Parts == 0 {
+		verdict, demo, err := r.askFor(ctx, kept, kept.Call)
+		if err != nil {
+			return nil, err
+		}
+		return r.conclude(ctx, kept, verdict, demo)
+	}
+	var accepted []*review.Verdict
+	demo := false
+	for n := 1; n <= kept.Parts; n++ {
+		part := kept
+		var err error
+		if part.Turn.Prompt, err = r.loadPart(ctx, r.task, n); err != nil {
+			return nil, err
+		}
+		part.Work.Part, part.Turn.JSONSchema = n, review.Schema(kept.Work.Code, n)
+		verdict, made, err := r.askFor(ctx, part, fmt.Sprintf("%s/part-%d", kept.Call, n))
+		if err != nil {
+			return nil, err
+		}
+		demo = demo || made
+		if verdict.Verdict != pluginsdk.VerdictAccept {
+			return r.conclude(ctx, kept, verdict.Of(n, kept.Parts), demo)
+		}
+		accepted = append(accepted, verdict)
+	}
+	return r.conclude(ctx, kept, review.Together(accepted), demo)
+}
+
+// askFor asks one reviewer, and once more when what it says is no verdict. The turns have a key that
+// begins with their round's or part's and ends with their number: those that were begun before the
 // plugin was ended, or before the core asked again, are found again, and gone through in
 // order.
-func (r *round) ask(ctx context.Context, kept record) (*pluginsdk.OnTaskCompleteResponse, error) {
+func (r *round) askFor(ctx context.Context, kept record, key string) (verdict *review.Verdict, demo bool, err error) {
 	var faults error // of what the last review said
 	last := errors.New("an older version of this plugin has asked for them")
 	for n, paid := 1, 0; n <= maxTurns && paid < maxReviews; n++ {
 		turn := kept.Turn
-		turn.Key = fmt.Sprintf("%s/%d", kept.Call, n)
+		turn.Key = fmt.Sprintf("%s/%d", key, n)
 		if faults != nil {
 			turn.Prompt = review.Again(turn.Prompt, faults)
 		}
-		r.says("the reviewer is at work (review %d of at most %d)", paid+1, maxReviews)
+		r.says("the reviewer is at work (%sreview %d of at most %d)", ofParts(kept), paid+1, maxReviews)
 		started, err := r.host.Agent.Start(ctx, &turn)
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict && err != nil {
 			paid++ // an older version of the plugin has asked it in other words
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		ended, err := r.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if unbegun(ended) {
 			if started.Existed {
 				continue
 			}
-			return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "the review could not begin: %s", ended.Error)
+			return nil, false, pluginsdk.Errorf(pluginsdk.CodeExhausted, "the review could not begin: %s", ended.Error)
 		}
 		if paid++; ended.State != pluginsdk.RunSucceeded || ended.Result == nil || ended.Result.Failure != nil {
 			last, faults = fmt.Errorf("the review %s: %s", ended.State, ended.Error), nil
 			if !started.Existed || costly(ended) {
-				return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict: %w", last)
+				return nil, false, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict: %w", last)
 			}
 			continue
 		}
 		verdict, wrong := r.read(ctx, kept.Work, ended.Result)
 		if wrong == nil {
-			return r.conclude(ctx, kept, verdict, ended.Result.Demo)
+			return verdict, ended.Result.Demo, nil
 		}
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		}
 		r.log.Warn("a review is no verdict", "task", r.task.ID, "run", started.RunID, "err", wrong)
 		last, faults = wrong, wrong
 	}
-	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict after %d reviews, and no other is asked for in this round: %w", maxReviews, last)
+	return nil, false, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no verdict after %d reviews, and no other is asked for in this round: %w", maxReviews, last)
+}
+
+// ofParts says which part of several a record asks for.
+func ofParts(kept record) string {
+	if kept.Parts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("part %d of %d, ", kept.Work.Part, kept.Parts)
 }
 
 // unbegun reports whether a turn has got no place: nothing was paid for it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -16,8 +17,9 @@ import (
 // the round at hand, so that the plugin that is started after a crash asks the same and
 // finds the answer that was paid for; and the verdict that stands while the patch does.
 type record struct {
-	Call     string                     `json:"call"` // of the round
-	Turn     pluginsdk.StartTurnRequest `json:"turn"` // without its key
+	Call     string                     `json:"call"`            // of the round
+	Turn     pluginsdk.StartTurnRequest `json:"turn"`            // without its key and, where there are parts, without its prompt
+	Parts    int                        `json:"parts,omitempty"` // in which the work is reviewed; 0: it is reviewed whole
 	Work     review.Work                `json:"work"`
 	Accepted *accepted                  `json:"accepted,omitempty"`
 	Own      string                     `json:"own,omitempty"` // tree that the directory of the task's own was last recorded as
@@ -50,6 +52,42 @@ func (p *Plugin) load(ctx context.Context, task pluginsdk.Task) (kept record, er
 	return kept, nil
 }
 
+// keyOfPart is the key of the prompt of a part, each of which may be as large as a value can be.
+func keyOfPart(task pluginsdk.Task, part int) string { return fmt.Sprintf("part/%s/%d", task.ID, part) }
+
+// saveParts keeps the prompts of all parts. They are kept before the record that names their number,
+// so that whoever finds that finds them.
+func (p *Plugin) saveParts(ctx context.Context, task pluginsdk.Task, prompts []string) error {
+	for n, prompt := range prompts {
+		if _, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: keyOfPart(task, n+1), Value: []byte(prompt)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plugin) loadPart(ctx context.Context, task pluginsdk.Task, part int) (prompt string, err error) {
+	answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: keyOfPart(task, part)})
+	if err != nil {
+		return "", err
+	}
+	return string(answer.Entry.Value), nil
+}
+
+// forgetParts removes the prompts of all parts of a task.
+func (p *Plugin) forgetParts(ctx context.Context, task pluginsdk.Task) error {
+	answer, err := p.host.State.List(ctx, &pluginsdk.ListStateRequest{Prefix: "part/" + task.ID + "/"})
+	if err != nil {
+		return err
+	}
+	for _, entry := range answer.Entries {
+		if _, err := p.host.State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: entry.Key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *Plugin) save(ctx context.Context, task pluginsdk.Task, kept record) error {
 	var value bytes.Buffer
 	encoder := json.NewEncoder(&value)
@@ -69,6 +107,9 @@ func (p *Plugin) forget(ctx context.Context, task pluginsdk.Task) error {
 				return err
 			}
 		}
+	}
+	if err := p.forgetParts(ctx, task); err != nil {
+		return err
 	}
 	_, err := p.host.State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: keyOf(task)})
 	return err

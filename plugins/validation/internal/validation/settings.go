@@ -35,7 +35,8 @@ var settingsSchema = json.RawMessage(`{
     "environment": {"operator": true, "type": "object", "additionalProperties": {"type": "string"}, "default": {}, "description": "Variables that checks get beside the few that they all have"},
     "model": {"type": "string", "default": "", "description": "The reviewer's model, best another one than the workers'; empty: the daemon's default"},
     "reviewCostUsd": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "default": 0.5, "description": "What one review may cost"},
-    "reviewSeconds": {"type": "integer", "minimum": 1, "maximum": 86400, "default": 1200, "description": "How long one review may take"}
+    "reviewSeconds": {"type": "integer", "minimum": 1, "maximum": 86400, "default": 1200, "description": "How long one review may take"},
+    "reviewParts": {"type": "integer", "minimum": 1, "maximum": 32, "default": 8, "description": "In how many parts a large change is reviewed at most, one review each; one that needs more waits for a person"}
   }
 }`)
 
@@ -49,6 +50,7 @@ type config struct {
 	Model          string            `json:"model"`
 	ReviewCostUSD  float64           `json:"reviewCostUsd"`
 	ReviewSeconds  int               `json:"reviewSeconds"`
+	ReviewParts    int               `json:"reviewParts"`
 
 	runner *checks.Runner
 }
@@ -62,15 +64,15 @@ type setCheck struct {
 // parseConfig reads the settings. The schema has been held against them when they were
 // stored; what it cannot say is checked here.
 func parseConfig(raw json.RawMessage) (*config, error) {
-	parsed := &config{TimeoutSeconds: 600, OutputBytes: 16 << 10, AtOnce: 1, ReviewCostUSD: 0.5, ReviewSeconds: 1200}
+	parsed := &config{TimeoutSeconds: 600, OutputBytes: 16 << 10, AtOnce: 1, ReviewCostUSD: 0.5, ReviewSeconds: 1200, ReviewParts: 8}
 	if err := settings.Decode(raw, parsed); err != nil {
 		return nil, err
 	}
 	invalid := func(format string, args ...any) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: "+format, args...)
 	}
-	if min(parsed.TimeoutSeconds, parsed.OutputBytes, parsed.AtOnce, parsed.ReviewSeconds) < 1 || !(parsed.ReviewCostUSD > 0) {
-		return nil, invalid("timeoutSeconds, outputBytes, atOnce, reviewSeconds and reviewCostUsd must be more than 0")
+	if min(parsed.TimeoutSeconds, parsed.OutputBytes, parsed.AtOnce, parsed.ReviewSeconds, parsed.ReviewParts) < 1 || !(parsed.ReviewCostUSD > 0) {
+		return nil, invalid("timeoutSeconds, outputBytes, atOnce, reviewSeconds, reviewParts and reviewCostUsd must be more than 0")
 	}
 	for _, check := range parsed.Checks {
 		if !slices.Contains([]checks.Kind{checks.Build, checks.Types, checks.Format, checks.Lint, checks.Test, checks.All}, check.Name) {
