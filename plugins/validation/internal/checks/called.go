@@ -38,7 +38,7 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 		}
 		name := path.Base(file)
 		s.bases[strings.ToLower(name)] = append(s.bases[strings.ToLower(name)], file)
-		if word.FindString(name) != name && (e.Mode == objects.Program || !languages.MatchString(path.Ext(name))) {
+		if len(s.odd) < maxOdd && word.FindString(name) != name && (e.Mode == objects.Program || !languages.MatchString(path.Ext(name))) {
 			s.odd = append(s.odd, file)
 		}
 		for at := file; at != "."; at = path.Dir(at) {
@@ -59,7 +59,7 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 	}
 	s.words("", strings.Join(commands, "\n"), false)
 	// What is found names more: targets, scripts, files.
-	for before := -1; before != len(s.found)+len(s.goals); {
+	for n, before := 0, -1; n < maxPasses && before != len(s.found)+len(s.goals); n++ {
 		before = len(s.found) + len(s.goals)
 		if err := s.pass(); err != nil {
 			return nil, err
@@ -67,6 +67,16 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 	}
 	return s.found, nil
 }
+
+// What a search takes the trouble of, whatever is written to wear it out. What is left out in the tree
+// of a work was not there before, and so what names it has changed.
+const (
+	maxPasses   = 30
+	maxPatterns = 200
+	maxOdd      = 1000
+	maxVariable = 64 << 10 // bytes
+	maxPath     = 4 << 10  // bytes
+)
 
 // search is how the files of a tree are found.
 type search struct {
@@ -78,6 +88,7 @@ type search struct {
 	odd      []string            // programs and scripts whose names are no single word
 	goals    map[string]bool     // targets of Makefiles and scripts of package.json that checks come to
 	contents map[string]string   // by the names of their blobs
+	patterns int                 // that were looked for
 }
 
 // add counts a file, and what it leads to where it is a link.
@@ -183,6 +194,7 @@ var (
 	word     = regexp.MustCompile("[^\\s\"'`;|&()<>{}=,\\[\\]$!#:]+")
 	variable = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|\?|\+)=[ \t]*(.*)$`)
 	use      = regexp.MustCompile(`\$[({]([\w.-]+)[)}]`)
+	include  = regexp.MustCompile(`^[ \t]*[-s]?include[ \t]`)
 	makes    = regexp.MustCompile(`(?m)(?:\bg?make|\$[({]MAKE[)}])([^\n;|&]*)`)
 
 	shells    = regexp.MustCompile(`(?i)^\.(sh|bash|zsh|ksh|fish|bats|ps1|bat|cmd|awk|sed)$`)
@@ -191,7 +203,7 @@ var (
 	locks     = regexp.MustCompile(`(?i)^(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|.*\.lock|go\.sum)$`)
 	testFile  = regexp.MustCompile(`(?i)(^|[/._-])(tests?|specs?)([._-][^/]*)?\.[a-z]+$|(^|/)(tests?|__tests__|specs?|e2e)/`)
 	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
-	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|\.|-f|--file|-r|--require|-c|--config|include|-include|sinclude)$`)
+	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|\.|-[a-z]*f|--file|-r|--require|-c|--config)$`)
 )
 
 // words counts the files that the words of a text name, relative to the top or to a directory. ruled
@@ -203,11 +215,14 @@ func (s *search) words(dir, text string, ruled bool) {
 		}
 	}
 	for line := range strings.Lines(text) {
-		before := ""
+		before, included := "", include.MatchString(line)
 		for _, at := range word.FindAllStringIndex(line, -1) {
 			token := line[at[0]:at[1]]
+			if len(token) > maxPath {
+				continue
+			}
 			loose := at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
-			s.word(dir, token, runs.MatchString(before), loose, ruled)
+			s.word(dir, token, included || runs.MatchString(before), loose, ruled)
 			if !strings.HasPrefix(token, "-") || runs.MatchString(token) {
 				before = strings.TrimLeft(token, "@+")
 			}
@@ -240,6 +255,9 @@ func (s *search) word(dir, token string, run, loose, ruled bool) {
 	}
 	for _, candidate := range candidates {
 		if strings.ContainsAny(candidate, "*?") {
+			if s.patterns++; s.patterns > maxPatterns {
+				continue
+			}
 			for file := range s.Entries {
 				if ok, err := path.Match(candidate, file); ok && err == nil {
 					s.consider(file, run, near, ruled)
@@ -286,8 +304,8 @@ func (s *search) consider(file string, run, near, ruled bool) {
 	case locks.MatchString(name):
 	case language && testFile.MatchString(file) && !toolDir.MatchString(file):
 	case e.Mode == objects.Program, e.Mode == objects.Link, e.Mode == objects.Submodule,
-		ending == "", ending == name, shells.MatchString(ending), rules.MatchString(ending),
-		language && (run || toolDir.MatchString(file) || ruled && near):
+		run, ending == "", ending == name, shells.MatchString(ending), rules.MatchString(ending),
+		language && (toolDir.MatchString(file) || ruled && near):
 		s.add(file)
 	}
 }
@@ -340,12 +358,15 @@ func (s *search) ofMakefile(content string) string {
 	}
 	values := make(map[string]string)
 	for _, set := range variable.FindAllStringSubmatch(content, -1) {
-		values[set[1]] += " " + set[2]
+		if len(values[set[1]]) < maxVariable {
+			values[set[1]] += " " + set[2]
+		}
 	}
-	expanded := text.String()
+	expanded, left := text.String(), maxFile
 	for range 5 {
 		expanded = use.ReplaceAllStringFunc(expanded, func(used string) string {
-			if value, ok := values[used[2:len(used)-1]]; ok && len(expanded) < 4*maxFile {
+			if value, ok := values[used[2:len(used)-1]]; ok && left > len(value) {
+				left -= len(value)
 				return strings.TrimSpace(value)
 			}
 			return used

@@ -63,6 +63,9 @@ func TestFilesOfTheChecks(t *testing.T) {
 		"a link to all":                {map[string]string{".github": "->meta", "meta/workflows/x.yml": "", "meta/y": ""}, nil, ".github meta/workflows/x.yml meta/y"},
 		"a submodule":                  {map[string]string{"Makefile": "include common/rules.inc\n", "common": "submodule", "other": "submodule"}, nil, "common"},
 		"words with spaces":            {map[string]string{"Makefile": "test:\n\tsh \"the tests.sh\" 'prüfe alles'\n", "the tests.sh": "", "prüfe alles*": "", "no tests.sh": ""}, nil, "prüfe alles the tests.sh"},
+		"included, whatever its name":  {map[string]string{"Makefile": "-include $(wildcard conf/*) a.txt b.dat\ntest:\n\tgrep -qf w.txt x.txt\n", "conf/c.txt": "", "a.txt": "", "b.dat": "", "w.txt": "", "x.txt": ""}, nil, "a.txt b.dat conf/c.txt w.txt"},
+		"in place of its program":      {map[string]string{"package.json": `{"scripts":{"test":"jest"}}`, "node_modules/.bin/jest*": "", "node_modules/jest/x.js": "", "pytest.py": "", "sub/.venv/bin/python*": ""}, nil, "node_modules/.bin/jest node_modules/jest/x.js pytest.py sub/.venv/bin/python"},
+		"that wears out":               {map[string]string{"Makefile": "A = " + strings.Repeat("x", 2000) + "\ntest:\n\t" + strings.Repeat("$(A)", 5000) + strings.Repeat(" *", 2000) + "\n\tsh t.sh\n" + strings.Repeat("A += y\n", 5000), "t.sh": ""}, nil, "t.sh"},
 		"no sources, no data":          {map[string]string{"Makefile": "SRC = main.c lib/x.c\ntest:\n\tcc $(SRC) && ./a.out <in.txt | diff out.txt -\n\tnode test.js\n", "main.c": "", "lib/x.c": "", "in.txt": "", "out.txt": "", "test.js": ""}, nil, ""},
 	} {
 		found, err := tree(row.files).Files(row.commands)
@@ -102,6 +105,9 @@ func TestPartsThatAreOfTheChecks(t *testing.T) {
 		"a tool":                       {"go.mod", "module x\ntool a\n", "module x\nrequire b v1\ntool (\n\tevil\n)\n", false, "tool a", "evil"},
 		"what is passed over":          {"go.mod", "module x\n", "module x\nignore (\n\t./core\n)\n", false, "module x", "core"},
 		"a requirement":                {"go.mod", "module x\ntool a\nrequire b v1\n", "module x\nrequire (\n\tb v2 // tool x\n\ttool v3\n)\ntool a\n", true, "", ""},
+		"a module in the project":      {"core/go.mod", "", "module x\n", false, "", "module"},
+		"no module any more":           {"go.mod", "module x\n", "", false, "module x", ""},
+		"a package in its place":       {"package.json", `{"devDependencies":{"jest":"1"},"name":"x"}`, `{"devDependencies":{"jest": "file:./fake"},"name":"x"}`, false, `"name":"x"`, "fake"},
 		"a replacement":                {"go.mod", "module x\n", "module x\nreplace(\n lint => ./fake\n)\n", false, "module x", "fake"},
 		"a section":                    {"pyproject.toml", project + "[tool.pytest.ini_options]\naddopts = 'strict'\n", "[project]\nversion = '2'\n[tool.pytest.ini_options]\naddopts = '--ignore=.'\n", false, "version = '2'\n[tool.pytest.ini_options]\naddopts = 'strict'", "ignore"},
 		"before all sections":          {"pyproject.toml", project, "tool.pytest.ini_options.addopts = '--ignore=.'\n" + project, false, project, "ignore"},

@@ -18,7 +18,7 @@ var byName = []*regexp.Regexp{
 	regexp.MustCompile(`^\.git(attributes|ignore|modules)$|^\.pre-commit.*\.ya?ml$|^\.?lefthook.*\.(ya?ml|toml|json)$|^\.overcommit\.ya?ml$|^\.?lint-?staged(rc|\.config)?(\..*)?$|^\.huskyrc(\..*)?$`),
 	// Tests.
 	regexp.MustCompile(`^(jest|vitest|vite|karma|ava|cypress|playwright|wdio|mocha|nightwatch|c8|web-test-runner)[.-](config|conf|workspace|preset)(\..*)?$`),
-	regexp.MustCompile(`^\.(mocharc|nycrc|c8rc|coveragerc|rspec|taprc|swcrc|babelrc)(\..*)?$|^babel\.config\..*$|^pytest\.ini$|^\.pytest\.ini$|^conftest\.py$|^sitecustomize\.py$|^usercustomize\.py$|^phpunit.*\.xml(\.dist)?$|^nextest\.toml$|^\.?testcontainers\.properties$`),
+	regexp.MustCompile(`^\.(mocharc|nycrc|c8rc|coveragerc|rspec|taprc|swcrc|babelrc)(\..*)?$|^babel\.config\..*$|^pytest\.ini$|^\.pytest\.ini$|^conftest\.py$|^(site|user)customize\.py$|^(pytest|unittest|mypy|ruff|flake8|coverage)\.py$|^phpunit.*\.xml(\.dist)?$|^nextest\.toml$|^\.?testcontainers\.properties$`),
 	// Linters, formatters, types.
 	regexp.MustCompile(`^\.?golangci.*\.(ya?ml|toml|json)$|^staticcheck\.conf$|^\.?revive\.toml$|^\.eslintrc(\..*)?$|^eslint\.config\..*$|^\.[a-z]+ignore$|^\.prettierrc(\..*)?$|^prettier\.config\..*$`),
 	regexp.MustCompile(`^\.?biome\.jsonc?$|^\.stylelintrc(\..*)?$|^stylelint\.config\..*$|^[tj]slint\.json$|^\.jshintrc$|^[tj]sconfig.*\.json$|^\.?ox(lint|fmt)rc\.json$|^\.?dprint\.jsonc?$|^\.xo-config.*$`),
@@ -26,11 +26,12 @@ var byName = []*regexp.Regexp{
 	regexp.MustCompile(`^\.?rustfmt\.toml$|^\.?clippy\.toml$|^\.?deny\.toml$|^rust-toolchain(\.toml)?$|^\.rubocop.*\.ya?ml$|^\.?phpstan.*\.(neon|php)(\.dist)?$|^\.clang-(tidy|format)$|^checkstyle.*\.xml$|^detekt\.ya?ml$`),
 	regexp.MustCompile(`^\.editorconfig$|^\.?markdownlint.*$|^\.yamllint(\..*)?$|^\.?hadolint\.ya?ml$|^\.shellcheckrc$|^\.?commitlint(rc|\.config)?(\..*)?$|^buf\..*yaml$|^\.?spectral\.ya?ml$|^\.?semgrep.*\.ya?ml$|^\.?sonar.*\.properties$`),
 	// What the programs that run them read.
-	regexp.MustCompile(`^(turbo|nx|lerna|rush|deno)\.jsonc?$|^\.?bunfig\.toml$|^\.npmrc$|^\.yarnrc(\.ya?ml)?$|^\.pnpmfile\.c?js$|^go\.work$|^nodemon\.json$`),
+	regexp.MustCompile(`^(turbo|nx|lerna|rush|deno)\.jsonc?$|^\.?bunfig\.toml$|^\.npmrc$|^\.yarnrc(\.ya?ml)?$|^\.pnpmfile\.c?js$|^go\.work$|^nodemon\.json$|^\.env(rc|\..*)?$`),
 }
 
-// below are directories all of whose files say what the checks are, in small letters.
-var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases))(/|$)|^ci(/|$)`)
+// below are directories all of whose files say what the checks are, or are programs that run them, in
+// small letters.
+var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases)|node_modules|\.?venv|\.tox|\.nox)(/|$)|^(ci|_?pytest)(/|$)`)
 
 // Named reports whether the file of a path says what the checks are by its name alone. Of some,
 // such as package.json, only a part does.

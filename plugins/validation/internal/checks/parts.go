@@ -46,6 +46,9 @@ func takeApart(file, content string) apart {
 // after. same says that before and after do not differ in that part. An empty file stands for none.
 func Mixed(file, before, after string) (content string, same bool) {
 	old, young := takeApart(file, before), takeApart(file, after)
+	if (before == "") != (after == "") && strings.EqualFold(path.Base(file), "go.mod") {
+		return before, false // what lies below it is another module, which the checks of the one above pass over
+	}
 	if before == "" {
 		old.rest = "none"
 	}
@@ -64,6 +67,9 @@ var harmless = []string{
 	"dependencies", "devDependencies", "peerDependencies", "peerDependenciesMeta", "optionalDependencies", "bundledDependencies", "bundleDependencies",
 	"main", "module", "browser", "types", "typings", "exports", "imports", "bin", "man", "sideEffects", "engines", "os", "cpu", "type",
 }
+
+// local is in what a project depends on that lies in it: it may be what the checks run.
+var local = regexp.MustCompile(`:\s*"(file|link|portal|workspace|\.|/)[^"]*"`)
 
 // configured is what a package.json says of the checks beside its scripts.
 func configured(content string) string {
@@ -85,7 +91,7 @@ func inJSON(content string) apart {
 	}
 	checks, rest := maps.Clone(all), maps.Clone(all)
 	for name := range all {
-		if slices.Contains(harmless, name) {
+		if slices.Contains(harmless, name) && !local.Match(all[name]) {
 			delete(checks, name)
 		} else {
 			delete(rest, name)
