@@ -93,6 +93,48 @@ func TestReviewersAreAskedOnceEach(t *testing.T) {
 	}
 }
 
+// Reviewers that do not agree accept nothing, in whichever order they are asked: one that rejects
+// does so for all, one that waits leaves it to a person, and one that has no verdict is none.
+func TestReviewersThatDisagree(t *testing.T) {
+	waits := func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: "a person decides", Marks: []string{"checks-changed"}}, nil
+	}
+	fails := func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+		return nil, errors.New("boom")
+	}
+	accepts, rejects := says(pluginsdk.VerdictAccept), says(pluginsdk.VerdictReject)
+	type gate = func(context.Context, *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error)
+	for name, row := range map[string]struct {
+		gates []gate
+		want  pluginsdk.TaskStatus
+	}{
+		"one accepts, one rejects":  {[]gate{accepts, rejects}, pluginsdk.TaskRunning},
+		"one rejects, one accepts":  {[]gate{rejects, accepts}, pluginsdk.TaskRunning},
+		"two accept, one rejects":   {[]gate{accepts, accepts, rejects}, pluginsdk.TaskRunning},
+		"one accepts, one waits":    {[]gate{accepts, waits}, pluginsdk.TaskWaiting},
+		"one waits, one accepts":    {[]gate{waits, accepts}, pluginsdk.TaskWaiting},
+		"one accepts, one fails":    {[]gate{accepts, fails}, pluginsdk.TaskWaiting},
+		"one fails, one accepts":    {[]gate{fails, accepts}, pluginsdk.TaskWaiting},
+		"one says what none can":    {[]gate{accepts, says("accepted")}, pluginsdk.TaskWaiting},
+		"one that waits goes first": {[]gate{waits, rejects}, pluginsdk.TaskWaiting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handed := 0
+			var plugins []*reviewer
+			for _, complete := range row.gates {
+				plugins = append(plugins, &reviewer{complete: complete, validated: func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+					handed++
+					return nil, nil //nolint:nilnil // nothing to say
+				}})
+			}
+			w := newWorld(t, storetest.Open(t), plugins...)
+			if task := w.worked(pluginsdk.NewTask{Cwd: "/repo"}); task.Status != row.want || handed != 0 {
+				t.Errorf("it is %s, handed over %d times", task.Status, handed)
+			}
+		})
+	}
+}
+
 // Work that nobody has looked at must not be merged; what is only words is handed over
 // and says so.
 func TestWorkThatNobodyValidates(t *testing.T) {

@@ -335,7 +335,7 @@ func TestAPartOfAnotherWork(t *testing.T) {
 		part, _ := partOf(turn)
 		shown[part] = true
 	}
-	if err == nil && said.Verdict == pluginsdk.VerdictAccept && !maps.Equal(shown, map[int]bool{1: true, 2: true, 3: true}) {
+	if err != nil || said.Verdict != pluginsdk.VerdictAccept || !maps.Equal(shown, map[int]bool{1: true, 2: true, 3: true}) {
 		t.Errorf("accepted after %v of the new work were read", shown)
 	}
 }

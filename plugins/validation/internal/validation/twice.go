@@ -108,7 +108,12 @@ const maxParted = 1 << 20
 // checkAsBefore runs the checks that the work began with on the work. Where there were none, nothing
 // is run. What they come to rejects nothing and is no error: a person decides.
 func (r *round) checkAsBefore(ctx context.Context, work *review.Work, at place, back []objects.Edit) (*pluginsdk.OnTaskCompleteResponse, error) {
-	for _, edit := range back {
+	size := 0
+	for n, edit := range back {
+		if size += len(edit.Path) + 1; size > maxListed {
+			work.CheckFiles = append(work.CheckFiles, fmt.Sprintf("and %d more files", len(back)-n))
+			break
+		}
 		work.CheckFiles = append(work.CheckFiles, edit.Path)
 	}
 	if _, err := r.copyObjects(ctx, *work, forBase); err != nil {
@@ -185,8 +190,11 @@ func (r *round) checksChanged(work review.Work, failed checks.Outcome) *pluginsd
 	}
 }
 
-// maxNamed is how many files a sentence names.
-const maxNamed = 10
+// maxListed is how many bytes of the names of files the reviewer is told, and maxNamed is how many files a sentence names.
+const (
+	maxListed = 24 << 10
+	maxNamed  = 10
+)
 
 func names(files []string) string {
 	quoted := make([]string, 0, maxNamed)

@@ -266,6 +266,28 @@ func TestChecksOfBeforeThatCannotBeRun(t *testing.T) {
 	}
 }
 
+// However many files of the checks there are, a round of them can be kept.
+func TestManyFilesOfTheChecks(t *testing.T) {
+	f := project(t, map[string]string{"Makefile": "test:\n" + looks})
+	f.settings(object{"checks": list{}, "environment": object{"RAN": filepath.Join(f.dir, "ran")}})
+	work := map[string]string{"a.txt": "two\n", "Makefile": "test:\n" + looks + "\n"}
+	for n := range 500 {
+		work[fmt.Sprintf("node_modules/%s-%d", strings.Repeat("a", 100), n)] = ""
+	}
+	f.change(work)
+	f.reviewers(func(part, _ int) pluginsdk.InvokeResult {
+		said := by("make test", "two")
+		if part > 0 {
+			said.StructuredOutput = append(said.StructuredOutput[:len(said.StructuredOutput)-1], fmt.Sprintf(`,"part":%d}`, part)...)
+		}
+		return said
+	})
+	said, err := f.review(f.serve())
+	if err != nil || said.Verdict != pluginsdk.VerdictAccept || f.ran() != 2 || !strings.Contains(f.turns()[0].Prompt, "> Makefile\n") || !strings.Contains(f.turns()[0].Prompt, "more files\n") {
+		t.Errorf("%+v, %v after %d reviews", said, err, len(f.turns()))
+	}
+}
+
 // What the checks of the work do to the repository changes nothing of how those of before are run.
 func TestTheChecksDoNotChooseWhatTheyWere(t *testing.T) {
 	f := project(t, map[string]string{"Makefile": "test:\n" + looks})
@@ -277,5 +299,33 @@ func TestTheChecksDoNotChooseWhatTheyWere(t *testing.T) {
 	said, err := f.review(f.serve())
 	if err != nil || said.Verdict != pluginsdk.VerdictWait || said.Marks[0] != "checks-changed" {
 		t.Errorf("%+v, %v", said, err)
+	}
+}
+
+// A reviewer that lies about changed checks has given no verdict: what was run as it was before is no
+// proof of what is there now, and neither is a command of the base.
+func TestAReviewerThatLiesAboutChangedChecks(t *testing.T) {
+	cites := func(command string) pluginsdk.InvokeResult { return by(command, "two") }
+	for name, lie := range map[string]pluginsdk.InvokeResult{
+		"a check that is gone": cites("make lint"),
+		"the file before":      by("make test", "one"),
+		"a Makefile that is gone": good(func(said object) {
+			for _, answer := range said["answers"].(object) {
+				answer.(object)["evidence"] = list{object{"kind": "file", "file": "Makefile", "line": 3, "quote": "lint:"}}
+			}
+		}),
+		"that it has not changed": good(func(said object) {
+			for _, answer := range said["answers"].(object) {
+				answer.(object)["evidence"] = list{object{"kind": "unchanged", "file": "Makefile"}}
+			}
+		}),
+	} {
+		f := project(t, map[string]string{"Makefile": "test:\n" + looks + "lint:\n\t@echo fine\n"})
+		f.settings(object{"checks": list{}, "environment": object{"RAN": filepath.Join(f.dir, "ran")}})
+		f.change(map[string]string{"a.txt": "two\n", "Makefile": "test:\n" + looks})
+		f.says = []pluginsdk.InvokeResult{lie}
+		if said, err := f.review(f.serve()); err == nil || pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || len(f.turns()) != 3 {
+			t.Errorf("%s: %+v, %v after %d reviews", name, said, err, len(f.turns()))
+		}
 	}
 }
