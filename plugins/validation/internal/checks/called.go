@@ -194,6 +194,7 @@ var (
 	word     = regexp.MustCompile("[^\\s\"'`;|&()<>{}=,\\[\\]$!#:]+")
 	variable = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|\?|\+)=[ \t]*(.*)$`)
 	use      = regexp.MustCompile(`\$[({]([\w.-]+)[)}]`)
+	files    = regexp.MustCompile(`^(test|rm|cp|mv|ln|tail|cut|touch|readlink|find)$`)
 	include  = regexp.MustCompile(`^[ \t]*[-s]?include[ \t]`)
 	makes    = regexp.MustCompile(`(?m)(?:\bg?make|\$[({]MAKE[)}])([^\n;|&]*)`)
 
@@ -223,7 +224,9 @@ func (s *search) words(dir, text string, ruled bool) {
 			}
 			loose := at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
 			s.word(dir, token, included || runs.MatchString(before), loose, ruled)
-			if !strings.HasPrefix(token, "-") || runs.MatchString(token) {
+			option := strings.HasPrefix(token, "-")
+			asks := strings.HasSuffix(strings.TrimRight(line[:at[0]], " "), "[") || files.MatchString(before) // such as [ -f FILE ], rm -f FILE
+			if !option || runs.MatchString(token) && !asks {
 				before = strings.TrimLeft(token, "@+")
 			}
 		}
