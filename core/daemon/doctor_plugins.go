@@ -191,8 +191,9 @@ func checkWaits(row ledger.Plugin, waits []ledger.Waits) []Check {
 			first = one
 		}
 	}
+	remedy := "`harness plugin logs " + row.Name + "` may say why; `harness plugin disable " + row.Name + "` does without it"
 	return []Check{{
-		Name: "waiting for " + row.Name, Remedy: "`harness plugin logs " + row.Name + "` may say why; `harness plugin disable " + row.Name + "` does without it",
+		Name: "waiting for " + row.Name, Remedy: cmp.Or(first.Call.Error, remedy), // the grant that is missing
 		Detail: fmt.Sprintf("runs that wait for its answer: %d, the first (%s) to %s since %s", len(waits), first.RunID, first.Call.Hook, first.Call.StartedAt.Local().Format(time.DateTime)),
 	}}
 }

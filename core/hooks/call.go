@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,8 +31,11 @@ type Occasion struct {
 	Record func(pluginsdk.HookCall)
 	// Held, when set, is told of a call that must not be passed over once it is slow: the
 	// occasion waits for it. over is called when the wait is over, and returns when the
-	// occasion may go on.
+	// occasion may go on. Only with it does a call wait until its plugin is granted what the
+	// hook needs; Error of the call then says what is missing.
 	Held func(call pluginsdk.HookCall) (over func(ctx context.Context) error)
+	// Keeps says that Held is told only of a wait for a grant.
+	Keeps bool
 
 	spent budget
 }
@@ -184,8 +188,14 @@ func One[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 // is nothing to record.
 func ask[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plugin, q Question[Req, Res],
 ) (call pluginsdk.HookCall, answer *Res, err error) {
-	began, over := time.Now(), r.watch(ctx, on, plugin.Info(), q.Hook)
+	lacks := on.lacks(plugin.Info(), q.Hook)
+	began, over := time.Now(), r.watch(ctx, on, plugin.Info(), q.Hook, lacks)
 	defer func() { err = cmp.Or(err, over()) }()
+	if lacks != nil {
+		if plugin, err = r.granted(ctx, on, plugin, q.Hook); plugin == nil {
+			return call, nil, err
+		}
+	}
 	answer, asked, err := try(ctx, r, on, plugin, q)
 	if on.Record == nil || !asked && err == nil {
 		return call, answer, err
@@ -372,23 +382,62 @@ func silentCause(ctx context.Context, err error) error {
 	return err
 }
 
+// lacks returns which grant the occasion waits for before it calls the hook; nil: none.
+func (o *Occasion) lacks(info *pluginsdk.PluginInfo, hook pluginsdk.Hook) error {
+	if o.Held == nil || o.Beside || !counted(o, hook) || info.FailureMode(hook) == pluginsdk.FailOpen {
+		return nil
+	}
+	return info.MayAnswer(hook)
+}
+
+// grantEvery is how often a call that waits for a grant looks for it.
+const grantEvery = time.Second
+
+// granted waits until the plugin has been granted what the hook needs, and returns it as it
+// is then. nil without an error: the run does not have to ask it any more.
+func (r *Runner) granted(ctx context.Context, on *Occasion, plugin Plugin, hook pluginsdk.Hook) (Plugin, error) {
+	name := plugin.Info().Name
+	look := time.NewTicker(grantEvery)
+	defer look.Stop()
+	for {
+		all := r.plugins.Answering(on.Behalf.RunID, hook)
+		at := slices.IndexFunc(all, func(one Plugin) bool { return one.Info().Name == name })
+		switch {
+		case at < 0:
+			return nil, nil //nolint:nilnil // nobody is to be asked
+		case on.lacks(all[at].Info(), hook) == nil:
+			return all[at], nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, pluginsdk.Errorf(pluginsdk.CodeCancelled, "%w", context.Cause(ctx))
+		}
+	}
+}
+
 // watch warns of a call that its run waits for when it is slow, until over, and tells
 // Occasion.Held if the plugin must not be passed over. over returns when the run may go on.
-func (r *Runner) watch(ctx context.Context, on *Occasion, info *pluginsdk.PluginInfo, hook pluginsdk.Hook) (over func() error) {
+// lacks is the grant that the call waits for; nil: none.
+func (r *Runner) watch(ctx context.Context, on *Occasion, info *pluginsdk.PluginInfo, hook pluginsdk.Hook, lacks error) (over func() error) {
 	if on.Beside || !counted(on, hook) {
 		return func() error { return nil }
 	}
 	since, plugin := time.Now(), info.Name
 	var held chan func(context.Context) error
-	if on.Held != nil && !mayPass(info, hook) {
+	if on.Held != nil && !mayPass(info, hook) && (lacks != nil || !on.Keeps) {
 		held = make(chan func(context.Context) error, 1)
 	}
 	timer := time.AfterFunc(r.config.Slow, func() {
 		r.config.Log.Warn("a run waits for a plugin", "run", on.Behalf.RunID, "plugin", plugin, "hook", hook)
 		if held != nil {
-			held <- on.Held(pluginsdk.HookCall{
+			call := pluginsdk.HookCall{
 				Hook: hook, Plugin: plugin, Attempt: on.Behalf.Attempt, StartedAt: since.UTC().Truncate(time.Microsecond), State: pluginsdk.CallWaiting,
-			})
+			}
+			if lacks != nil {
+				call.Error = lacks.Error()
+			}
+			held <- on.Held(call)
 		}
 		r.config.Waiting(on, plugin, hook, since)
 	})

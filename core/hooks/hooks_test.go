@@ -243,6 +243,126 @@ func TestSlowHooksAreToldAndPassedOver(t *testing.T) {
 	})
 }
 
+// A closed hook whose plugin lacks the grant is waited for without a place, also after the
+// agent was asked, until the grant is there, or the run does not have to ask the plugin any
+// more. Before this the attempt failed at once, and the run after five of them.
+func TestAClosedHookWaitsForItsGrant(t *testing.T) {
+	for name, row := range map[string]struct {
+		after  func(c *coming)
+		change bool // the plugin answers in the end
+	}{
+		"is granted":      {func(c *coming) { c.give(pluginsdk.CapTurnsRead) }, true},
+		"another grant":   {func(c *coming) { c.give(pluginsdk.CapMessagesRead); <-time.After(time.Hour); c.give(pluginsdk.CapTurnsRead) }, true},
+		"is turned off":   {func(c *coming) { c.set(nil) }, false},
+		"off and on":      {func(c *coming) { c.set(nil); c.set(lacking("a")); c.give(pluginsdk.CapTurnsRead) }, true},
+		"is made open":    {func(c *coming) { c.set(nil) }, false}, // Answering leaves it out
+		"another process": {func(c *coming) { c.set(lacking("a")); <-time.After(time.Minute); c.give(pluginsdk.CapTurnsRead) }, true},
+	} {
+		for _, keeps := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				plugins := &coming{}
+				plugins.set(lacking("a"))
+				r, on, began := New(Config{}, plugins, nil), aRun(), time.Now()
+				var rested, back time.Duration
+				var told pluginsdk.HookCall
+				on.Keeps = keeps
+				on.Held = func(call pluginsdk.HookCall) func(context.Context) error {
+					rested, told = time.Since(began), call
+					return func(context.Context) error { back = time.Since(began); return nil }
+				}
+				go func() {
+					<-time.After(24 * time.Hour)
+					row.after(plugins)
+				}()
+				answered := false
+				err := Notify(t.Context(), r, on, onMessage(), func(string, *pluginsdk.OnMessageResponse) { answered = true })
+				if err != nil || answered != row.change || rested != time.Second || back < 24*time.Hour {
+					t.Errorf("%s: %v, answered %v, without a place from %s to %s", name, err, answered, rested, back)
+				}
+				if want := "`harness plugin grant a turns.read`"; !strings.Contains(told.Error, want) || told.State != pluginsdk.CallWaiting {
+					t.Errorf("%s: it is said to wait for %+v", name, told)
+				}
+			})
+		}
+	}
+}
+
+// A wait for a grant ends with its run, and what is no run's waits for no grant.
+func TestWhoDoesNotWaitForAGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plugins := &coming{}
+		plugins.set(lacking("a"))
+		on := aRun()
+		on.Held = func(pluginsdk.HookCall) func(context.Context) error {
+			return func(ctx context.Context) error { return context.Cause(ctx) }
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Hour, func() { stop(errors.New("stopped by Ann")) })
+		err := Notify(ctx, New(Config{}, plugins, nil), on, onMessage(), nil)
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeCancelled || !strings.Contains(err.Error(), "stopped by Ann") {
+			t.Errorf("a stop: %v", err)
+		}
+	})
+	for name, edit := range map[string]func(*Occasion){
+		"a task, a delivery": func(on *Occasion) { on.Held = nil },
+		"a steered message":  func(on *Occasion) { on.Beside = true },
+	} {
+		plugins, on := &coming{}, aRun()
+		plugins.set(lacking("a"))
+		on.Held = func(pluginsdk.HookCall) func(context.Context) error { t.Error("it is held"); return nil }
+		edit(on)
+		err := Notify(t.Context(), New(Config{}, plugins, nil), on, onMessage(), nil)
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "harness plugin grant") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// coming is one plugin, which operators change. Its calls fail without the grant, as the host's.
+type coming struct {
+	mu     sync.Mutex
+	plugin *granted
+}
+
+type granted struct{ *fake }
+
+func lacking(name string) *granted {
+	info := pluginsdk.PluginInfo{Name: name, OnFailure: map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}}
+	return &granted{&fake{info: info, message: func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+		return &pluginsdk.OnMessageResponse{}, nil
+	}}}
+}
+
+func (g *granted) Do(ctx context.Context, hook pluginsdk.Hook, id string, fn func(Process) error) error {
+	if err := g.Info().MayAnswer(hook); err != nil {
+		return err
+	}
+	return g.fake.Do(ctx, hook, id, fn)
+}
+
+func (c *coming) set(plugin *granted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plugin = plugin
+}
+
+func (c *coming) give(capability pluginsdk.Capability) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info := c.plugin.info
+	info.Granted = append(info.Granted, capability)
+	c.plugin = &granted{&fake{info: info, message: c.plugin.message}}
+}
+
+func (c *coming) Answering(string, pluginsdk.Hook) []Plugin {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plugin == nil {
+		return nil
+	}
+	return []Plugin{c.plugin}
+}
+
 // However many plugins hang, a run waits for the budget and a second for each of them,
 // and not for the deadlines of all.
 func TestPluginsThatHangAreBoundedTogether(t *testing.T) {
@@ -404,6 +524,7 @@ func TestARunThatWaitsForAClosedHookIsHeld(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			plugins := named("p")
+			plugins[0].info.Granted = pluginsdk.AllCapabilities()
 			plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeRun: row.mode}
 			plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
 				<-time.After(row.takes)

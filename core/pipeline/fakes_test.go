@@ -190,7 +190,10 @@ type fakePlugin struct {
 
 func (f *fakePlugin) Info() *pluginsdk.PluginInfo { return &f.info }
 
-func (f *fakePlugin) Do(_ context.Context, _ pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {
+func (f *fakePlugin) Do(_ context.Context, hook pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {
+	if err := f.info.MayAnswer(hook); err != nil {
+		return err
+	}
 	if f.down {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff", f.info.Name)
 	}
@@ -382,7 +385,7 @@ func newBench(plugins ...string) *bench {
 	}
 	for _, name := range plugins {
 		b.plugins = append(b.plugins, &fakePlugin{journal: j, tokens: b.tokens, info: pluginsdk.PluginInfo{
-			Name: name, Manifest: pluginsdk.Manifest{Name: name, Hooks: pluginsdk.AllHooks()},
+			Name: name, Granted: pluginsdk.AllCapabilities(), Manifest: pluginsdk.Manifest{Name: name, Hooks: pluginsdk.AllHooks()},
 		}})
 	}
 	b.line = New(Config{Model: "m"}, b.doors())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/guard"
@@ -36,7 +37,7 @@ func (p *Pipeline) hold(t *trip, call pluginsdk.HookCall) (over func(ctx context
 func (p *Pipeline) tellHeld(t *trip, call pluginsdk.HookCall) {
 	held := ledger.HeldRun{RunID: t.run.ID, Hooks: append(t.calls.all(), call)}
 	if !t.fence.Beside() {
-		held.Row = heldRow(t.run.ID, call)
+		held.Row = heldRow(t, call)
 	}
 	lanes, err := p.store.HoldRun(t.work, t.fence, held)
 	if err != nil {
@@ -48,12 +49,21 @@ func (p *Pipeline) tellHeld(t *trip, call pluginsdk.HookCall) {
 	}
 }
 
-func heldRow(runID string, call pluginsdk.HookCall) *ledger.Row {
+func heldRow(t *trip, call pluginsdk.HookCall) *ledger.Row {
 	metadata, _ := json.Marshal(map[string]string{"event": "pipeline_waiting", "plugin": call.Plugin}) //nolint:errchkjson // strings
-	return &ledger.Row{Key: ledger.HeldKey + runID + ":" + call.Plugin, Message: pluginsdk.NewMessage{
-		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Metadata: metadata,
-		Content: fmt.Sprintf("This thread waits for the plugin %[1]s, which has not answered %[2]s since %[3]s. It continues when the plugin answers. "+
-			"To drop the message: /stop. If the plugin does not recover, an operator can turn it off: harness plugin disable %[1]s",
-			call.Plugin, call.Hook, call.StartedAt.UTC().Format(time.TimeOnly+" MST")),
+	key := ledger.HeldKey + t.run.ID + ":" + call.Plugin
+	drop := "To drop the message: /stop. "
+	if t.answered {
+		drop = "The agent has answered; the answer is shown then. "
+	}
+	text := fmt.Sprintf("This thread waits for the plugin %[1]s, which has not answered %[2]s since %[3]s. It continues when the plugin answers. "+
+		drop+"If the plugin does not recover, an operator can turn it off: harness plugin disable %[1]s",
+		call.Plugin, call.Hook, call.StartedAt.UTC().Format(time.TimeOnly+" MST"))
+	if call.Error != "" { // the grant that is missing
+		key += ":grant"
+		text = fmt.Sprintf("This thread waits for a decision of an operator: %s. It continues by itself after that. %s", call.Error, drop)
+	}
+	return &ledger.Row{Key: key, Message: pluginsdk.NewMessage{
+		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Metadata: metadata, Content: strings.TrimSpace(text),
 	}}
 }

@@ -108,3 +108,73 @@ func TestAHeldRunIsStoppedAndAnAnsweredOneKeepsItsPlace(t *testing.T) {
 		}
 	})
 }
+
+// A plugin that lacks the grant for a closed hook is enabled and does not serve: work waits,
+// without a place, at whichever step it is, and its thread says which command grants it. Only
+// an answer that is there already cannot be stopped. Before this the run failed.
+func TestARunWaitsForTheGrantOfAClosedHook(t *testing.T) {
+	for hook, row := range map[pluginsdk.Hook]struct {
+		lacks    pluginsdk.Capability
+		answered bool
+	}{
+		pluginsdk.HookBeforeRun:        {pluginsdk.CapTurnsDecide, false},
+		pluginsdk.HookMessage:          {pluginsdk.CapTurnsRead, false},
+		pluginsdk.HookBeforeInvoke:     {pluginsdk.CapTurnsChange, false},
+		pluginsdk.HookAfterInvoke:      {pluginsdk.CapTurnsRead, true},
+		pluginsdk.HookBeforeReply:      {pluginsdk.CapTurnsChange, true},
+		pluginsdk.HookPipelineComplete: {pluginsdk.CapTurnsRead, true},
+	} {
+		for _, stopped := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench("budget")
+				info := &b.plugins[0].info
+				info.Manifest.Hooks = []pluginsdk.Hook{hook}
+				info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{hook: pluginsdk.FailClosed}
+				info.Granted = nil
+				ctx, stop := context.WithCancelCause(t.Context())
+				var early int
+				time.AfterFunc(time.Hour, func() {
+					if early = len(b.store.finishes); stopped {
+						stop(pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by Ann"))
+					}
+				})
+				time.AfterFunc(2*time.Hour+time.Millisecond, func() { info.Granted = []pluginsdk.Capability{row.lacks} })
+				began := time.Now()
+				left, err := b.line.Handle(t.Context(), ctx, b.claim)
+				took, want, state := time.Since(began), 2*time.Hour, pluginsdk.RunSucceeded
+				if stopped && !row.answered {
+					want, state = time.Hour, pluginsdk.RunCancelled
+				}
+				if err != nil || took.Truncate(time.Minute) != want || early != 0 || len(b.store.finishes) != 1 || b.store.finishes[0].State != state {
+					t.Fatalf("%s: stopped %v: %v, %+v, after %s: %+v", hook, stopped, err, left, took, b.store.finishes)
+				}
+				if lines := strings.Join(b.journal.lines, "; "); strings.Count(lines, "no place") != 1 || strings.Count(lines, "invoke;") > 1 {
+					t.Errorf("%s: %s", hook, lines)
+				}
+				if len(b.store.held) != 1 {
+					t.Fatalf("%s: told %d times", hook, len(b.store.held))
+				}
+				text := b.store.held[0].Row.Message.Content
+				if !strings.Contains(text, "`harness plugin grant budget "+string(row.lacks)+"`") || strings.Contains(text, "/stop") == row.answered {
+					t.Errorf("%s: %s", hook, text)
+				}
+			})
+		}
+	}
+}
+
+// A run that is stopped while it waits for a grant does not wait for that of
+// OnPipelineComplete, which is told of its end.
+func TestTheEndOfAFailedAttemptWaitsForNoGrant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench("budget")
+		info := &b.plugins[0].info
+		info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeInvoke: pluginsdk.FailClosed, pluginsdk.HookPipelineComplete: pluginsdk.FailClosed}
+		info.Granted = []pluginsdk.Capability{pluginsdk.CapTurnsDecide}
+		ctx, stop := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { stop(pluginsdk.Errorf(pluginsdk.CodeCancelled, "stopped by Ann")) })
+		if _, err := b.line.Handle(t.Context(), ctx, b.claim); err != nil || b.store.finishes[0].State != pluginsdk.RunCancelled {
+			t.Errorf("%v, %+v", err, b.store.finishes)
+		}
+	})
+}

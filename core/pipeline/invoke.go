@@ -93,7 +93,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 		return storeError("commit the intent", err)
 	}
 	t.pending.stored(len(effects))
-	t.on.Held = nil // the agent's turn needs the place, and so does what comes after it
+	t.on.Keeps = true // the agent's turn needs the place, and so does what comes after it
 	return nil
 }
 

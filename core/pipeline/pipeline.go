@@ -126,9 +126,8 @@ var TurnFaultPoints = []string{"beforeRun", "commitIntent", "invoke", "invoking"
 // commits: 5a, 5b, 8, 11, or with the end of the attempt.
 func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left ledger.Left, err error) {
 	t := newTrip(work, p.config.Now(), claim) // 0
-	if t.run.Step != pluginsdk.StepInvoked {  // what has its answer is not kept waiting for a place
-		t.on.Held = func(call pluginsdk.HookCall) (over func(context.Context) error) { return p.hold(t, call) }
-	}
+	t.on.Held = func(call pluginsdk.HookCall) (over func(context.Context) error) { return p.hold(t, call) }
+	t.on.Keeps = t.run.Step == pluginsdk.StepInvoked // what has its answer is not kept waiting for a place
 	defer p.enter(t)()
 	p.plugins.Hold(t.run.ID)
 	defer p.plugins.Release(t.run.ID)

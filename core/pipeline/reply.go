@@ -261,6 +261,7 @@ func (p *Pipeline) complete(t *trip, outcome pluginsdk.PipelineOutcome, reason s
 	if !t.started {
 		return
 	}
+	t.on.Held = nil // an attempt that has failed waits for no grant
 	if err := p.pipelineComplete(t.work, t, outcome, reason); err != nil {
 		p.config.Log.Warn("end of a failed attempt could not be told", "run", t.run.ID, "err", err)
 	}

@@ -36,11 +36,11 @@ func (s *Store) HoldRun(ctx context.Context, fence ledger.Fence, held ledger.Hel
 	return lanes, wrap("note that a run waits for a plugin", err)
 }
 
-// Waits returns the calls that runs at work wait for, as HoldRun has noted them. A run whose
-// agent was asked waits for none.
+// Waits returns the calls that runs at work wait for, as HoldRun has noted them. Once its
+// agent was asked, a run waits for grants only.
 func (s *Store) Waits(ctx context.Context) (all []ledger.Waits, err error) {
-	rows, err := s.read.Run.Query().Where(run.StateEQ(pluginsdk.RunRunning), run.StepEQ(pluginsdk.StepAccepted)).
-		Order(run.ByID()).Select(run.FieldID, run.FieldThreadID, run.FieldAttempt, run.FieldHooks).Limit(page(1000)).All(ctx)
+	rows, err := s.read.Run.Query().Where(run.StateEQ(pluginsdk.RunRunning)).
+		Order(run.ByID()).Select(run.FieldID, run.FieldThreadID, run.FieldStep, run.FieldAttempt, run.FieldHooks).Limit(page(1000)).All(ctx)
 	if err != nil {
 		return nil, wrap("list the runs that wait for plugins", err)
 	}
@@ -48,7 +48,8 @@ func (s *Store) Waits(ctx context.Context) (all []ledger.Waits, err error) {
 		if len(row.Hooks) == 0 {
 			continue
 		}
-		if call := row.Hooks[len(row.Hooks)-1]; call.State == pluginsdk.CallWaiting && call.Attempt == row.Attempt {
+		call := row.Hooks[len(row.Hooks)-1]
+		if call.State == pluginsdk.CallWaiting && call.Attempt == row.Attempt && (row.Step == pluginsdk.StepAccepted || call.Error != "") {
 			all = append(all, ledger.Waits{RunID: row.ID, ThreadID: row.ThreadID, Call: call})
 		}
 	}

@@ -35,6 +35,11 @@ func TestARunThatWaitsForAPluginSaysSo(t *testing.T) {
 		if waits := must[[]ledger.Waits](t)(s.Waits(ctx)); len(waits) != 0 {
 			t.Errorf("the agent was asked, and it waits for %+v", waits)
 		}
+		held.Hooks[0].Error = "the plugin budget lacks the capability turns.decide"
+		must[[]ledger.Lane](t)(s.HoldRun(ctx, c.Fence, held))
+		if waits := only[ledger.Waits](t)(s.Waits(ctx)); waits.Call != held.Hooks[0] {
+			t.Errorf("with its answer, for a grant: %+v", waits)
+		}
 		must[[]ledger.Queue](t)(s.Recover(ctx, "another boot"))
 		claim(t, s, c.Thread.ID)
 		wantCode(t, second(s.HoldRun(ctx, c.Fence, held)), pluginsdk.CodeStale)
