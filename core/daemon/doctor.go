@@ -21,6 +21,7 @@ import (
 	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -300,7 +301,7 @@ func openExisting(ctx context.Context, config Config, schema store.SchemaPolicy)
 }
 
 func (c Config) storeConfig() store.Config {
-	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log, Trace: c.Trace, Now: c.Now}
+	return store.Config{URL: c.DatabaseURL, Dir: c.Data, Log: c.Log, Trace: c.Trace, Now: c.Now, Carriers: shipped.Plugins.Names()}
 }
 
 const damagedRemedy = "stop the daemon and restore a backup; see \"When the database is damaged\" in docs/operating.md"
@@ -362,7 +363,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 	if err != nil {
 		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows)), seen{rows, accounts, waits}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.

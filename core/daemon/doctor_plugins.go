@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
+	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -196,6 +197,22 @@ func checkWaits(row ledger.Plugin, waits []ledger.Waits) []Check {
 		Name: "waiting for " + row.Name, Remedy: cmp.Or(first.Call.Error, remedy), // the grant that is missing
 		Detail: fmt.Sprintf("runs that wait for its answer: %d, the first (%s) to %s since %s", len(waits), first.RunID, first.Call.Hook, first.Call.StartedAt.Local().Format(time.DateTime)),
 	}}
+}
+
+// checkOff is silent unless messages and turns wait for plugins that are turned off.
+func checkOff(ctx context.Context, database *store.Store) (checks []Check) {
+	waiting, err := database.WaitingForPlugins(ctx)
+	if err != nil {
+		return []Check{{Name: "queues of plugins that are off", Detail: err.Error(), Remedy: damagedRemedy}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(waiting)) {
+		checks = append(checks, Check{
+			Name: "queue of " + name, Optional: true,
+			Detail: fmt.Sprintf("the plugin is turned off, and messages and turns that it has asked for wait until it is on again: %d", waiting[name]),
+			Remedy: fmt.Sprintf("`harness plugin enable %[1]s` has them answered; `/stop all` drops what waits in a thread, `harness plugin remove %[1]s` all of it", name),
+		})
+	}
+	return checks
 }
 
 // checkPackage is silent unless what lies on the disk is not what was installed. What

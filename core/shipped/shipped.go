@@ -131,6 +131,14 @@ func (t Table) Variables() (names []string) {
 	return slices.Compact(names)
 }
 
+// Names are the names of the plugins, in their order.
+func (t Table) Names() (names []string) {
+	for _, plugin := range t {
+		names = append(names, plugin.Name)
+	}
+	return names
+}
+
 // Place is the plugin's among the shipped ones, from 1; 0: it is none of them.
 func (t Table) Place(name string) int {
 	return slices.IndexFunc(t, func(plugin Plugin) bool { return plugin.Name == name }) + 1

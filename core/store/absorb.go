@@ -12,6 +12,7 @@ import (
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/message"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -47,7 +48,7 @@ func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string
 	if err != nil {
 		return nil, err
 	}
-	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed, pause.On)
+	messages, err := absorbable(ctx, s.read, fence.ThreadID, r.Absorbed, pause.On, s.whichAreOn())
 	return messages, wrap("look for waiting messages", err)
 }
 
@@ -70,7 +71,7 @@ func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, me
 		if err != nil {
 			return err
 		}
-		waiting, err := absorbable(ctx, tx.Client, fence.ThreadID, r.Absorbed, false)
+		waiting, err := absorbable(ctx, tx.Client, fence.ThreadID, r.Absorbed, false, s.whichAreOn())
 		if err != nil {
 			return err
 		}
@@ -149,12 +150,12 @@ func (t *tx) merge(ctx context.Context, threadID, into string, messages []plugin
 // absorbable returns the messages at the head of a thread's queue that a run which
 // has merged some before can answer together; uncaused leaves out what runs have caused,
 // and what comes after it.
-func absorbable(ctx context.Context, from *ent.Client, threadID string, before []int64, uncaused bool) ([]pluginsdk.Message, error) {
+func absorbable(ctx context.Context, from *ent.Client, threadID string, before []int64, uncaused bool, on predicate.Run) ([]pluginsdk.Message, error) {
 	limit := absorbMax - len(before)
 	if limit <= 0 {
 		return nil, nil
 	}
-	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false)).
+	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false), on).
 		Order(run.ByMessageID(), run.ByID()).Limit(absorbMax). // as many always: the statement is kept
 		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt, run.FieldCauseRunID).All(ctx)
 	if err != nil {

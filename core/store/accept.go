@@ -94,7 +94,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 		return ledger.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
 			"run %s was caused by a run that was caused by a run, %d deep, and may cause no further one", a.Submission.CauseRunID, a.MaxDepth)
 	}
-	idle, err := t.room(ctx, a)
+	idle, err := t.room(ctx, a, s.on, offPlugins(s.config.Carriers))
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -191,7 +191,7 @@ func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
 
 // room refuses a run when too many wait, and otherwise reports whether it may be
 // claimed as it is stored: somebody wants it, and nothing is in front of it.
-func (t *tx) room(ctx context.Context, a ledger.Acceptance) (idle bool, err error) {
+func (t *tx) room(ctx context.Context, a ledger.Acceptance, on, off string) (idle bool, err error) {
 	if a.Answer != nil || a.MaxWaiting <= 0 && a.Claimer == "" {
 		return false, nil
 	}
@@ -199,9 +199,10 @@ func (t *tx) room(ctx context.Context, a ledger.Acceptance) (idle bool, err erro
 	var working bool
 	// The limit is part of the text: as a parameter, SQLite prepares anew each time.
 	query := fmt.Sprintf(`SELECT
-		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside LIMIT %d) AS head),
-		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1 AND NOT beside)`, max(a.MaxWaiting, 1))
-	if err := t.row(ctx, query, []any{a.Submission.ThreadID}, &waiting, &working); err != nil {
+		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside%s LIMIT %d) AS head),
+		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1 AND NOT beside)
+			OR EXISTS (%s AND p.name = $2)`, on, max(a.MaxWaiting, 1), off)
+	if err := t.row(ctx, query, []any{a.Submission.ThreadID, clean(a.Plugin)}, &waiting, &working); err != nil {
 		return false, err
 	}
 	if a.MaxWaiting <= 0 || waiting < a.MaxWaiting {

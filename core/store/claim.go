@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -57,14 +58,14 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string,
 		return ledger.Claim{}, err
 	}
 	for {
-		id, err := t.takeHead(ctx, threadID, owner, which, now)
+		id, err := t.takeHead(ctx, threadID, owner, which+s.on, now)
 		if err == nil {
 			return s.claimed(ctx, t, threadID, id, which != "", now)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return ledger.Claim{}, err
 		}
-		waits, notBefore, err := t.head(ctx, threadID, which)
+		waits, notBefore, err := t.head(ctx, threadID, which+s.on)
 		if err != nil || !waits || notBefore.After(now) {
 			return ledger.Claim{NotBefore: notBefore}, err
 		}
@@ -110,7 +111,7 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, unca
 	if err := t.ofTask(ctx, &claim); err != nil {
 		return ledger.Claim{}, err
 	}
-	return claim, t.gather(ctx, &claim, mode, uncaused, now)
+	return claim, t.gather(ctx, &claim, mode, uncaused, s.whichAreOn(), now)
 }
 
 // ofTask adds to a claim what the thread's task says.
@@ -176,7 +177,7 @@ func (s *Store) claimedRun(ctx context.Context, from *ent.Client, query entsql.E
 }
 
 // gather adds to a claim what its run answers besides its own message.
-func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.BusyMode, uncaused bool, now time.Time) (err error) {
+func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.BusyMode, uncaused bool, on predicate.Run, now time.Time) (err error) {
 	r := &claim.Run
 	if claim.Absorbed, err = messagesOf(ctx, t.Client, r.Absorbed); err != nil {
 		return err
@@ -184,7 +185,7 @@ func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.Bus
 	if mode == pluginsdk.BusyQueue || r.Kind != pluginsdk.RunMessage || r.Step != pluginsdk.StepAccepted {
 		return nil
 	}
-	waiting, err := absorbable(ctx, t.Client, r.ThreadID, r.Absorbed, uncaused)
+	waiting, err := absorbable(ctx, t.Client, r.ThreadID, r.Absorbed, uncaused, on)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,8 @@ func (s *Store) AddPlugin(ctx context.Context, change ledger.PluginChange) error
 
 // RemovePlugin takes a plugin's row out of the registry with, unless they are to be
 // kept, all of its state and its secrets, and notes in the audit log who did: all in
-// one transaction. What it has written into threads stays, and counts for it.
+// one transaction. What it has written into threads stays, and counts for it; what it has asked for and
+// nobody has begun is cancelled.
 func (s *Store) RemovePlugin(ctx context.Context, removal ledger.PluginRemoval) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.plugins(ctx, " WHERE name = $1", removal.Name)
@@ -121,6 +122,11 @@ func (s *Store) RemovePlugin(ctx context.Context, removal ledger.PluginRemoval) 
 		}
 		if _, err := tx.run(ctx, "DELETE FROM plugins WHERE name = $1", removal.Name); err != nil {
 			return err
+		}
+		if !slices.Contains(s.config.Carriers, removal.Name) {
+			if err := tx.cancelOf(ctx, removal.Name, "cancelled: the plugin "+removal.Name+" was removed", s.now()); err != nil {
+				return err
+			}
 		}
 		if !removal.KeepState {
 			if err := tx.forgetState(ctx, removal.Name); err != nil {

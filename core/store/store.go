@@ -32,6 +32,9 @@ type Config struct {
 	Now func() time.Time
 	// Schema says what becomes of a schema that is not this binary's.
 	Schema SchemaPolicy
+	// Carriers are the plugins whose messages are begun although the plugin is turned off: they
+	// come with Harness, and bring what people write.
+	Carriers []string
 	// Trace, when set, is told of every transaction and of every query outside of one.
 	Trace func(ledger.Span)
 }
@@ -54,6 +57,7 @@ const (
 
 // Store is an open database. Its methods may be called concurrently.
 type Store struct {
+	on string // notOff, of Config.Carriers
 	config Config
 	back   backend
 	write  writer
@@ -97,7 +101,7 @@ func open(ctx context.Context, config Config, first func(*Store) error) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{config: config, back: back, figures: newFigures()}
+	s := &Store{config: config, back: back, figures: newFigures(), on: notOff(config.Carriers)}
 	if err := first(s); err != nil {
 		return nil, errors.Join(err, back.close())
 	}

@@ -188,7 +188,7 @@ func (s *Store) ClaimTurn(ctx context.Context, runID, owner string) (ledger.Clai
 func (s *Store) claimTurn(ctx context.Context, t *tx, runID, owner string, now time.Time) (ledger.Claim, error) {
 	n, err := t.run(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
 			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
-		WHERE id = $4 AND beside AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)`,
+		WHERE id = $4 AND beside AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)`+s.on,
 		owner, now.Add(claimTerm), now, runID)
 	if err != nil {
 		return ledger.Claim{}, err
@@ -229,9 +229,9 @@ func (s *Store) UnclaimTurn(ctx context.Context, runID, owner string) error {
 }
 
 // FirstQueued returns the first run of a thread's queue that is in a state, or the zero
-// Run.
+// Run. Runs of plugins that are turned off are none.
 func (s *Store) FirstQueued(ctx context.Context, threadID string, state pluginsdk.RunState) (pluginsdk.Run, error) {
-	row, err := s.read.Run.Query().Where(run.StateEQ(state), run.ThreadID(threadID), run.Beside(false)).
+	row, err := s.read.Run.Query().Where(run.StateEQ(state), run.ThreadID(threadID), run.Beside(false), s.whichAreOn()).
 		Order(run.ByMessageID(), run.ByID()).Select(listedColumns...).First(ctx)
 	if ent.IsNotFound(err) {
 		return pluginsdk.Run{}, nil
