@@ -181,6 +181,9 @@ func (p *Pipeline) commitResult(t *trip) error {
 	if failure != nil && failure.Kind == pluginsdk.FailureUnknownSession {
 		return failure
 	}
+	if tooLong(failure) {
+		failure.Message = strings.TrimRight(failure.Message, ". ") + "." + t.whoWrote()
+	}
 	claim := fmt.Sprintf("%s:%d", t.run.ID, t.fence.Epoch)
 	if t.fence.Beside() { // a released attempt and the next one have the same number
 		claim = t.run.ID + ":" + t.sessionID

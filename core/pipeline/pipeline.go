@@ -263,6 +263,7 @@ func (p *Pipeline) exchange(ctx context.Context, t *trip) error {
 	}
 	if t.fence.Beside() {
 		t.prompt = p.boundPrompt(t, t.message.Content, t.run.Plugin)
+		t.written = map[string]int{t.run.Plugin: len(t.prompt)}
 	} else {
 		if err := p.assemble(ctx, t); err != nil { // 3
 			return err

@@ -240,6 +240,13 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 	if err != nil {
 		return storeError("read the last exchanges", err)
 	}
+	t.written = nil
+	for _, row := range slices.Concat(unseen, recap) {
+		t.wrote(row.Plugin, min(len(row.Content), maxQuoted))
+	}
+	for _, message := range append(t.absorbed[:len(t.absorbed):len(t.absorbed)], t.message) {
+		t.wrote(message.Plugin, len(message.Content))
+	}
 	parts := []string{threadHeader(t.thread.Thread)}
 	if len(recap) > 0 {
 		parts = append(parts, "# Recap\n\nYour process ended unexpectedly; the last exchanges were:\n\n"+lines(recap))
@@ -411,7 +418,9 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 		}, func(plugin string, answer *pluginsdk.OnBeforeInvokeResponse, prompt string) string {
 			p.collect(t, plugin, answer.Effects)
 			if answer.Prompt != nil {
+				before := len(prompt)
 				prompt = p.boundPrompt(t, *answer.Prompt, plugin)
+				t.wrote(plugin, len(prompt)-before)
 			}
 			return prompt
 		})

@@ -47,6 +47,7 @@ type trip struct {
 	seen           int64  // id of the newest message in the prompt
 
 	prompt     string
+	written    map[string]int // by plugin: how many bytes of the prompt are from it
 	cwd        string      // where the agent works, unless the turn says otherwise; empty: in the workspace
 	apart      bool        // for people who are not to know what the workspace holds
 	desk       ledger.Desk // what lies ready for the turn; without directories where it has none
