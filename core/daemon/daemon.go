@@ -94,10 +94,11 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Daemon{config: config, log: config.Log, began: time.Now(), addr: config.address()}
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
 	}
+	config.Log = slog.New(pluginhost.ShareLog(config.Log.Handler()))
+	d := &Daemon{config: config, log: config.Log, began: time.Now(), addr: config.address()}
 	if err := d.open(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

@@ -251,8 +251,12 @@ func TestAClosedHookWaitsForItsGrant(t *testing.T) {
 		after  func(c *coming)
 		change bool // the plugin answers in the end
 	}{
-		"is granted":      {func(c *coming) { c.give(pluginsdk.CapTurnsRead) }, true},
-		"another grant":   {func(c *coming) { c.give(pluginsdk.CapMessagesRead); <-time.After(time.Hour); c.give(pluginsdk.CapTurnsRead) }, true},
+		"is granted": {func(c *coming) { c.give(pluginsdk.CapTurnsRead) }, true},
+		"another grant": {func(c *coming) {
+			c.give(pluginsdk.CapMessagesRead)
+			<-time.After(time.Hour)
+			c.give(pluginsdk.CapTurnsRead)
+		}, true},
 		"is turned off":   {func(c *coming) { c.set(nil) }, false},
 		"off and on":      {func(c *coming) { c.set(nil); c.set(lacking("a")); c.give(pluginsdk.CapTurnsRead) }, true},
 		"is made open":    {func(c *coming) { c.set(nil) }, false}, // Answering leaves it out

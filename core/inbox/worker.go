@@ -159,7 +159,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	if left.Answered || claim.Run.Step == pluginsdk.StepInvoked {
 		ctx = in.work // there is an answer: only the daemon's stop interrupts the run
 	}
-	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt)
+	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt, "plugin", claim.Message.Plugin)
 	in.requeueOrFail(ctx, log, w, failed{claim, err, left})
 	// Up to here a stop finds the run at work, from here on in the queue. A stop that came
 	// when the attempt was over already ends the run there.

@@ -48,9 +48,9 @@ type trip struct {
 
 	prompt     string
 	written    map[string]int // by plugin: how many bytes of the prompt are from it
-	cwd        string      // where the agent works, unless the turn says otherwise; empty: in the workspace
-	apart      bool        // for people who are not to know what the workspace holds
-	desk       ledger.Desk // what lies ready for the turn; without directories where it has none
+	cwd        string         // where the agent works, unless the turn says otherwise; empty: in the workspace
+	apart      bool           // for people who are not to know what the workspace holds
+	desk       ledger.Desk    // what lies ready for the turn; without directories where it has none
 	steps      []pluginsdk.PipelineStep
 	events     []pluginsdk.StreamEvent
 	eventBytes int
@@ -235,7 +235,7 @@ func (p *Pipeline) boundPrompt(t *trip, prompt, by string) string {
 	if len(prompt) <= maxPrompt {
 		return prompt
 	}
-	p.config.Log.Warn("a prompt is too long and is cut", "run", t.run.ID, "by", by, "bytes", len(prompt), "most", maxPrompt)
+	p.config.Log.Warn("a prompt is too long and is cut", "run", t.run.ID, "plugin", by, "bytes", len(prompt), "most", maxPrompt)
 	return cutOut(prompt, maxPrompt/4*3)
 }
 

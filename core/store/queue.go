@@ -58,8 +58,8 @@ func (t *tx) recover(ctx context.Context, left predicate.Run) error {
 // openQueues are the threads with runs that wait, and the turns beside them that do.
 func (s *Store) openQueues(ctx context.Context) (open []ledger.Queue, err error) {
 	for _, query := range []string{
-		"SELECT thread_id, '' FROM runs WHERE state = 'queued' AND NOT beside"+s.on+" GROUP BY thread_id ORDER BY MIN(message_id)",
-		"SELECT '', id FROM runs WHERE state = 'queued' AND beside"+s.on+" ORDER BY id",
+		"SELECT thread_id, '' FROM runs WHERE state = 'queued' AND NOT beside" + s.on + " GROUP BY thread_id ORDER BY MIN(message_id)",
+		"SELECT '', id FROM runs WHERE state = 'queued' AND beside" + s.on + " ORDER BY id",
 	} {
 		rows, err := s.query.QueryContext(ctx, query)
 		if err != nil {

@@ -57,7 +57,7 @@ const (
 
 // Store is an open database. Its methods may be called concurrently.
 type Store struct {
-	on string // notOff, of Config.Carriers
+	on     string // notOff, of Config.Carriers
 	config Config
 	back   backend
 	write  writer
