@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
@@ -176,6 +177,7 @@ type fakePlugin struct {
 	*journal
 	hooks.Process // what is no hook of a run is not answered
 	info          pluginsdk.PluginInfo
+	changed       atomic.Pointer[pluginsdk.PluginInfo] // nil: it is info
 	down          bool
 	before        func(prompt *pluginsdk.OnBeforeInvokeRequest) (string, error)
 	gate          func() (*pluginsdk.OnBeforeRunResponse, error)
@@ -188,10 +190,15 @@ type fakePlugin struct {
 	tokens        *fakeTokens
 }
 
-func (f *fakePlugin) Info() *pluginsdk.PluginInfo { return &f.info }
+func (f *fakePlugin) Info() *pluginsdk.PluginInfo {
+	if changed := f.changed.Load(); changed != nil {
+		return changed
+	}
+	return &f.info
+}
 
 func (f *fakePlugin) Do(_ context.Context, hook pluginsdk.Hook, _ string, fn func(hooks.Process) error) error {
-	if err := f.info.MayAnswer(hook); err != nil {
+	if err := f.Info().MayAnswer(hook); err != nil {
 		return err
 	}
 	if f.down {

@@ -35,7 +35,7 @@ func TestAPluginHasAShareOfTheLog(t *testing.T) {
 				}
 				log.Info("of a neighbour", "plugin", "time")
 				log.Info("of the daemon")
-				time.Sleep(shareEvery + time.Second)
+				<-time.After(shareEvery + time.Second)
 				synctest.Wait()
 			}
 			text := out.String()
