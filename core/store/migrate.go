@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -208,6 +210,19 @@ func SchemaVersion() int {
 		panic(err) // they are in the binary: it was built wrong
 	}
 	return version
+}
+
+// SchemaSum tells schemas apart by what the migrations of a database (a dialect) say.
+func SchemaSum(of string) (string, error) {
+	all, err := migrations(of)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, one := range all {
+		fmt.Fprintf(sum, "%s\n%s\n", one.label(), one.sql)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // migrations returns those of a database, oldest first.

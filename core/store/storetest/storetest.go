@@ -20,21 +20,28 @@ import (
 )
 
 // Variable names the environment variable with the address of a Postgres
-// database in which tests may make schemas.
+// database in which tests may make schemas, on a server on which they may make databases.
 const Variable = "HARNESS_TEST_POSTGRES"
 
 // Open opens an empty store on SQLite, which is closed when the test ends.
 func Open(t testing.TB) *store.Store {
 	t.Helper()
 	config := SQLite(t)
+	PrepareSQLite(t, config.Dir)
+	return OpenConfig(t, config)
+}
+
+// PrepareSQLite puts the file of an empty store into a data directory, so that its first
+// daemon has nothing to migrate.
+func PrepareSQLite(t testing.TB, dir string) {
+	t.Helper()
 	empty, err := emptySQLite()
 	if err != nil {
 		t.Fatalf("make an empty database: %s", err)
 	}
-	if err := os.WriteFile(filepath.Join(config.Dir, "harness.db"), empty, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "harness.db"), empty, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return OpenConfig(t, config)
 }
 
 // emptySQLite is the file of an empty store. All migrations are done once for all tests of
@@ -91,9 +98,28 @@ func SQLite(t testing.TB) store.Config {
 	return store.Config{Dir: t.TempDir(), Log: logger(t)}
 }
 
-// Postgres is a schema of the test's own, which is dropped when it ends. The
-// test is skipped when Variable is not set.
+// Postgres is a schema of the test's own, with nothing in it, which is dropped when the
+// test ends. The test is skipped when Variable is not set.
 func Postgres(t testing.TB) store.Config {
+	t.Helper()
+	server, address := connect(t)
+	schema := ownName()
+	if _, err := server.ExecContext(context.Background(), "CREATE SCHEMA "+schema); err != nil {
+		t.Fatalf("%s: make a schema: %s", Variable, err)
+	}
+	t.Cleanup(func() {
+		if _, err := server.ExecContext(context.Background(), fmt.Sprintf("DROP SCHEMA %s CASCADE", schema)); err != nil {
+			t.Errorf("drop schema: %s", err)
+		}
+	})
+	query := address.Query()
+	query.Set("search_path", schema)
+	address.RawQuery = query.Encode()
+	return store.Config{URL: address.String(), Dir: t.TempDir(), Log: logger(t)}
+}
+
+// connect opens the database of Variable until the test ends.
+func connect(t testing.TB) (*sql.DB, *url.URL) {
 	t.Helper()
 	address := os.Getenv(Variable)
 	if address == "" {
@@ -103,27 +129,19 @@ func Postgres(t testing.TB) store.Config {
 	if err != nil {
 		t.Fatalf("%s is not a URL", Variable)
 	}
-	db, err := sql.Open("postgres", address)
+	server, err := sql.Open("postgres", address)
 	if err != nil {
 		t.Fatalf("%s: %s", Variable, err)
 	}
-	schema := "test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-	if _, err := db.ExecContext(context.Background(), "CREATE SCHEMA "+schema); err != nil {
-		t.Fatalf("%s: make a schema: %s", Variable, err)
-	}
 	t.Cleanup(func() {
-		if _, err := db.ExecContext(context.Background(), fmt.Sprintf("DROP SCHEMA %s CASCADE", schema)); err != nil {
-			t.Errorf("drop schema: %s", err)
-		}
-		if err := db.Close(); err != nil {
+		if err := server.Close(); err != nil {
 			t.Errorf("close: %s", err)
 		}
 	})
-	query := parsed.Query()
-	query.Set("search_path", schema)
-	parsed.RawQuery = query.Encode()
-	return store.Config{URL: parsed.String(), Dir: t.TempDir(), Log: logger(t)}
+	return server, parsed
 }
+
+func ownName() string { return "test_" + strings.ReplaceAll(uuid.NewString(), "-", "") }
 
 func logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
