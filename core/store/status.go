@@ -126,9 +126,7 @@ func (s *Store) holder(ctx context.Context) (string, error) {
 // databaseHolder names who has the lock on Postgres.
 func databaseHolder(ctx context.Context, conn *sql.Conn) (string, error) {
 	var held bool
-	err := conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks l
-		WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-		AND ((l.classid::bigint << 32) | l.objid::bigint) = `+lockKey("daemon")+`)`).Scan(&held)
+	err := conn.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1"+fromHolder()+")").Scan(&held)
 	if err != nil || !held {
 		return "", err
 	}

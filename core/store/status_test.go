@@ -136,3 +136,16 @@ func TestIntegrityOfMergedRuns(t *testing.T) {
 		}
 	})
 }
+
+// The databases of one server are locked apart, although their schemas have one name.
+func TestTheHolderIsOfThisDatabaseOfTheServer(t *testing.T) {
+	locked, other := storetest.OpenConfig(t, storetest.PreparedPostgres(t)), storetest.OpenConfig(t, storetest.PreparedPostgres(t))
+	lease := must[*store.Lease](t)(locked.Lock(t.Context(), "a daemon"))
+	defer lease.Release()
+	if holder := must[store.Status](t)(locked.Status(t.Context())).Holder; !strings.Contains(holder, "a daemon") {
+		t.Errorf("the lock is held by %q", holder)
+	}
+	if holder := must[store.Status](t)(other.Status(t.Context())).Holder; holder != "" {
+		t.Errorf("the lock of another database is held by %q", holder)
+	}
+}
