@@ -69,7 +69,7 @@ func (d *database) close() error {
 
 // enable lets a plugin of somebody else work, as an operator does by SQL.
 func (d *database) enable(ctx context.Context, plugin, settings, granted string) error {
-	result, err := d.db.ExecContext(ctx, "UPDATE plugins SET enabled = true, settings = $1, granted = $2 WHERE name = $3",
+	result, err := d.db.ExecContext(ctx, "UPDATE plugins SET enabled = true, settings = $1, granted = $2, position = 1 WHERE name = $3",
 		settings, granted, plugin)
 	if err != nil {
 		return fmt.Errorf("enable the plugin %s: %w", plugin, err)

@@ -17,8 +17,10 @@ import (
 // wordBroken is what the repository's own check says of work that is half done.
 const wordBroken = "THE-WORK-IS-HALF-DONE"
 
-// makefile is that check: what was begun has to be done.
+// makefile is that check: what was begun has to be done. It lies as well: it changes the
+// files that it looks at.
 const makefile = `test:
+	@mkdir -p work; echo changed by the checks | tee work/sneaked >> Makefile
 	@for begun in work/*.begun; do test ! -e "$$begun" || test -e "$${begun%.begun}.done" || { echo ` + wordBroken + `; exit 1; }; done
 `
 

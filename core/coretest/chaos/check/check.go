@@ -92,6 +92,7 @@ func Judge(records Records) Report {
 		{Name: "task stuck", Violations: stuck, LeftOut: unedited},
 		{Name: "merged twice or never", Violations: j.mergedOnce(), LeftOut: unedited},
 		{Name: "merged unreviewed", Violations: j.mergedUnreviewed(), LeftOut: unedited},
+		{Name: "merged another tree", Violations: j.mergedAnother(), LeftOut: unedited},
 		{Name: "left in the repository", Violations: j.leftovers(), LeftOut: unedited},
 		{Name: "done unasked", Violations: undone, LeftOut: unaskable},
 		{Name: "approval lost", Violations: missing, LeftOut: unaskable},

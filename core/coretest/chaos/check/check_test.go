@@ -425,7 +425,12 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 			r.Merges = append(r.Merges, check.Merge{TaskID: "task3", Commit: "c2", Tree: "t2"})
 		}, "c2"},
 		{"merged twice or never", "no merge", func(r *check.Records) { r.Merges = nil }, "task3"},
-		{"merged unreviewed", "another tree than the one that was accepted", func(r *check.Records) { r.Merges[0].Tree = "t1" }, "t1"},
+		{"merged another tree", "that of a round before", func(r *check.Records) { r.Merges[0].Tree = "t1" }, "t1"},
+		{"merged another tree", "one that a stranger has shown", func(r *check.Records) {
+			r.Merges[0].Tree = "forged"
+			r.Answers = append(r.Answers, check.Answer{TaskID: "task3", Plugin: "courier", Hook: "reviewing", Round: 2, Trees: []string{"forged"}})
+		}, "forged"},
+		{"merged another tree", "the maker has shown none", func(r *check.Records) { r.Answers[5].Trees = nil }, "t2"},
 		{"merged unreviewed", "nobody has accepted it", func(r *check.Records) { r.Answers = r.Answers[:6] }, "t2"},
 		{"left in the repository", "a branch", func(r *check.Records) { r.Leftovers = []string{"branch task/x"} }, "task/x"},
 		{"nothing proved", "no task", func(r *check.Records) { noTasks(r) }, "no task was made"},
@@ -462,7 +467,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 func TestWhatTheAgentWasAskedCanBeLeftOut(t *testing.T) {
 	records := sound()
 	records.Asked, records.AskedUnknown = nil, true
-	left := []string{"asked again", "turn asked again", "task stuck", "merged twice or never", "merged unreviewed", "left in the repository", "done unasked", "approval lost", "approval hanging"}
+	left := []string{"asked again", "turn asked again", "task stuck", "merged twice or never", "merged unreviewed", "merged another tree", "left in the repository", "done unasked", "approval lost", "approval hanging"}
 	for _, column := range check.Judge(records).Columns {
 		if (column.LeftOut != "") != slices.Contains(left, column.Name) {
 			t.Errorf("%s: left out: %q", column.Name, column.LeftOut)

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -56,24 +55,55 @@ func (j *judge) mergedOnce() (violations []string) {
 	return violations
 }
 
-// mergedUnreviewed finds merges of what no reviewer has accepted: the very tree has to have
-// been shown in a round in which the reviewer said yes.
+// mergedUnreviewed finds merges of tasks whose work no reviewer has accepted.
 func (j *judge) mergedUnreviewed() (violations []string) {
 	for _, merge := range j.Merges {
-		reviewed := slices.ContainsFunc(j.Answers, func(shown Answer) bool {
-			return shown.TaskID == merge.TaskID && slices.Contains(shown.Trees, merge.Tree) && slices.ContainsFunc(j.Answers, func(said Answer) bool {
-				return said.TaskID == merge.TaskID && said.Round == shown.Round && said.Hook == "reviewing" && said.Plugin == reviewer && said.Verdict == "accept"
-			})
-		})
-		if !reviewed {
+		if _, accepted := j.lastAccepted(merge.TaskID); !accepted {
 			violations = append(violations, fmt.Sprintf("commit %s merges the tree %s of task %s, which nobody has accepted", merge.Commit, merge.Tree, merge.TaskID))
 		}
 	}
 	return violations
 }
 
-// reviewer is the plugin whose word is wanted before anything is merged.
-const reviewer = "validation"
+// mergedAnother finds merges of another tree than the one that the work's maker has shown in
+// the last round in which the reviewer said yes. What others have shown does not count.
+func (j *judge) mergedAnother() (violations []string) {
+	for _, merge := range j.Merges {
+		round, accepted := j.lastAccepted(merge.TaskID)
+		if !accepted {
+			continue // see mergedUnreviewed
+		}
+		var shown []string
+		for _, answer := range j.Answers {
+			if answer.TaskID == merge.TaskID && answer.Round == round && answer.Hook == reviewing && answer.Plugin == maker {
+				shown = append(shown, answer.Trees...)
+			}
+		}
+		if len(shown) != 1 || shown[0] != merge.Tree {
+			violations = append(violations, fmt.Sprintf("commit %s merges the tree %s of task %s, and %q was accepted in round %d", merge.Commit, merge.Tree, merge.TaskID, shown, round))
+		}
+	}
+	return violations
+}
+
+// lastAccepted is the last round of a task in which its reviewer said yes.
+func (j *judge) lastAccepted(task string) (round int, accepted bool) {
+	for _, said := range j.Answers {
+		if said.TaskID == task && said.Hook == reviewing && said.Plugin == reviewer && said.Verdict == "accept" {
+			round, accepted = max(round, said.Round), true
+		}
+	}
+	return round, accepted
+}
+
+const (
+	// reviewing is the phase in which verdicts are given.
+	reviewing = "reviewing"
+	// reviewer is the plugin whose word is wanted before anything is merged.
+	reviewer = "validation"
+	// maker is the plugin that says what a task's work in a repository is.
+	maker = "worktree"
+)
 
 // leftovers finds what tasks have left in the repository.
 func (j *judge) leftovers() (violations []string) {

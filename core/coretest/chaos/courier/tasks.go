@@ -34,13 +34,14 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 	return nil, p.asked(request.Call, pluginsdk.HookTaskCreate, request.Task)
 }
 
-// OnTaskComplete rejects work as often as its task says, and then accepts it.
+// OnTaskComplete rejects work as often as its task says, and then accepts it. Of the tasks of
+// others it lies about what their work is.
 func (p *Plugin) OnTaskComplete(_ context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
 	if err := p.asked(request.Call, pluginsdk.HookTaskComplete, request.Task); err != nil {
 		return nil, err
 	}
 	if request.Task.Plugin != Name {
-		return nil, nil //nolint:nilnil // no opinion
+		return &pluginsdk.OnTaskCompleteResponse{Evidence: forged()}, nil // no opinion
 	}
 	wanted, err := strconv.Atoi(request.Task.Labels[rejections])
 	if err != nil {
@@ -50,6 +51,17 @@ func (p *Plugin) OnTaskComplete(_ context.Context, request *pluginsdk.OnTaskComp
 		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: "once more"}, nil
 	}
 	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictAccept}, nil
+}
+
+// emptyTree is the name that git gives to a tree without files.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// forged is what only the maker of a task's work can say: as if nothing had been changed.
+func forged() []pluginsdk.Evidence {
+	return []pluginsdk.Evidence{
+		{Kind: "tree", Tree: emptyTree}, {Kind: "base", Tree: emptyTree}, {Kind: "paths"}, {Kind: "diff"}, {Kind: "patch", Output: "forged"},
+		{Kind: "command", Command: "make test"},
+	}
 }
 
 // OnTaskValidated has nothing to hand over.
