@@ -63,6 +63,8 @@ type Approval struct {
 	Plugin string `json:"plugin,omitempty"`
 	// RuleID holds the value of the "rule_id" field.
 	RuleID string `json:"rule_id,omitempty"`
+	// Origin holds the value of the "origin" field.
+	Origin *pluginsdk.Origin `json:"origin,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// ExpiresAt holds the value of the "expires_at" field.
@@ -79,7 +81,7 @@ func (*Approval) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case approval.FieldQuestions, approval.FieldChoices, approval.FieldOffers, approval.FieldAnswers:
+		case approval.FieldQuestions, approval.FieldChoices, approval.FieldOffers, approval.FieldAnswers, approval.FieldOrigin:
 			values[i] = new([]byte)
 		case approval.FieldAttempt, approval.FieldMessageID:
 			values[i] = new(sql.NullInt64)
@@ -248,6 +250,14 @@ func (_m *Approval) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.RuleID = value.String
 			}
+		case approval.FieldOrigin:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field origin", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Origin); err != nil {
+					return fmt.Errorf("unmarshal field origin: %w", err)
+				}
+			}
 		case approval.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -375,6 +385,9 @@ func (_m *Approval) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("rule_id=")
 	builder.WriteString(_m.RuleID)
+	builder.WriteString(", ")
+	builder.WriteString("origin=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Origin))
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

@@ -236,6 +236,12 @@ func (_c *ApprovalCreate) SetNillableRuleID(v *string) *ApprovalCreate {
 	return _c
 }
 
+// SetOrigin sets the "origin" field.
+func (_c *ApprovalCreate) SetOrigin(v *pluginsdk.Origin) *ApprovalCreate {
+	_c.mutation.SetOrigin(v)
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *ApprovalCreate) SetCreatedAt(v time.Time) *ApprovalCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -548,6 +554,10 @@ func (_c *ApprovalCreate) createSpec() (*Approval, *sqlgraph.CreateSpec) {
 		_spec.SetField(approval.FieldRuleID, field.TypeString, value)
 		_node.RuleID = value
 	}
+	if value, ok := _c.mutation.Origin(); ok {
+		_spec.SetField(approval.FieldOrigin, field.TypeJSON, value)
+		_node.Origin = value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(approval.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
@@ -721,6 +731,24 @@ func (u *ApprovalUpsert) SetRuleID(v string) *ApprovalUpsert {
 // UpdateRuleID sets the "rule_id" field to the value that was provided on create.
 func (u *ApprovalUpsert) UpdateRuleID() *ApprovalUpsert {
 	u.SetExcluded(approval.FieldRuleID)
+	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *ApprovalUpsert) SetOrigin(v *pluginsdk.Origin) *ApprovalUpsert {
+	u.Set(approval.FieldOrigin, v)
+	return u
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *ApprovalUpsert) UpdateOrigin() *ApprovalUpsert {
+	u.SetExcluded(approval.FieldOrigin)
+	return u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *ApprovalUpsert) ClearOrigin() *ApprovalUpsert {
+	u.SetNull(approval.FieldOrigin)
 	return u
 }
 
@@ -979,6 +1007,27 @@ func (u *ApprovalUpsertOne) SetRuleID(v string) *ApprovalUpsertOne {
 func (u *ApprovalUpsertOne) UpdateRuleID() *ApprovalUpsertOne {
 	return u.Update(func(s *ApprovalUpsert) {
 		s.UpdateRuleID()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *ApprovalUpsertOne) SetOrigin(v *pluginsdk.Origin) *ApprovalUpsertOne {
+	return u.Update(func(s *ApprovalUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *ApprovalUpsertOne) UpdateOrigin() *ApprovalUpsertOne {
+	return u.Update(func(s *ApprovalUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *ApprovalUpsertOne) ClearOrigin() *ApprovalUpsertOne {
+	return u.Update(func(s *ApprovalUpsert) {
+		s.ClearOrigin()
 	})
 }
 
@@ -1410,6 +1459,27 @@ func (u *ApprovalUpsertBulk) SetRuleID(v string) *ApprovalUpsertBulk {
 func (u *ApprovalUpsertBulk) UpdateRuleID() *ApprovalUpsertBulk {
 	return u.Update(func(s *ApprovalUpsert) {
 		s.UpdateRuleID()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *ApprovalUpsertBulk) SetOrigin(v *pluginsdk.Origin) *ApprovalUpsertBulk {
+	return u.Update(func(s *ApprovalUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *ApprovalUpsertBulk) UpdateOrigin() *ApprovalUpsertBulk {
+	return u.Update(func(s *ApprovalUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *ApprovalUpsertBulk) ClearOrigin() *ApprovalUpsertBulk {
+	return u.Update(func(s *ApprovalUpsert) {
+		s.ClearOrigin()
 	})
 }
 

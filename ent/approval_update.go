@@ -154,6 +154,18 @@ func (_u *ApprovalUpdate) SetNillableRuleID(v *string) *ApprovalUpdate {
 	return _u
 }
 
+// SetOrigin sets the "origin" field.
+func (_u *ApprovalUpdate) SetOrigin(v *pluginsdk.Origin) *ApprovalUpdate {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *ApprovalUpdate) ClearOrigin() *ApprovalUpdate {
+	_u.mutation.ClearOrigin()
+	return _u
+}
+
 // SetDecidedAt sets the "decided_at" field.
 func (_u *ApprovalUpdate) SetDecidedAt(v time.Time) *ApprovalUpdate {
 	_u.mutation.SetDecidedAt(v)
@@ -281,6 +293,12 @@ func (_u *ApprovalUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.RuleID(); ok {
 		_spec.SetField(approval.FieldRuleID, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(approval.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(approval.FieldOrigin, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.DecidedAt(); ok {
 		_spec.SetField(approval.FieldDecidedAt, field.TypeTime, value)
@@ -436,6 +454,18 @@ func (_u *ApprovalUpdateOne) SetNillableRuleID(v *string) *ApprovalUpdateOne {
 	if v != nil {
 		_u.SetRuleID(*v)
 	}
+	return _u
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *ApprovalUpdateOne) SetOrigin(v *pluginsdk.Origin) *ApprovalUpdateOne {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *ApprovalUpdateOne) ClearOrigin() *ApprovalUpdateOne {
+	_u.mutation.ClearOrigin()
 	return _u
 }
 
@@ -596,6 +626,12 @@ func (_u *ApprovalUpdateOne) sqlSave(ctx context.Context) (_node *Approval, err 
 	}
 	if value, ok := _u.mutation.RuleID(); ok {
 		_spec.SetField(approval.FieldRuleID, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(approval.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(approval.FieldOrigin, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.DecidedAt(); ok {
 		_spec.SetField(approval.FieldDecidedAt, field.TypeTime, value)

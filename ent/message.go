@@ -46,7 +46,11 @@ type Message struct {
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
 	// Scope holds the value of the "scope" field.
-	Scope        pluginsdk.TokenScope `json:"scope,omitempty"`
+	Scope pluginsdk.TokenScope `json:"scope,omitempty"`
+	// Apart holds the value of the "apart" field.
+	Apart bool `json:"apart,omitempty"`
+	// Origin holds the value of the "origin" field.
+	Origin       *pluginsdk.Origin `json:"origin,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -55,8 +59,10 @@ func (*Message) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case message.FieldMetadata, message.FieldAttachments:
+		case message.FieldMetadata, message.FieldAttachments, message.FieldOrigin:
 			values[i] = new([]byte)
+		case message.FieldApart:
+			values[i] = new(sql.NullBool)
 		case message.FieldID:
 			values[i] = new(sql.NullInt64)
 		case message.FieldThreadID, message.FieldRole, message.FieldKind, message.FieldSource, message.FieldPlugin, message.FieldAuthor, message.FieldContent, message.FieldModel, message.FieldRunID, message.FieldKey, message.FieldScope:
@@ -173,6 +179,20 @@ func (_m *Message) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Scope = pluginsdk.TokenScope(value.String)
 			}
+		case message.FieldApart:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field apart", values[i])
+			} else if value.Valid {
+				_m.Apart = value.Bool
+			}
+		case message.FieldOrigin:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field origin", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Origin); err != nil {
+					return fmt.Errorf("unmarshal field origin: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -252,6 +272,12 @@ func (_m *Message) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("scope=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Scope))
+	builder.WriteString(", ")
+	builder.WriteString("apart=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Apart))
+	builder.WriteString(", ")
+	builder.WriteString("origin=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Origin))
 	builder.WriteByte(')')
 	return builder.String()
 }

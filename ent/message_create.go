@@ -156,6 +156,26 @@ func (_c *MessageCreate) SetNillableScope(v *pluginsdk.TokenScope) *MessageCreat
 	return _c
 }
 
+// SetApart sets the "apart" field.
+func (_c *MessageCreate) SetApart(v bool) *MessageCreate {
+	_c.mutation.SetApart(v)
+	return _c
+}
+
+// SetNillableApart sets the "apart" field if the given value is not nil.
+func (_c *MessageCreate) SetNillableApart(v *bool) *MessageCreate {
+	if v != nil {
+		_c.SetApart(*v)
+	}
+	return _c
+}
+
+// SetOrigin sets the "origin" field.
+func (_c *MessageCreate) SetOrigin(v *pluginsdk.Origin) *MessageCreate {
+	_c.mutation.SetOrigin(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *MessageCreate) SetID(v int64) *MessageCreate {
 	_c.mutation.SetID(v)
@@ -217,6 +237,10 @@ func (_c *MessageCreate) defaults() {
 		v := message.DefaultScope
 		_c.mutation.SetScope(v)
 	}
+	if _, ok := _c.mutation.Apart(); !ok {
+		v := message.DefaultApart
+		_c.mutation.SetApart(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -253,6 +277,9 @@ func (_c *MessageCreate) check() error {
 	}
 	if _, ok := _c.mutation.Scope(); !ok {
 		return &ValidationError{Name: "scope", err: errors.New(`ent: missing required field "Message.scope"`)}
+	}
+	if _, ok := _c.mutation.Apart(); !ok {
+		return &ValidationError{Name: "apart", err: errors.New(`ent: missing required field "Message.apart"`)}
 	}
 	return nil
 }
@@ -342,6 +369,14 @@ func (_c *MessageCreate) createSpec() (*Message, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Scope(); ok {
 		_spec.SetField(message.FieldScope, field.TypeString, value)
 		_node.Scope = value
+	}
+	if value, ok := _c.mutation.Apart(); ok {
+		_spec.SetField(message.FieldApart, field.TypeBool, value)
+		_node.Apart = value
+	}
+	if value, ok := _c.mutation.Origin(); ok {
+		_spec.SetField(message.FieldOrigin, field.TypeJSON, value)
+		_node.Origin = value
 	}
 	return _node, _spec
 }
@@ -554,6 +589,36 @@ func (u *MessageUpsert) SetScope(v pluginsdk.TokenScope) *MessageUpsert {
 // UpdateScope sets the "scope" field to the value that was provided on create.
 func (u *MessageUpsert) UpdateScope() *MessageUpsert {
 	u.SetExcluded(message.FieldScope)
+	return u
+}
+
+// SetApart sets the "apart" field.
+func (u *MessageUpsert) SetApart(v bool) *MessageUpsert {
+	u.Set(message.FieldApart, v)
+	return u
+}
+
+// UpdateApart sets the "apart" field to the value that was provided on create.
+func (u *MessageUpsert) UpdateApart() *MessageUpsert {
+	u.SetExcluded(message.FieldApart)
+	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *MessageUpsert) SetOrigin(v *pluginsdk.Origin) *MessageUpsert {
+	u.Set(message.FieldOrigin, v)
+	return u
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *MessageUpsert) UpdateOrigin() *MessageUpsert {
+	u.SetExcluded(message.FieldOrigin)
+	return u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *MessageUpsert) ClearOrigin() *MessageUpsert {
+	u.SetNull(message.FieldOrigin)
 	return u
 }
 
@@ -797,6 +862,41 @@ func (u *MessageUpsertOne) SetScope(v pluginsdk.TokenScope) *MessageUpsertOne {
 func (u *MessageUpsertOne) UpdateScope() *MessageUpsertOne {
 	return u.Update(func(s *MessageUpsert) {
 		s.UpdateScope()
+	})
+}
+
+// SetApart sets the "apart" field.
+func (u *MessageUpsertOne) SetApart(v bool) *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetApart(v)
+	})
+}
+
+// UpdateApart sets the "apart" field to the value that was provided on create.
+func (u *MessageUpsertOne) UpdateApart() *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdateApart()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *MessageUpsertOne) SetOrigin(v *pluginsdk.Origin) *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *MessageUpsertOne) UpdateOrigin() *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *MessageUpsertOne) ClearOrigin() *MessageUpsertOne {
+	return u.Update(func(s *MessageUpsert) {
+		s.ClearOrigin()
 	})
 }
 
@@ -1206,6 +1306,41 @@ func (u *MessageUpsertBulk) SetScope(v pluginsdk.TokenScope) *MessageUpsertBulk 
 func (u *MessageUpsertBulk) UpdateScope() *MessageUpsertBulk {
 	return u.Update(func(s *MessageUpsert) {
 		s.UpdateScope()
+	})
+}
+
+// SetApart sets the "apart" field.
+func (u *MessageUpsertBulk) SetApart(v bool) *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetApart(v)
+	})
+}
+
+// UpdateApart sets the "apart" field to the value that was provided on create.
+func (u *MessageUpsertBulk) UpdateApart() *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdateApart()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *MessageUpsertBulk) SetOrigin(v *pluginsdk.Origin) *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *MessageUpsertBulk) UpdateOrigin() *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *MessageUpsertBulk) ClearOrigin() *MessageUpsertBulk {
+	return u.Update(func(s *MessageUpsert) {
+		s.ClearOrigin()
 	})
 }
 

@@ -213,6 +213,32 @@ func (_u *MessageUpdate) SetNillableScope(v *pluginsdk.TokenScope) *MessageUpdat
 	return _u
 }
 
+// SetApart sets the "apart" field.
+func (_u *MessageUpdate) SetApart(v bool) *MessageUpdate {
+	_u.mutation.SetApart(v)
+	return _u
+}
+
+// SetNillableApart sets the "apart" field if the given value is not nil.
+func (_u *MessageUpdate) SetNillableApart(v *bool) *MessageUpdate {
+	if v != nil {
+		_u.SetApart(*v)
+	}
+	return _u
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *MessageUpdate) SetOrigin(v *pluginsdk.Origin) *MessageUpdate {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *MessageUpdate) ClearOrigin() *MessageUpdate {
+	_u.mutation.ClearOrigin()
+	return _u
+}
+
 // Mutation returns the MessageMutation object of the builder.
 func (_u *MessageUpdate) Mutation() *MessageMutation {
 	return _u.mutation
@@ -314,6 +340,15 @@ func (_u *MessageUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Scope(); ok {
 		_spec.SetField(message.FieldScope, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Apart(); ok {
+		_spec.SetField(message.FieldApart, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(message.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(message.FieldOrigin, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -519,6 +554,32 @@ func (_u *MessageUpdateOne) SetNillableScope(v *pluginsdk.TokenScope) *MessageUp
 	return _u
 }
 
+// SetApart sets the "apart" field.
+func (_u *MessageUpdateOne) SetApart(v bool) *MessageUpdateOne {
+	_u.mutation.SetApart(v)
+	return _u
+}
+
+// SetNillableApart sets the "apart" field if the given value is not nil.
+func (_u *MessageUpdateOne) SetNillableApart(v *bool) *MessageUpdateOne {
+	if v != nil {
+		_u.SetApart(*v)
+	}
+	return _u
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *MessageUpdateOne) SetOrigin(v *pluginsdk.Origin) *MessageUpdateOne {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *MessageUpdateOne) ClearOrigin() *MessageUpdateOne {
+	_u.mutation.ClearOrigin()
+	return _u
+}
+
 // Mutation returns the MessageMutation object of the builder.
 func (_u *MessageUpdateOne) Mutation() *MessageMutation {
 	return _u.mutation
@@ -650,6 +711,15 @@ func (_u *MessageUpdateOne) sqlSave(ctx context.Context) (_node *Message, err er
 	}
 	if value, ok := _u.mutation.Scope(); ok {
 		_spec.SetField(message.FieldScope, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Apart(); ok {
+		_spec.SetField(message.FieldApart, field.TypeBool, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(message.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(message.FieldOrigin, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Message{config: _u.config}

@@ -3321,6 +3321,7 @@ type ApprovalMutation struct {
 	author          *string
 	plugin          *string
 	rule_id         *string
+	origin          **pluginsdk.Origin
 	created_at      *time.Time
 	expires_at      *time.Time
 	decided_at      *time.Time
@@ -4353,6 +4354,55 @@ func (m *ApprovalMutation) ResetRuleID() {
 	m.rule_id = nil
 }
 
+// SetOrigin sets the "origin" field.
+func (m *ApprovalMutation) SetOrigin(pl *pluginsdk.Origin) {
+	m.origin = &pl
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *ApprovalMutation) Origin() (r *pluginsdk.Origin, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the Approval entity.
+// If the Approval object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ApprovalMutation) OldOrigin(ctx context.Context) (v *pluginsdk.Origin, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (m *ApprovalMutation) ClearOrigin() {
+	m.origin = nil
+	m.clearedFields[approval.FieldOrigin] = struct{}{}
+}
+
+// OriginCleared returns if the "origin" field was cleared in this mutation.
+func (m *ApprovalMutation) OriginCleared() bool {
+	_, ok := m.clearedFields[approval.FieldOrigin]
+	return ok
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *ApprovalMutation) ResetOrigin() {
+	m.origin = nil
+	delete(m.clearedFields, approval.FieldOrigin)
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (m *ApprovalMutation) SetCreatedAt(t time.Time) {
 	m.created_at = &t
@@ -4557,7 +4607,7 @@ func (m *ApprovalMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ApprovalMutation) Fields() []string {
-	fields := make([]string, 0, 26)
+	fields := make([]string, 0, 27)
 	if m.thread_id != nil {
 		fields = append(fields, approval.FieldThreadID)
 	}
@@ -4624,6 +4674,9 @@ func (m *ApprovalMutation) Fields() []string {
 	if m.rule_id != nil {
 		fields = append(fields, approval.FieldRuleID)
 	}
+	if m.origin != nil {
+		fields = append(fields, approval.FieldOrigin)
+	}
 	if m.created_at != nil {
 		fields = append(fields, approval.FieldCreatedAt)
 	}
@@ -4688,6 +4741,8 @@ func (m *ApprovalMutation) Field(name string) (ent.Value, bool) {
 		return m.Plugin()
 	case approval.FieldRuleID:
 		return m.RuleID()
+	case approval.FieldOrigin:
+		return m.Origin()
 	case approval.FieldCreatedAt:
 		return m.CreatedAt()
 	case approval.FieldExpiresAt:
@@ -4749,6 +4804,8 @@ func (m *ApprovalMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldPlugin(ctx)
 	case approval.FieldRuleID:
 		return m.OldRuleID(ctx)
+	case approval.FieldOrigin:
+		return m.OldOrigin(ctx)
 	case approval.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	case approval.FieldExpiresAt:
@@ -4920,6 +4977,13 @@ func (m *ApprovalMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRuleID(v)
 		return nil
+	case approval.FieldOrigin:
+		v, ok := value.(*pluginsdk.Origin)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
 	case approval.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -5014,6 +5078,9 @@ func (m *ApprovalMutation) ClearedFields() []string {
 	if m.FieldCleared(approval.FieldAnswers) {
 		fields = append(fields, approval.FieldAnswers)
 	}
+	if m.FieldCleared(approval.FieldOrigin) {
+		fields = append(fields, approval.FieldOrigin)
+	}
 	if m.FieldCleared(approval.FieldDecidedAt) {
 		fields = append(fields, approval.FieldDecidedAt)
 	}
@@ -5042,6 +5109,9 @@ func (m *ApprovalMutation) ClearField(name string) error {
 		return nil
 	case approval.FieldAnswers:
 		m.ClearAnswers()
+		return nil
+	case approval.FieldOrigin:
+		m.ClearOrigin()
 		return nil
 	case approval.FieldDecidedAt:
 		m.ClearDecidedAt()
@@ -5122,6 +5192,9 @@ func (m *ApprovalMutation) ResetField(name string) error {
 		return nil
 	case approval.FieldRuleID:
 		m.ResetRuleID()
+		return nil
+	case approval.FieldOrigin:
+		m.ResetOrigin()
 		return nil
 	case approval.FieldCreatedAt:
 		m.ResetCreatedAt()
@@ -9732,6 +9805,8 @@ type MessageMutation struct {
 	key               *string
 	created_at        *time.Time
 	scope             *pluginsdk.TokenScope
+	apart             *bool
+	origin            **pluginsdk.Origin
 	clearedFields     map[string]struct{}
 	done              bool
 	oldValue          func(context.Context) (*Message, error)
@@ -10417,6 +10492,91 @@ func (m *MessageMutation) ResetScope() {
 	m.scope = nil
 }
 
+// SetApart sets the "apart" field.
+func (m *MessageMutation) SetApart(b bool) {
+	m.apart = &b
+}
+
+// Apart returns the value of the "apart" field in the mutation.
+func (m *MessageMutation) Apart() (r bool, exists bool) {
+	v := m.apart
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApart returns the old "apart" field's value of the Message entity.
+// If the Message object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MessageMutation) OldApart(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApart is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApart requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApart: %w", err)
+	}
+	return oldValue.Apart, nil
+}
+
+// ResetApart resets all changes to the "apart" field.
+func (m *MessageMutation) ResetApart() {
+	m.apart = nil
+}
+
+// SetOrigin sets the "origin" field.
+func (m *MessageMutation) SetOrigin(pl *pluginsdk.Origin) {
+	m.origin = &pl
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *MessageMutation) Origin() (r *pluginsdk.Origin, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the Message entity.
+// If the Message object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *MessageMutation) OldOrigin(ctx context.Context) (v *pluginsdk.Origin, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (m *MessageMutation) ClearOrigin() {
+	m.origin = nil
+	m.clearedFields[message.FieldOrigin] = struct{}{}
+}
+
+// OriginCleared returns if the "origin" field was cleared in this mutation.
+func (m *MessageMutation) OriginCleared() bool {
+	_, ok := m.clearedFields[message.FieldOrigin]
+	return ok
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *MessageMutation) ResetOrigin() {
+	m.origin = nil
+	delete(m.clearedFields, message.FieldOrigin)
+}
+
 // Where appends a list predicates to the MessageMutation builder.
 func (m *MessageMutation) Where(ps ...predicate.Message) {
 	m.predicates = append(m.predicates, ps...)
@@ -10451,7 +10611,7 @@ func (m *MessageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *MessageMutation) Fields() []string {
-	fields := make([]string, 0, 14)
+	fields := make([]string, 0, 16)
 	if m.thread_id != nil {
 		fields = append(fields, message.FieldThreadID)
 	}
@@ -10494,6 +10654,12 @@ func (m *MessageMutation) Fields() []string {
 	if m.scope != nil {
 		fields = append(fields, message.FieldScope)
 	}
+	if m.apart != nil {
+		fields = append(fields, message.FieldApart)
+	}
+	if m.origin != nil {
+		fields = append(fields, message.FieldOrigin)
+	}
 	return fields
 }
 
@@ -10530,6 +10696,10 @@ func (m *MessageMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedAt()
 	case message.FieldScope:
 		return m.Scope()
+	case message.FieldApart:
+		return m.Apart()
+	case message.FieldOrigin:
+		return m.Origin()
 	}
 	return nil, false
 }
@@ -10567,6 +10737,10 @@ func (m *MessageMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldCreatedAt(ctx)
 	case message.FieldScope:
 		return m.OldScope(ctx)
+	case message.FieldApart:
+		return m.OldApart(ctx)
+	case message.FieldOrigin:
+		return m.OldOrigin(ctx)
 	}
 	return nil, fmt.Errorf("unknown Message field %s", name)
 }
@@ -10674,6 +10848,20 @@ func (m *MessageMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetScope(v)
 		return nil
+	case message.FieldApart:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApart(v)
+		return nil
+	case message.FieldOrigin:
+		v, ok := value.(*pluginsdk.Origin)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Message field %s", name)
 }
@@ -10713,6 +10901,9 @@ func (m *MessageMutation) ClearedFields() []string {
 	if m.FieldCleared(message.FieldKey) {
 		fields = append(fields, message.FieldKey)
 	}
+	if m.FieldCleared(message.FieldOrigin) {
+		fields = append(fields, message.FieldOrigin)
+	}
 	return fields
 }
 
@@ -10735,6 +10926,9 @@ func (m *MessageMutation) ClearField(name string) error {
 		return nil
 	case message.FieldKey:
 		m.ClearKey()
+		return nil
+	case message.FieldOrigin:
+		m.ClearOrigin()
 		return nil
 	}
 	return fmt.Errorf("unknown Message nullable field %s", name)
@@ -10785,6 +10979,12 @@ func (m *MessageMutation) ResetField(name string) error {
 		return nil
 	case message.FieldScope:
 		m.ResetScope()
+		return nil
+	case message.FieldApart:
+		m.ResetApart()
+		return nil
+	case message.FieldOrigin:
+		m.ResetOrigin()
 		return nil
 	}
 	return fmt.Errorf("unknown Message field %s", name)
@@ -21367,6 +21567,7 @@ type TaskMutation struct {
 	context                      *string
 	labels                       *map[string]string
 	requested_by                 *string
+	origin                       **pluginsdk.Origin
 	wake                         *bool
 	current_iteration            *int
 	addcurrent_iteration         *int
@@ -22274,6 +22475,55 @@ func (m *TaskMutation) OldRequestedBy(ctx context.Context) (v string, err error)
 // ResetRequestedBy resets all changes to the "requested_by" field.
 func (m *TaskMutation) ResetRequestedBy() {
 	m.requested_by = nil
+}
+
+// SetOrigin sets the "origin" field.
+func (m *TaskMutation) SetOrigin(pl *pluginsdk.Origin) {
+	m.origin = &pl
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *TaskMutation) Origin() (r *pluginsdk.Origin, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldOrigin(ctx context.Context) (v *pluginsdk.Origin, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (m *TaskMutation) ClearOrigin() {
+	m.origin = nil
+	m.clearedFields[task.FieldOrigin] = struct{}{}
+}
+
+// OriginCleared returns if the "origin" field was cleared in this mutation.
+func (m *TaskMutation) OriginCleared() bool {
+	_, ok := m.clearedFields[task.FieldOrigin]
+	return ok
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *TaskMutation) ResetOrigin() {
+	m.origin = nil
+	delete(m.clearedFields, task.FieldOrigin)
 }
 
 // SetWake sets the "wake" field.
@@ -23615,7 +23865,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 47)
+	fields := make([]string, 0, 48)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -23672,6 +23922,9 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.requested_by != nil {
 		fields = append(fields, task.FieldRequestedBy)
+	}
+	if m.origin != nil {
+		fields = append(fields, task.FieldOrigin)
 	}
 	if m.wake != nil {
 		fields = append(fields, task.FieldWake)
@@ -23803,6 +24056,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Labels()
 	case task.FieldRequestedBy:
 		return m.RequestedBy()
+	case task.FieldOrigin:
+		return m.Origin()
 	case task.FieldWake:
 		return m.Wake()
 	case task.FieldCurrentIteration:
@@ -23906,6 +24161,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldLabels(ctx)
 	case task.FieldRequestedBy:
 		return m.OldRequestedBy(ctx)
+	case task.FieldOrigin:
+		return m.OldOrigin(ctx)
 	case task.FieldWake:
 		return m.OldWake(ctx)
 	case task.FieldCurrentIteration:
@@ -24103,6 +24360,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetRequestedBy(v)
+		return nil
+	case task.FieldOrigin:
+		v, ok := value.(*pluginsdk.Origin)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
 		return nil
 	case task.FieldWake:
 		v, ok := value.(bool)
@@ -24474,6 +24738,9 @@ func (m *TaskMutation) ClearedFields() []string {
 	if m.FieldCleared(task.FieldLabels) {
 		fields = append(fields, task.FieldLabels)
 	}
+	if m.FieldCleared(task.FieldOrigin) {
+		fields = append(fields, task.FieldOrigin)
+	}
 	if m.FieldCleared(task.FieldMarks) {
 		fields = append(fields, task.FieldMarks)
 	}
@@ -24511,6 +24778,9 @@ func (m *TaskMutation) ClearField(name string) error {
 		return nil
 	case task.FieldLabels:
 		m.ClearLabels()
+		return nil
+	case task.FieldOrigin:
+		m.ClearOrigin()
 		return nil
 	case task.FieldMarks:
 		m.ClearMarks()
@@ -24591,6 +24861,9 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldRequestedBy:
 		m.ResetRequestedBy()
+		return nil
+	case task.FieldOrigin:
+		m.ResetOrigin()
 		return nil
 	case task.FieldWake:
 		m.ResetWake()
@@ -24746,6 +25019,7 @@ type TaskAnswerMutation struct {
 	feedback       *string
 	evidence       *[]pluginsdk.Evidence
 	appendevidence []pluginsdk.Evidence
+	origin         **pluginsdk.Origin
 	created_at     *time.Time
 	clearedFields  map[string]struct{}
 	done           bool
@@ -25250,6 +25524,55 @@ func (m *TaskAnswerMutation) ResetEvidence() {
 	delete(m.clearedFields, taskanswer.FieldEvidence)
 }
 
+// SetOrigin sets the "origin" field.
+func (m *TaskAnswerMutation) SetOrigin(pl *pluginsdk.Origin) {
+	m.origin = &pl
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *TaskAnswerMutation) Origin() (r *pluginsdk.Origin, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the TaskAnswer entity.
+// If the TaskAnswer object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskAnswerMutation) OldOrigin(ctx context.Context) (v *pluginsdk.Origin, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (m *TaskAnswerMutation) ClearOrigin() {
+	m.origin = nil
+	m.clearedFields[taskanswer.FieldOrigin] = struct{}{}
+}
+
+// OriginCleared returns if the "origin" field was cleared in this mutation.
+func (m *TaskAnswerMutation) OriginCleared() bool {
+	_, ok := m.clearedFields[taskanswer.FieldOrigin]
+	return ok
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *TaskAnswerMutation) ResetOrigin() {
+	m.origin = nil
+	delete(m.clearedFields, taskanswer.FieldOrigin)
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (m *TaskAnswerMutation) SetCreatedAt(t time.Time) {
 	m.created_at = &t
@@ -25320,7 +25643,7 @@ func (m *TaskAnswerMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskAnswerMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.task_id != nil {
 		fields = append(fields, taskanswer.FieldTaskID)
 	}
@@ -25347,6 +25670,9 @@ func (m *TaskAnswerMutation) Fields() []string {
 	}
 	if m.evidence != nil {
 		fields = append(fields, taskanswer.FieldEvidence)
+	}
+	if m.origin != nil {
+		fields = append(fields, taskanswer.FieldOrigin)
 	}
 	if m.created_at != nil {
 		fields = append(fields, taskanswer.FieldCreatedAt)
@@ -25377,6 +25703,8 @@ func (m *TaskAnswerMutation) Field(name string) (ent.Value, bool) {
 		return m.Feedback()
 	case taskanswer.FieldEvidence:
 		return m.Evidence()
+	case taskanswer.FieldOrigin:
+		return m.Origin()
 	case taskanswer.FieldCreatedAt:
 		return m.CreatedAt()
 	}
@@ -25406,6 +25734,8 @@ func (m *TaskAnswerMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldFeedback(ctx)
 	case taskanswer.FieldEvidence:
 		return m.OldEvidence(ctx)
+	case taskanswer.FieldOrigin:
+		return m.OldOrigin(ctx)
 	case taskanswer.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	}
@@ -25480,6 +25810,13 @@ func (m *TaskAnswerMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetEvidence(v)
 		return nil
+	case taskanswer.FieldOrigin:
+		v, ok := value.(*pluginsdk.Origin)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
 	case taskanswer.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -25547,6 +25884,9 @@ func (m *TaskAnswerMutation) ClearedFields() []string {
 	if m.FieldCleared(taskanswer.FieldEvidence) {
 		fields = append(fields, taskanswer.FieldEvidence)
 	}
+	if m.FieldCleared(taskanswer.FieldOrigin) {
+		fields = append(fields, taskanswer.FieldOrigin)
+	}
 	return fields
 }
 
@@ -25563,6 +25903,9 @@ func (m *TaskAnswerMutation) ClearField(name string) error {
 	switch name {
 	case taskanswer.FieldEvidence:
 		m.ClearEvidence()
+		return nil
+	case taskanswer.FieldOrigin:
+		m.ClearOrigin()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskAnswer nullable field %s", name)
@@ -25598,6 +25941,9 @@ func (m *TaskAnswerMutation) ResetField(name string) error {
 		return nil
 	case taskanswer.FieldEvidence:
 		m.ResetEvidence()
+		return nil
+	case taskanswer.FieldOrigin:
+		m.ResetOrigin()
 		return nil
 	case taskanswer.FieldCreatedAt:
 		m.ResetCreatedAt()
@@ -25677,6 +26023,7 @@ type ThreadMutation struct {
 	effort                  *string
 	permission_mode         *string
 	cwd                     *string
+	apart                   *bool
 	instructions            *string
 	busy_mode               *pluginsdk.BusyMode
 	ask_tools               *string
@@ -26392,6 +26739,42 @@ func (m *ThreadMutation) ResetCwd() {
 	m.cwd = nil
 }
 
+// SetApart sets the "apart" field.
+func (m *ThreadMutation) SetApart(b bool) {
+	m.apart = &b
+}
+
+// Apart returns the value of the "apart" field in the mutation.
+func (m *ThreadMutation) Apart() (r bool, exists bool) {
+	v := m.apart
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldApart returns the old "apart" field's value of the Thread entity.
+// If the Thread object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ThreadMutation) OldApart(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldApart is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldApart requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldApart: %w", err)
+	}
+	return oldValue.Apart, nil
+}
+
+// ResetApart resets all changes to the "apart" field.
+func (m *ThreadMutation) ResetApart() {
+	m.apart = nil
+}
+
 // SetInstructions sets the "instructions" field.
 func (m *ThreadMutation) SetInstructions(s string) {
 	m.instructions = &s
@@ -26718,7 +27101,7 @@ func (m *ThreadMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ThreadMutation) Fields() []string {
-	fields := make([]string, 0, 23)
+	fields := make([]string, 0, 24)
 	if m.source != nil {
 		fields = append(fields, thread.FieldSource)
 	}
@@ -26766,6 +27149,9 @@ func (m *ThreadMutation) Fields() []string {
 	}
 	if m.cwd != nil {
 		fields = append(fields, thread.FieldCwd)
+	}
+	if m.apart != nil {
+		fields = append(fields, thread.FieldApart)
 	}
 	if m.instructions != nil {
 		fields = append(fields, thread.FieldInstructions)
@@ -26828,6 +27214,8 @@ func (m *ThreadMutation) Field(name string) (ent.Value, bool) {
 		return m.PermissionMode()
 	case thread.FieldCwd:
 		return m.Cwd()
+	case thread.FieldApart:
+		return m.Apart()
 	case thread.FieldInstructions:
 		return m.Instructions()
 	case thread.FieldBusyMode:
@@ -26883,6 +27271,8 @@ func (m *ThreadMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldPermissionMode(ctx)
 	case thread.FieldCwd:
 		return m.OldCwd(ctx)
+	case thread.FieldApart:
+		return m.OldApart(ctx)
 	case thread.FieldInstructions:
 		return m.OldInstructions(ctx)
 	case thread.FieldBusyMode:
@@ -27017,6 +27407,13 @@ func (m *ThreadMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetCwd(v)
+		return nil
+	case thread.FieldApart:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetApart(v)
 		return nil
 	case thread.FieldInstructions:
 		v, ok := value.(string)
@@ -27202,6 +27599,9 @@ func (m *ThreadMutation) ResetField(name string) error {
 		return nil
 	case thread.FieldCwd:
 		m.ResetCwd()
+		return nil
+	case thread.FieldApart:
+		m.ResetApart()
 		return nil
 	case thread.FieldInstructions:
 		m.ResetInstructions()
@@ -28502,6 +28902,7 @@ type WorkspaceChangeMutation struct {
 	plugin        *string
 	thread_id     *string
 	run_id        *string
+	origin        **pluginsdk.Origin
 	created_at    *time.Time
 	clearedFields map[string]struct{}
 	done          bool
@@ -28957,6 +29358,55 @@ func (m *WorkspaceChangeMutation) ResetRunID() {
 	m.run_id = nil
 }
 
+// SetOrigin sets the "origin" field.
+func (m *WorkspaceChangeMutation) SetOrigin(pl *pluginsdk.Origin) {
+	m.origin = &pl
+}
+
+// Origin returns the value of the "origin" field in the mutation.
+func (m *WorkspaceChangeMutation) Origin() (r *pluginsdk.Origin, exists bool) {
+	v := m.origin
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOrigin returns the old "origin" field's value of the WorkspaceChange entity.
+// If the WorkspaceChange object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *WorkspaceChangeMutation) OldOrigin(ctx context.Context) (v *pluginsdk.Origin, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOrigin is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOrigin requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOrigin: %w", err)
+	}
+	return oldValue.Origin, nil
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (m *WorkspaceChangeMutation) ClearOrigin() {
+	m.origin = nil
+	m.clearedFields[workspacechange.FieldOrigin] = struct{}{}
+}
+
+// OriginCleared returns if the "origin" field was cleared in this mutation.
+func (m *WorkspaceChangeMutation) OriginCleared() bool {
+	_, ok := m.clearedFields[workspacechange.FieldOrigin]
+	return ok
+}
+
+// ResetOrigin resets all changes to the "origin" field.
+func (m *WorkspaceChangeMutation) ResetOrigin() {
+	m.origin = nil
+	delete(m.clearedFields, workspacechange.FieldOrigin)
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (m *WorkspaceChangeMutation) SetCreatedAt(t time.Time) {
 	m.created_at = &t
@@ -29027,7 +29477,7 @@ func (m *WorkspaceChangeMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *WorkspaceChangeMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m._path != nil {
 		fields = append(fields, workspacechange.FieldPath)
 	}
@@ -29054,6 +29504,9 @@ func (m *WorkspaceChangeMutation) Fields() []string {
 	}
 	if m.run_id != nil {
 		fields = append(fields, workspacechange.FieldRunID)
+	}
+	if m.origin != nil {
+		fields = append(fields, workspacechange.FieldOrigin)
 	}
 	if m.created_at != nil {
 		fields = append(fields, workspacechange.FieldCreatedAt)
@@ -29084,6 +29537,8 @@ func (m *WorkspaceChangeMutation) Field(name string) (ent.Value, bool) {
 		return m.ThreadID()
 	case workspacechange.FieldRunID:
 		return m.RunID()
+	case workspacechange.FieldOrigin:
+		return m.Origin()
 	case workspacechange.FieldCreatedAt:
 		return m.CreatedAt()
 	}
@@ -29113,6 +29568,8 @@ func (m *WorkspaceChangeMutation) OldField(ctx context.Context, name string) (en
 		return m.OldThreadID(ctx)
 	case workspacechange.FieldRunID:
 		return m.OldRunID(ctx)
+	case workspacechange.FieldOrigin:
+		return m.OldOrigin(ctx)
 	case workspacechange.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	}
@@ -29187,6 +29644,13 @@ func (m *WorkspaceChangeMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetRunID(v)
 		return nil
+	case workspacechange.FieldOrigin:
+		v, ok := value.(*pluginsdk.Origin)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOrigin(v)
+		return nil
 	case workspacechange.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -29238,7 +29702,11 @@ func (m *WorkspaceChangeMutation) AddField(name string, value ent.Value) error {
 // ClearedFields returns all nullable fields that were cleared during this
 // mutation.
 func (m *WorkspaceChangeMutation) ClearedFields() []string {
-	return nil
+	var fields []string
+	if m.FieldCleared(workspacechange.FieldOrigin) {
+		fields = append(fields, workspacechange.FieldOrigin)
+	}
+	return fields
 }
 
 // FieldCleared returns a boolean indicating if a field with the given name was
@@ -29251,6 +29719,11 @@ func (m *WorkspaceChangeMutation) FieldCleared(name string) bool {
 // ClearField clears the value of the field with the given name. It returns an
 // error if the field is not defined in the schema.
 func (m *WorkspaceChangeMutation) ClearField(name string) error {
+	switch name {
+	case workspacechange.FieldOrigin:
+		m.ClearOrigin()
+		return nil
+	}
 	return fmt.Errorf("unknown WorkspaceChange nullable field %s", name)
 }
 
@@ -29284,6 +29757,9 @@ func (m *WorkspaceChangeMutation) ResetField(name string) error {
 		return nil
 	case workspacechange.FieldRunID:
 		m.ResetRunID()
+		return nil
+	case workspacechange.FieldOrigin:
+		m.ResetOrigin()
 		return nil
 	case workspacechange.FieldCreatedAt:
 		m.ResetCreatedAt()

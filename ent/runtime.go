@@ -317,6 +317,10 @@ func init() {
 	messageDescScope := messageFields[14].Descriptor()
 	// message.DefaultScope holds the default value on creation for the scope field.
 	message.DefaultScope = pluginsdk.TokenScope(messageDescScope.Default.(string))
+	// messageDescApart is the schema descriptor for apart field.
+	messageDescApart := messageFields[15].Descriptor()
+	// message.DefaultApart holds the default value on creation for the apart field.
+	message.DefaultApart = messageDescApart.Default.(bool)
 	metricFields := schema.Metric{}.Fields()
 	_ = metricFields
 	// metricDescPlugin is the schema descriptor for plugin field.
@@ -620,91 +624,91 @@ func init() {
 	// task.DefaultRequestedBy holds the default value on creation for the requested_by field.
 	task.DefaultRequestedBy = taskDescRequestedBy.Default.(string)
 	// taskDescWake is the schema descriptor for wake field.
-	taskDescWake := taskFields[20].Descriptor()
+	taskDescWake := taskFields[21].Descriptor()
 	// task.DefaultWake holds the default value on creation for the wake field.
 	task.DefaultWake = taskDescWake.Default.(bool)
 	// taskDescCurrentIteration is the schema descriptor for current_iteration field.
-	taskDescCurrentIteration := taskFields[21].Descriptor()
+	taskDescCurrentIteration := taskFields[22].Descriptor()
 	// task.DefaultCurrentIteration holds the default value on creation for the current_iteration field.
 	task.DefaultCurrentIteration = taskDescCurrentIteration.Default.(int)
 	// taskDescMaxIterations is the schema descriptor for max_iterations field.
-	taskDescMaxIterations := taskFields[22].Descriptor()
+	taskDescMaxIterations := taskFields[23].Descriptor()
 	// task.DefaultMaxIterations holds the default value on creation for the max_iterations field.
 	task.DefaultMaxIterations = taskDescMaxIterations.Default.(int)
 	// taskDescValidationIterations is the schema descriptor for validation_iterations field.
-	taskDescValidationIterations := taskFields[23].Descriptor()
+	taskDescValidationIterations := taskFields[24].Descriptor()
 	// task.DefaultValidationIterations holds the default value on creation for the validation_iterations field.
 	task.DefaultValidationIterations = taskDescValidationIterations.Default.(int)
 	// taskDescMaxValidationIterations is the schema descriptor for max_validation_iterations field.
-	taskDescMaxValidationIterations := taskFields[24].Descriptor()
+	taskDescMaxValidationIterations := taskFields[25].Descriptor()
 	// task.DefaultMaxValidationIterations holds the default value on creation for the max_validation_iterations field.
 	task.DefaultMaxValidationIterations = taskDescMaxValidationIterations.Default.(int)
 	// taskDescCostCapUsd is the schema descriptor for cost_cap_usd field.
-	taskDescCostCapUsd := taskFields[25].Descriptor()
+	taskDescCostCapUsd := taskFields[26].Descriptor()
 	// task.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
 	task.DefaultCostCapUsd = taskDescCostCapUsd.Default.(float64)
 	// taskDescRunID is the schema descriptor for run_id field.
-	taskDescRunID := taskFields[26].Descriptor()
+	taskDescRunID := taskFields[27].Descriptor()
 	// task.DefaultRunID holds the default value on creation for the run_id field.
 	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[28].Descriptor()
+	taskDescResult := taskFields[29].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[29].Descriptor()
+	taskDescFeedback := taskFields[30].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[30].Descriptor()
+	taskDescError := taskFields[31].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
 	// taskDescPhase is the schema descriptor for phase field.
-	taskDescPhase := taskFields[31].Descriptor()
+	taskDescPhase := taskFields[32].Descriptor()
 	// task.DefaultPhase holds the default value on creation for the phase field.
 	task.DefaultPhase = taskDescPhase.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
-	taskDescEpoch := taskFields[32].Descriptor()
+	taskDescEpoch := taskFields[33].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	// taskDescRound is the schema descriptor for round field.
-	taskDescRound := taskFields[33].Descriptor()
+	taskDescRound := taskFields[34].Descriptor()
 	// task.DefaultRound holds the default value on creation for the round field.
 	task.DefaultRound = taskDescRound.Default.(int)
 	// taskDescSettled is the schema descriptor for settled field.
-	taskDescSettled := taskFields[34].Descriptor()
+	taskDescSettled := taskFields[35].Descriptor()
 	// task.DefaultSettled holds the default value on creation for the settled field.
 	task.DefaultSettled = taskDescSettled.Default.(int)
 	// taskDescFailures is the schema descriptor for failures field.
-	taskDescFailures := taskFields[35].Descriptor()
+	taskDescFailures := taskFields[36].Descriptor()
 	// task.DefaultFailures holds the default value on creation for the failures field.
 	task.DefaultFailures = taskDescFailures.Default.(int)
 	// taskDescAgains is the schema descriptor for agains field.
-	taskDescAgains := taskFields[37].Descriptor()
+	taskDescAgains := taskFields[38].Descriptor()
 	// task.DefaultAgains holds the default value on creation for the agains field.
 	task.DefaultAgains = taskDescAgains.Default.(int)
 	// taskDescCauseRunID is the schema descriptor for cause_run_id field.
-	taskDescCauseRunID := taskFields[38].Descriptor()
+	taskDescCauseRunID := taskFields[39].Descriptor()
 	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
 	// taskDescAskedPermissionMode is the schema descriptor for asked_permission_mode field.
-	taskDescAskedPermissionMode := taskFields[39].Descriptor()
+	taskDescAskedPermissionMode := taskFields[40].Descriptor()
 	// task.DefaultAskedPermissionMode holds the default value on creation for the asked_permission_mode field.
 	task.DefaultAskedPermissionMode = taskDescAskedPermissionMode.Default.(string)
 	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
-	taskDescAskedCwd := taskFields[40].Descriptor()
+	taskDescAskedCwd := taskFields[41].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
 	// taskDescFirstCwd is the schema descriptor for first_cwd field.
-	taskDescFirstCwd := taskFields[41].Descriptor()
+	taskDescFirstCwd := taskFields[42].Descriptor()
 	// task.DefaultFirstCwd holds the default value on creation for the first_cwd field.
 	task.DefaultFirstCwd = taskDescFirstCwd.Default.(string)
 	// taskDescOwnDirectory is the schema descriptor for own_directory field.
-	taskDescOwnDirectory := taskFields[42].Descriptor()
+	taskDescOwnDirectory := taskFields[43].Descriptor()
 	// task.DefaultOwnDirectory holds the default value on creation for the own_directory field.
 	task.DefaultOwnDirectory = taskDescOwnDirectory.Default.(bool)
 	// taskDescFromTaskID is the schema descriptor for from_task_id field.
-	taskDescFromTaskID := taskFields[43].Descriptor()
+	taskDescFromTaskID := taskFields[44].Descriptor()
 	// task.DefaultFromTaskID holds the default value on creation for the from_task_id field.
 	task.DefaultFromTaskID = taskDescFromTaskID.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()
@@ -779,24 +783,28 @@ func init() {
 	threadDescCwd := threadFields[16].Descriptor()
 	// thread.DefaultCwd holds the default value on creation for the cwd field.
 	thread.DefaultCwd = threadDescCwd.Default.(string)
+	// threadDescApart is the schema descriptor for apart field.
+	threadDescApart := threadFields[17].Descriptor()
+	// thread.DefaultApart holds the default value on creation for the apart field.
+	thread.DefaultApart = threadDescApart.Default.(bool)
 	// threadDescInstructions is the schema descriptor for instructions field.
-	threadDescInstructions := threadFields[17].Descriptor()
+	threadDescInstructions := threadFields[18].Descriptor()
 	// thread.DefaultInstructions holds the default value on creation for the instructions field.
 	thread.DefaultInstructions = threadDescInstructions.Default.(string)
 	// threadDescBusyMode is the schema descriptor for busy_mode field.
-	threadDescBusyMode := threadFields[18].Descriptor()
+	threadDescBusyMode := threadFields[19].Descriptor()
 	// thread.DefaultBusyMode holds the default value on creation for the busy_mode field.
 	thread.DefaultBusyMode = pluginsdk.BusyMode(threadDescBusyMode.Default.(string))
 	// threadDescAskTools is the schema descriptor for ask_tools field.
-	threadDescAskTools := threadFields[19].Descriptor()
+	threadDescAskTools := threadFields[20].Descriptor()
 	// thread.DefaultAskTools holds the default value on creation for the ask_tools field.
 	thread.DefaultAskTools = threadDescAskTools.Default.(string)
 	// threadDescLastReadMessageID is the schema descriptor for last_read_message_id field.
-	threadDescLastReadMessageID := threadFields[21].Descriptor()
+	threadDescLastReadMessageID := threadFields[22].Descriptor()
 	// thread.DefaultLastReadMessageID holds the default value on creation for the last_read_message_id field.
 	thread.DefaultLastReadMessageID = threadDescLastReadMessageID.Default.(int64)
 	// threadDescEpoch is the schema descriptor for epoch field.
-	threadDescEpoch := threadFields[22].Descriptor()
+	threadDescEpoch := threadFields[23].Descriptor()
 	// thread.DefaultEpoch holds the default value on creation for the epoch field.
 	thread.DefaultEpoch = threadDescEpoch.Default.(int64)
 	tokenFields := schema.Token{}.Fields()

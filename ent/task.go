@@ -57,6 +57,8 @@ type Task struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// RequestedBy holds the value of the "requested_by" field.
 	RequestedBy string `json:"requested_by,omitempty"`
+	// Origin holds the value of the "origin" field.
+	Origin *pluginsdk.Origin `json:"origin,omitempty"`
 	// Wake holds the value of the "wake" field.
 	Wake bool `json:"wake,omitempty"`
 	// CurrentIteration holds the value of the "current_iteration" field.
@@ -121,7 +123,7 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case task.FieldAllowedTools, task.FieldLabels, task.FieldMarks, task.FieldAskedAllowedTools, task.FieldAskedLabels:
+		case task.FieldAllowedTools, task.FieldLabels, task.FieldOrigin, task.FieldMarks, task.FieldAskedAllowedTools, task.FieldAskedLabels:
 			values[i] = new([]byte)
 		case task.FieldWake, task.FieldOwnDirectory:
 			values[i] = new(sql.NullBool)
@@ -272,6 +274,14 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field requested_by", values[i])
 			} else if value.Valid {
 				_m.RequestedBy = value.String
+			}
+		case task.FieldOrigin:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field origin", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Origin); err != nil {
+					return fmt.Errorf("unmarshal field origin: %w", err)
+				}
 			}
 		case task.FieldWake:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -543,6 +553,9 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("requested_by=")
 	builder.WriteString(_m.RequestedBy)
+	builder.WriteString(", ")
+	builder.WriteString("origin=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Origin))
 	builder.WriteString(", ")
 	builder.WriteString("wake=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Wake))

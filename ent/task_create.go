@@ -250,6 +250,12 @@ func (_c *TaskCreate) SetNillableRequestedBy(v *string) *TaskCreate {
 	return _c
 }
 
+// SetOrigin sets the "origin" field.
+func (_c *TaskCreate) SetOrigin(v *pluginsdk.Origin) *TaskCreate {
+	_c.mutation.SetOrigin(v)
+	return _c
+}
+
 // SetWake sets the "wake" field.
 func (_c *TaskCreate) SetWake(v bool) *TaskCreate {
 	_c.mutation.SetWake(v)
@@ -1024,6 +1030,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 		_spec.SetField(task.FieldRequestedBy, field.TypeString, value)
 		_node.RequestedBy = value
 	}
+	if value, ok := _c.mutation.Origin(); ok {
+		_spec.SetField(task.FieldOrigin, field.TypeJSON, value)
+		_node.Origin = value
+	}
 	if value, ok := _c.mutation.Wake(); ok {
 		_spec.SetField(task.FieldWake, field.TypeBool, value)
 		_node.Wake = value
@@ -1371,6 +1381,24 @@ func (u *TaskUpsert) SetRequestedBy(v string) *TaskUpsert {
 // UpdateRequestedBy sets the "requested_by" field to the value that was provided on create.
 func (u *TaskUpsert) UpdateRequestedBy() *TaskUpsert {
 	u.SetExcluded(task.FieldRequestedBy)
+	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *TaskUpsert) SetOrigin(v *pluginsdk.Origin) *TaskUpsert {
+	u.Set(task.FieldOrigin, v)
+	return u
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateOrigin() *TaskUpsert {
+	u.SetExcluded(task.FieldOrigin)
+	return u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *TaskUpsert) ClearOrigin() *TaskUpsert {
+	u.SetNull(task.FieldOrigin)
 	return u
 }
 
@@ -1984,6 +2012,27 @@ func (u *TaskUpsertOne) SetRequestedBy(v string) *TaskUpsertOne {
 func (u *TaskUpsertOne) UpdateRequestedBy() *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateRequestedBy()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *TaskUpsertOne) SetOrigin(v *pluginsdk.Origin) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateOrigin() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *TaskUpsertOne) ClearOrigin() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearOrigin()
 	})
 }
 
@@ -2815,6 +2864,27 @@ func (u *TaskUpsertBulk) SetRequestedBy(v string) *TaskUpsertBulk {
 func (u *TaskUpsertBulk) UpdateRequestedBy() *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
 		s.UpdateRequestedBy()
+	})
+}
+
+// SetOrigin sets the "origin" field.
+func (u *TaskUpsertBulk) SetOrigin(v *pluginsdk.Origin) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateOrigin() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *TaskUpsertBulk) ClearOrigin() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearOrigin()
 	})
 }
 

@@ -236,6 +236,18 @@ func (_u *TaskUpdate) SetNillableRequestedBy(v *string) *TaskUpdate {
 	return _u
 }
 
+// SetOrigin sets the "origin" field.
+func (_u *TaskUpdate) SetOrigin(v *pluginsdk.Origin) *TaskUpdate {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *TaskUpdate) ClearOrigin() *TaskUpdate {
+	_u.mutation.ClearOrigin()
+	return _u
+}
+
 // SetWake sets the "wake" field.
 func (_u *TaskUpdate) SetWake(v bool) *TaskUpdate {
 	_u.mutation.SetWake(v)
@@ -694,6 +706,12 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.RequestedBy(); ok {
 		_spec.SetField(task.FieldRequestedBy, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(task.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(task.FieldOrigin, field.TypeJSON)
+	}
 	if value, ok := _u.mutation.Wake(); ok {
 		_spec.SetField(task.FieldWake, field.TypeBool, value)
 	}
@@ -1025,6 +1043,18 @@ func (_u *TaskUpdateOne) SetNillableRequestedBy(v *string) *TaskUpdateOne {
 	if v != nil {
 		_u.SetRequestedBy(*v)
 	}
+	return _u
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *TaskUpdateOne) SetOrigin(v *pluginsdk.Origin) *TaskUpdateOne {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *TaskUpdateOne) ClearOrigin() *TaskUpdateOne {
+	_u.mutation.ClearOrigin()
 	return _u
 }
 
@@ -1515,6 +1545,12 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	}
 	if value, ok := _u.mutation.RequestedBy(); ok {
 		_spec.SetField(task.FieldRequestedBy, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(task.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(task.FieldOrigin, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Wake(); ok {
 		_spec.SetField(task.FieldWake, field.TypeBool, value)

@@ -37,6 +37,8 @@ type TaskAnswer struct {
 	Feedback string `json:"feedback,omitempty"`
 	// Evidence holds the value of the "evidence" field.
 	Evidence []pluginsdk.Evidence `json:"evidence,omitempty"`
+	// Origin holds the value of the "origin" field.
+	Origin *pluginsdk.Origin `json:"origin,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt    time.Time `json:"created_at,omitempty"`
 	selectValues sql.SelectValues
@@ -47,7 +49,7 @@ func (*TaskAnswer) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case taskanswer.FieldEvidence:
+		case taskanswer.FieldEvidence, taskanswer.FieldOrigin:
 			values[i] = new([]byte)
 		case taskanswer.FieldID, taskanswer.FieldIteration, taskanswer.FieldRound:
 			values[i] = new(sql.NullInt64)
@@ -132,6 +134,14 @@ func (_m *TaskAnswer) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field evidence: %w", err)
 				}
 			}
+		case taskanswer.FieldOrigin:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field origin", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Origin); err != nil {
+					return fmt.Errorf("unmarshal field origin: %w", err)
+				}
+			}
 		case taskanswer.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -200,6 +210,9 @@ func (_m *TaskAnswer) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("evidence=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Evidence))
+	builder.WriteString(", ")
+	builder.WriteString("origin=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Origin))
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

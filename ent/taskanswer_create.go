@@ -101,6 +101,12 @@ func (_c *TaskAnswerCreate) SetEvidence(v []pluginsdk.Evidence) *TaskAnswerCreat
 	return _c
 }
 
+// SetOrigin sets the "origin" field.
+func (_c *TaskAnswerCreate) SetOrigin(v *pluginsdk.Origin) *TaskAnswerCreate {
+	_c.mutation.SetOrigin(v)
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *TaskAnswerCreate) SetCreatedAt(v time.Time) *TaskAnswerCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -260,6 +266,10 @@ func (_c *TaskAnswerCreate) createSpec() (*TaskAnswer, *sqlgraph.CreateSpec) {
 		_spec.SetField(taskanswer.FieldEvidence, field.TypeJSON, value)
 		_node.Evidence = value
 	}
+	if value, ok := _c.mutation.Origin(); ok {
+		_spec.SetField(taskanswer.FieldOrigin, field.TypeJSON, value)
+		_node.Origin = value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(taskanswer.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
@@ -315,6 +325,24 @@ type (
 		*sql.UpdateSet
 	}
 )
+
+// SetOrigin sets the "origin" field.
+func (u *TaskAnswerUpsert) SetOrigin(v *pluginsdk.Origin) *TaskAnswerUpsert {
+	u.Set(taskanswer.FieldOrigin, v)
+	return u
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *TaskAnswerUpsert) UpdateOrigin() *TaskAnswerUpsert {
+	u.SetExcluded(taskanswer.FieldOrigin)
+	return u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *TaskAnswerUpsert) ClearOrigin() *TaskAnswerUpsert {
+	u.SetNull(taskanswer.FieldOrigin)
+	return u
+}
 
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
@@ -392,6 +420,27 @@ func (u *TaskAnswerUpsertOne) Update(set func(*TaskAnswerUpsert)) *TaskAnswerUps
 		set(&TaskAnswerUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *TaskAnswerUpsertOne) SetOrigin(v *pluginsdk.Origin) *TaskAnswerUpsertOne {
+	return u.Update(func(s *TaskAnswerUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *TaskAnswerUpsertOne) UpdateOrigin() *TaskAnswerUpsertOne {
+	return u.Update(func(s *TaskAnswerUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *TaskAnswerUpsertOne) ClearOrigin() *TaskAnswerUpsertOne {
+	return u.Update(func(s *TaskAnswerUpsert) {
+		s.ClearOrigin()
+	})
 }
 
 // Exec executes the query.
@@ -636,6 +685,27 @@ func (u *TaskAnswerUpsertBulk) Update(set func(*TaskAnswerUpsert)) *TaskAnswerUp
 		set(&TaskAnswerUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *TaskAnswerUpsertBulk) SetOrigin(v *pluginsdk.Origin) *TaskAnswerUpsertBulk {
+	return u.Update(func(s *TaskAnswerUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *TaskAnswerUpsertBulk) UpdateOrigin() *TaskAnswerUpsertBulk {
+	return u.Update(func(s *TaskAnswerUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *TaskAnswerUpsertBulk) ClearOrigin() *TaskAnswerUpsertBulk {
+	return u.Update(func(s *TaskAnswerUpsert) {
+		s.ClearOrigin()
+	})
 }
 
 // Exec executes the query.

@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/taskanswer"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // TaskAnswerUpdate is the builder for updating TaskAnswer entities.
@@ -25,6 +26,18 @@ type TaskAnswerUpdate struct {
 // Where appends a list predicates to the TaskAnswerUpdate builder.
 func (_u *TaskAnswerUpdate) Where(ps ...predicate.TaskAnswer) *TaskAnswerUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *TaskAnswerUpdate) SetOrigin(v *pluginsdk.Origin) *TaskAnswerUpdate {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *TaskAnswerUpdate) ClearOrigin() *TaskAnswerUpdate {
+	_u.mutation.ClearOrigin()
 	return _u
 }
 
@@ -78,6 +91,12 @@ func (_u *TaskAnswerUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.EvidenceCleared() {
 		_spec.ClearField(taskanswer.FieldEvidence, field.TypeJSON)
 	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(taskanswer.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(taskanswer.FieldOrigin, field.TypeJSON)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -98,6 +117,18 @@ type TaskAnswerUpdateOne struct {
 	hooks     []Hook
 	mutation  *TaskAnswerMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *TaskAnswerUpdateOne) SetOrigin(v *pluginsdk.Origin) *TaskAnswerUpdateOne {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *TaskAnswerUpdateOne) ClearOrigin() *TaskAnswerUpdateOne {
+	_u.mutation.ClearOrigin()
+	return _u
 }
 
 // Mutation returns the TaskAnswerMutation object of the builder.
@@ -179,6 +210,12 @@ func (_u *TaskAnswerUpdateOne) sqlSave(ctx context.Context) (_node *TaskAnswer, 
 	}
 	if _u.mutation.EvidenceCleared() {
 		_spec.ClearField(taskanswer.FieldEvidence, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(taskanswer.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(taskanswer.FieldOrigin, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &TaskAnswer{config: _u.config}

@@ -50,6 +50,8 @@ type Thread struct {
 	PermissionMode string `json:"permission_mode,omitempty"`
 	// Cwd holds the value of the "cwd" field.
 	Cwd string `json:"cwd,omitempty"`
+	// Apart holds the value of the "apart" field.
+	Apart bool `json:"apart,omitempty"`
 	// Instructions holds the value of the "instructions" field.
 	Instructions string `json:"instructions,omitempty"`
 	// BusyMode holds the value of the "busy_mode" field.
@@ -72,7 +74,7 @@ func (*Thread) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case thread.FieldSessionOpen:
+		case thread.FieldSessionOpen, thread.FieldApart:
 			values[i] = new(sql.NullBool)
 		case thread.FieldSeenMessageID, thread.FieldLastReadMessageID, thread.FieldEpoch:
 			values[i] = new(sql.NullInt64)
@@ -196,6 +198,12 @@ func (_m *Thread) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field cwd", values[i])
 			} else if value.Valid {
 				_m.Cwd = value.String
+			}
+		case thread.FieldApart:
+			if value, ok := values[i].(*sql.NullBool); !ok {
+				return fmt.Errorf("unexpected type %T for field apart", values[i])
+			} else if value.Valid {
+				_m.Apart = value.Bool
 			}
 		case thread.FieldInstructions:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -322,6 +330,9 @@ func (_m *Thread) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("cwd=")
 	builder.WriteString(_m.Cwd)
+	builder.WriteString(", ")
+	builder.WriteString("apart=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Apart))
 	builder.WriteString(", ")
 	builder.WriteString("instructions=")
 	builder.WriteString(_m.Instructions)

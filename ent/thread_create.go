@@ -232,6 +232,20 @@ func (_c *ThreadCreate) SetNillableCwd(v *string) *ThreadCreate {
 	return _c
 }
 
+// SetApart sets the "apart" field.
+func (_c *ThreadCreate) SetApart(v bool) *ThreadCreate {
+	_c.mutation.SetApart(v)
+	return _c
+}
+
+// SetNillableApart sets the "apart" field if the given value is not nil.
+func (_c *ThreadCreate) SetNillableApart(v *bool) *ThreadCreate {
+	if v != nil {
+		_c.SetApart(*v)
+	}
+	return _c
+}
+
 // SetInstructions sets the "instructions" field.
 func (_c *ThreadCreate) SetInstructions(v string) *ThreadCreate {
 	_c.mutation.SetInstructions(v)
@@ -411,6 +425,10 @@ func (_c *ThreadCreate) defaults() {
 		v := thread.DefaultCwd
 		_c.mutation.SetCwd(v)
 	}
+	if _, ok := _c.mutation.Apart(); !ok {
+		v := thread.DefaultApart
+		_c.mutation.SetApart(v)
+	}
 	if _, ok := _c.mutation.Instructions(); !ok {
 		v := thread.DefaultInstructions
 		_c.mutation.SetInstructions(v)
@@ -482,6 +500,9 @@ func (_c *ThreadCreate) check() error {
 	}
 	if _, ok := _c.mutation.Cwd(); !ok {
 		return &ValidationError{Name: "cwd", err: errors.New(`ent: missing required field "Thread.cwd"`)}
+	}
+	if _, ok := _c.mutation.Apart(); !ok {
+		return &ValidationError{Name: "apart", err: errors.New(`ent: missing required field "Thread.apart"`)}
 	}
 	if _, ok := _c.mutation.Instructions(); !ok {
 		return &ValidationError{Name: "instructions", err: errors.New(`ent: missing required field "Thread.instructions"`)}
@@ -603,6 +624,10 @@ func (_c *ThreadCreate) createSpec() (*Thread, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Cwd(); ok {
 		_spec.SetField(thread.FieldCwd, field.TypeString, value)
 		_node.Cwd = value
+	}
+	if value, ok := _c.mutation.Apart(); ok {
+		_spec.SetField(thread.FieldApart, field.TypeBool, value)
+		_node.Apart = value
 	}
 	if value, ok := _c.mutation.Instructions(); ok {
 		_spec.SetField(thread.FieldInstructions, field.TypeString, value)
@@ -855,6 +880,18 @@ func (u *ThreadUpsert) SetCwd(v string) *ThreadUpsert {
 // UpdateCwd sets the "cwd" field to the value that was provided on create.
 func (u *ThreadUpsert) UpdateCwd() *ThreadUpsert {
 	u.SetExcluded(thread.FieldCwd)
+	return u
+}
+
+// SetApart sets the "apart" field.
+func (u *ThreadUpsert) SetApart(v bool) *ThreadUpsert {
+	u.Set(thread.FieldApart, v)
+	return u
+}
+
+// UpdateApart sets the "apart" field to the value that was provided on create.
+func (u *ThreadUpsert) UpdateApart() *ThreadUpsert {
+	u.SetExcluded(thread.FieldApart)
 	return u
 }
 
@@ -1199,6 +1236,20 @@ func (u *ThreadUpsertOne) SetCwd(v string) *ThreadUpsertOne {
 func (u *ThreadUpsertOne) UpdateCwd() *ThreadUpsertOne {
 	return u.Update(func(s *ThreadUpsert) {
 		s.UpdateCwd()
+	})
+}
+
+// SetApart sets the "apart" field.
+func (u *ThreadUpsertOne) SetApart(v bool) *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetApart(v)
+	})
+}
+
+// UpdateApart sets the "apart" field to the value that was provided on create.
+func (u *ThreadUpsertOne) UpdateApart() *ThreadUpsertOne {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateApart()
 	})
 }
 
@@ -1724,6 +1775,20 @@ func (u *ThreadUpsertBulk) SetCwd(v string) *ThreadUpsertBulk {
 func (u *ThreadUpsertBulk) UpdateCwd() *ThreadUpsertBulk {
 	return u.Update(func(s *ThreadUpsert) {
 		s.UpdateCwd()
+	})
+}
+
+// SetApart sets the "apart" field.
+func (u *ThreadUpsertBulk) SetApart(v bool) *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.SetApart(v)
+	})
+}
+
+// UpdateApart sets the "apart" field to the value that was provided on create.
+func (u *ThreadUpsertBulk) UpdateApart() *ThreadUpsertBulk {
+	return u.Update(func(s *ThreadUpsert) {
+		s.UpdateApart()
 	})
 }
 

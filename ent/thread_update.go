@@ -233,6 +233,20 @@ func (_u *ThreadUpdate) SetNillableCwd(v *string) *ThreadUpdate {
 	return _u
 }
 
+// SetApart sets the "apart" field.
+func (_u *ThreadUpdate) SetApart(v bool) *ThreadUpdate {
+	_u.mutation.SetApart(v)
+	return _u
+}
+
+// SetNillableApart sets the "apart" field if the given value is not nil.
+func (_u *ThreadUpdate) SetNillableApart(v *bool) *ThreadUpdate {
+	if v != nil {
+		_u.SetApart(*v)
+	}
+	return _u
+}
+
 // SetInstructions sets the "instructions" field.
 func (_u *ThreadUpdate) SetInstructions(v string) *ThreadUpdate {
 	_u.mutation.SetInstructions(v)
@@ -422,6 +436,9 @@ func (_u *ThreadUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Cwd(); ok {
 		_spec.SetField(thread.FieldCwd, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Apart(); ok {
+		_spec.SetField(thread.FieldApart, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.Instructions(); ok {
 		_spec.SetField(thread.FieldInstructions, field.TypeString, value)
@@ -672,6 +689,20 @@ func (_u *ThreadUpdateOne) SetNillableCwd(v *string) *ThreadUpdateOne {
 	return _u
 }
 
+// SetApart sets the "apart" field.
+func (_u *ThreadUpdateOne) SetApart(v bool) *ThreadUpdateOne {
+	_u.mutation.SetApart(v)
+	return _u
+}
+
+// SetNillableApart sets the "apart" field if the given value is not nil.
+func (_u *ThreadUpdateOne) SetNillableApart(v *bool) *ThreadUpdateOne {
+	if v != nil {
+		_u.SetApart(*v)
+	}
+	return _u
+}
+
 // SetInstructions sets the "instructions" field.
 func (_u *ThreadUpdateOne) SetInstructions(v string) *ThreadUpdateOne {
 	_u.mutation.SetInstructions(v)
@@ -891,6 +922,9 @@ func (_u *ThreadUpdateOne) sqlSave(ctx context.Context) (_node *Thread, err erro
 	}
 	if value, ok := _u.mutation.Cwd(); ok {
 		_spec.SetField(thread.FieldCwd, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Apart(); ok {
+		_spec.SetField(thread.FieldApart, field.TypeBool, value)
 	}
 	if value, ok := _u.mutation.Instructions(); ok {
 		_spec.SetField(thread.FieldInstructions, field.TypeString, value)

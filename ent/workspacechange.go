@@ -3,6 +3,7 @@
 package ent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -36,6 +37,8 @@ type WorkspaceChange struct {
 	ThreadID string `json:"thread_id,omitempty"`
 	// RunID holds the value of the "run_id" field.
 	RunID string `json:"run_id,omitempty"`
+	// Origin holds the value of the "origin" field.
+	Origin *pluginsdk.Origin `json:"origin,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt    time.Time `json:"created_at,omitempty"`
 	selectValues sql.SelectValues
@@ -46,6 +49,8 @@ func (*WorkspaceChange) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
+		case workspacechange.FieldOrigin:
+			values[i] = new([]byte)
 		case workspacechange.FieldID, workspacechange.FieldSize:
 			values[i] = new(sql.NullInt64)
 		case workspacechange.FieldPath, workspacechange.FieldKind, workspacechange.FieldBefore, workspacechange.FieldVersion, workspacechange.FieldAuthor, workspacechange.FieldPlugin, workspacechange.FieldThreadID, workspacechange.FieldRunID:
@@ -127,6 +132,14 @@ func (_m *WorkspaceChange) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.RunID = value.String
 			}
+		case workspacechange.FieldOrigin:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field origin", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Origin); err != nil {
+					return fmt.Errorf("unmarshal field origin: %w", err)
+				}
+			}
 		case workspacechange.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field created_at", values[i])
@@ -195,6 +208,9 @@ func (_m *WorkspaceChange) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("run_id=")
 	builder.WriteString(_m.RunID)
+	builder.WriteString(", ")
+	builder.WriteString("origin=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Origin))
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

@@ -133,6 +133,12 @@ func (_c *WorkspaceChangeCreate) SetNillableRunID(v *string) *WorkspaceChangeCre
 	return _c
 }
 
+// SetOrigin sets the "origin" field.
+func (_c *WorkspaceChangeCreate) SetOrigin(v *pluginsdk.Origin) *WorkspaceChangeCreate {
+	_c.mutation.SetOrigin(v)
+	return _c
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (_c *WorkspaceChangeCreate) SetCreatedAt(v time.Time) *WorkspaceChangeCreate {
 	_c.mutation.SetCreatedAt(v)
@@ -311,6 +317,10 @@ func (_c *WorkspaceChangeCreate) createSpec() (*WorkspaceChange, *sqlgraph.Creat
 		_spec.SetField(workspacechange.FieldRunID, field.TypeString, value)
 		_node.RunID = value
 	}
+	if value, ok := _c.mutation.Origin(); ok {
+		_spec.SetField(workspacechange.FieldOrigin, field.TypeJSON, value)
+		_node.Origin = value
+	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(workspacechange.FieldCreatedAt, field.TypeTime, value)
 		_node.CreatedAt = value
@@ -366,6 +376,24 @@ type (
 		*sql.UpdateSet
 	}
 )
+
+// SetOrigin sets the "origin" field.
+func (u *WorkspaceChangeUpsert) SetOrigin(v *pluginsdk.Origin) *WorkspaceChangeUpsert {
+	u.Set(workspacechange.FieldOrigin, v)
+	return u
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *WorkspaceChangeUpsert) UpdateOrigin() *WorkspaceChangeUpsert {
+	u.SetExcluded(workspacechange.FieldOrigin)
+	return u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *WorkspaceChangeUpsert) ClearOrigin() *WorkspaceChangeUpsert {
+	u.SetNull(workspacechange.FieldOrigin)
+	return u
+}
 
 // UpdateNewValues updates the mutable fields using the new values that were set on create except the ID field.
 // Using this option is equivalent to using:
@@ -443,6 +471,27 @@ func (u *WorkspaceChangeUpsertOne) Update(set func(*WorkspaceChangeUpsert)) *Wor
 		set(&WorkspaceChangeUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *WorkspaceChangeUpsertOne) SetOrigin(v *pluginsdk.Origin) *WorkspaceChangeUpsertOne {
+	return u.Update(func(s *WorkspaceChangeUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *WorkspaceChangeUpsertOne) UpdateOrigin() *WorkspaceChangeUpsertOne {
+	return u.Update(func(s *WorkspaceChangeUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *WorkspaceChangeUpsertOne) ClearOrigin() *WorkspaceChangeUpsertOne {
+	return u.Update(func(s *WorkspaceChangeUpsert) {
+		s.ClearOrigin()
+	})
 }
 
 // Exec executes the query.
@@ -687,6 +736,27 @@ func (u *WorkspaceChangeUpsertBulk) Update(set func(*WorkspaceChangeUpsert)) *Wo
 		set(&WorkspaceChangeUpsert{UpdateSet: update})
 	}))
 	return u
+}
+
+// SetOrigin sets the "origin" field.
+func (u *WorkspaceChangeUpsertBulk) SetOrigin(v *pluginsdk.Origin) *WorkspaceChangeUpsertBulk {
+	return u.Update(func(s *WorkspaceChangeUpsert) {
+		s.SetOrigin(v)
+	})
+}
+
+// UpdateOrigin sets the "origin" field to the value that was provided on create.
+func (u *WorkspaceChangeUpsertBulk) UpdateOrigin() *WorkspaceChangeUpsertBulk {
+	return u.Update(func(s *WorkspaceChangeUpsert) {
+		s.UpdateOrigin()
+	})
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (u *WorkspaceChangeUpsertBulk) ClearOrigin() *WorkspaceChangeUpsertBulk {
+	return u.Update(func(s *WorkspaceChangeUpsert) {
+		s.ClearOrigin()
+	})
 }
 
 // Exec executes the query.

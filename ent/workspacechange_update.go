@@ -12,6 +12,7 @@ import (
 	"entgo.io/ent/schema/field"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/workspacechange"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // WorkspaceChangeUpdate is the builder for updating WorkspaceChange entities.
@@ -25,6 +26,18 @@ type WorkspaceChangeUpdate struct {
 // Where appends a list predicates to the WorkspaceChangeUpdate builder.
 func (_u *WorkspaceChangeUpdate) Where(ps ...predicate.WorkspaceChange) *WorkspaceChangeUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *WorkspaceChangeUpdate) SetOrigin(v *pluginsdk.Origin) *WorkspaceChangeUpdate {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *WorkspaceChangeUpdate) ClearOrigin() *WorkspaceChangeUpdate {
+	_u.mutation.ClearOrigin()
 	return _u
 }
 
@@ -75,6 +88,12 @@ func (_u *WorkspaceChangeUpdate) sqlSave(ctx context.Context) (_node int, err er
 			}
 		}
 	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(workspacechange.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(workspacechange.FieldOrigin, field.TypeJSON)
+	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
 		if _, ok := err.(*sqlgraph.NotFoundError); ok {
@@ -95,6 +114,18 @@ type WorkspaceChangeUpdateOne struct {
 	hooks     []Hook
 	mutation  *WorkspaceChangeMutation
 	modifiers []func(*sql.UpdateBuilder)
+}
+
+// SetOrigin sets the "origin" field.
+func (_u *WorkspaceChangeUpdateOne) SetOrigin(v *pluginsdk.Origin) *WorkspaceChangeUpdateOne {
+	_u.mutation.SetOrigin(v)
+	return _u
+}
+
+// ClearOrigin clears the value of the "origin" field.
+func (_u *WorkspaceChangeUpdateOne) ClearOrigin() *WorkspaceChangeUpdateOne {
+	_u.mutation.ClearOrigin()
+	return _u
 }
 
 // Mutation returns the WorkspaceChangeMutation object of the builder.
@@ -173,6 +204,12 @@ func (_u *WorkspaceChangeUpdateOne) sqlSave(ctx context.Context) (_node *Workspa
 				ps[i](selector)
 			}
 		}
+	}
+	if value, ok := _u.mutation.Origin(); ok {
+		_spec.SetField(workspacechange.FieldOrigin, field.TypeJSON, value)
+	}
+	if _u.mutation.OriginCleared() {
+		_spec.ClearField(workspacechange.FieldOrigin, field.TypeJSON)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &WorkspaceChange{config: _u.config}

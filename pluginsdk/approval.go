@@ -75,6 +75,7 @@ type Approval struct {
 	Author  string           `json:"author,omitempty"` // who answered
 	Plugin  string           `json:"plugin,omitempty"` // through which plugin
 	RuleID  string           `json:"ruleId,omitempty"` // the rule that the answer made
+	Origin  Origin           `json:"origin,omitzero"`  // of the answer; the core fills it in
 
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt"`
@@ -82,6 +83,9 @@ type Approval struct {
 	// SpentAt is when the answer was given to the agent. From then on it allows nothing.
 	SpentAt time.Time `json:"spentAt,omitzero"`
 }
+
+// Label says who has answered; the zero Label: nobody has.
+func (a Approval) Label() Label { return Label{Author: a.Author, Plugin: a.Plugin, Origin: a.Origin} }
 
 // ApprovalChoice is one way to answer.
 type ApprovalChoice struct {

@@ -51,6 +51,18 @@ type Message struct {
 	Key         string          `json:"key,omitempty"` // unique in the thread when not empty
 	CreatedAt   time.Time       `json:"createdAt"`
 	Scope       TokenScope      `json:"scope,omitempty"` // what the person may do who has typed it; see Submission
+	// Origin is where it is from, as the core knows it: by which token the person called, or whose
+	// agent, elsewhere, has caused it, and whether the thread was apart. The core fills it in.
+	Origin Origin `json:"origin,omitzero"`
+}
+
+// Label says whose words the row is: a person's, a plugin's, or an agent's.
+func (m Message) Label() Label {
+	l := Label{Author: m.Author, Plugin: m.Plugin, Scope: m.Scope, Origin: m.Origin}
+	if m.Plugin == "" && !l.OfAgent() && (m.Role == RoleAssistant || m.Source == "agent") {
+		l.ThreadID, l.RunID = m.ThreadID, m.RunID
+	}
+	return l
 }
 
 // Attachment is a file that belongs to a message.

@@ -53,8 +53,8 @@ type Task struct {
 	Account                 string            `json:"account,omitempty"`      // that its thread was given; empty: the default one
 	Context                 string            `json:"context,omitempty"`
 	Labels                  map[string]string `json:"labels,omitempty"`
-	RequestedBy             string            `json:"requestedBy,omitempty"`
-	Wake                    bool              `json:"wake,omitempty"` // run the parent's agent when it ends
+	RequestedBy             string            `json:"requestedBy,omitempty"` // a person, as Plugin says
+	Wake                    bool              `json:"wake,omitempty"`        // run the parent's agent when it ends
 	CurrentIteration        int               `json:"currentIteration"`
 	MaxIterations           int               `json:"maxIterations"`
 	ValidationIterations    int               `json:"validationIterations"`
@@ -71,6 +71,14 @@ type Task struct {
 	Error       string    `json:"error,omitempty"`
 	CreatedAt   time.Time `json:"createdAt"`
 	CompletedAt time.Time `json:"completedAt,omitzero"`
+	// Origin is where the task was asked for, as the core knows it: by which token the person
+	// called, or whose agent has given it, and whether its thread is apart.
+	Origin Origin `json:"origin,omitzero"`
+}
+
+// Label says who has asked for the task.
+func (t Task) Label() Label {
+	return Label{Author: t.RequestedBy, Plugin: t.Plugin, Origin: t.Origin}
 }
 
 // NewTask is what Tasks.Create makes a task from. Permission mode and tools are
@@ -145,7 +153,11 @@ type TaskAnswer struct {
 	Feedback string     `json:"feedback,omitempty"`
 	Evidence []Evidence `json:"evidence,omitempty"`
 	At       time.Time  `json:"at"`
+	Origin   Origin     `json:"origin,omitzero"` // of a person's; the core fills it in
 }
+
+// Label says who has answered.
+func (a TaskAnswer) Label() Label { return Label{Author: a.Author, Plugin: a.Plugin, Origin: a.Origin} }
 
 // MissedPolicy says what becomes of a fire that was missed while the daemon
 // was down.

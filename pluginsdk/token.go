@@ -137,3 +137,19 @@ func PersonFrom(ctx context.Context) string {
 	name, _ := ctx.Value(personKey{}).(string)
 	return name
 }
+
+type tokenKey struct{}
+
+// WithToken returns a context whose host calls are made by who has a token, which is named by
+// its id: the core keeps it with what they do. The plugin has shown the token's secret before
+// (Tokens.Check), else its calls are CodeDenied; it names no other person than the token's. It
+// gives no right.
+func WithToken(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, tokenKey{}, id)
+}
+
+// TokenFrom returns the id of the token by which ctx has calls made; empty: none.
+func TokenFrom(ctx context.Context) string {
+	id, _ := ctx.Value(tokenKey{}).(string)
+	return id
+}

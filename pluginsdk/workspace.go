@@ -57,6 +57,16 @@ type WorkspaceChange struct {
 	ThreadID string     `json:"threadId,omitempty"`
 	RunID    string     `json:"runId,omitempty"` // of the agent's turn
 	At       time.Time  `json:"at"`
+	Origin   Origin     `json:"origin,omitzero"` // of a person's or a plugin's change; the core fills it in
+}
+
+// Label says who has made the change.
+func (c WorkspaceChange) Label() Label {
+	l := Label{Author: c.Author, Plugin: c.Plugin, Origin: c.Origin}
+	if !l.OfAgent() && c.Plugin == "" && c.Author == "" {
+		l.ThreadID, l.RunID = c.ThreadID, c.RunID
+	}
+	return l
 }
 
 // ListWorkspaceRequest asks for all files.

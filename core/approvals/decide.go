@@ -15,12 +15,6 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Bounds of what people say, in bytes.
-const (
-	maxWords  = 16 << 10
-	maxAuthor = 128
-)
-
 // Approval returns an approval, or CodeNotFound.
 func (a *Approvals) Approval(ctx context.Context, id string) (pluginsdk.Approval, error) {
 	approval, err := a.Store.Approval(ctx, id)
@@ -56,7 +50,7 @@ func (a *Approvals) Decide(ctx context.Context, by ledger.By, request pluginsdk.
 	if err != nil {
 		return pluginsdk.Approval{}, err
 	}
-	by.Author = bounded(by.Author, maxAuthor)
+	by.Author = by.Name()
 	decision, err := a.decision(approval, by, request)
 	if err != nil {
 		return pluginsdk.Approval{}, err
@@ -78,8 +72,8 @@ func (a *Approvals) Decide(ctx context.Context, by ledger.By, request pluginsdk.
 
 // decision checks a person's answer and says what it does.
 func (a *Approvals) decision(of ledger.Approval, by ledger.By, request pluginsdk.DecideApprovalRequest) (ledger.ApprovalDecision, error) {
-	if len(request.Words) > maxWords {
-		return ledger.ApprovalDecision{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "words: %d bytes is more than the %d allowed", len(request.Words), maxWords)
+	if len(request.Words) > ledger.MaxAnswerWords {
+		return ledger.ApprovalDecision{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "words: at most %d bytes, this has %d", ledger.MaxAnswerWords, len(request.Words))
 	}
 	now := a.Now()
 	d := ledger.ApprovalDecision{
@@ -147,7 +141,7 @@ func (a *Approvals) Rules(ctx context.Context, request pluginsdk.ListApprovalRul
 
 // Revoke ends a rule; one that is gone is no error.
 func (a *Approvals) Revoke(ctx context.Context, by ledger.By, id string) error {
-	by.Author = bounded(by.Author, maxAuthor)
+	by.Author = by.Name()
 	_, err := a.Store.RevokeApprovalRule(ctx, id, by.AuditName())
 	return err
 }

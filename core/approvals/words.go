@@ -299,8 +299,8 @@ func answersTo(of pluginsdk.Approval, request pluginsdk.DecideApprovalRequest) (
 		question := of.Questions[i]
 		size += len(answer.Text)
 		switch {
-		case size > maxWords:
-			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "answers: more than the %d bytes allowed", maxWords)
+		case size > ledger.MaxAnswerWords:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "answers: at most %d bytes together, these have more", ledger.MaxAnswerWords)
 		case len(answer.Labels) == 0 && strings.TrimSpace(answer.Text) == "":
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "answers: the question %q has none", question.Text)
 		case len(answer.Labels) > 1 && !question.Multiple:

@@ -151,7 +151,7 @@ func (n notices) Notify(ctx context.Context, from ledger.Behalf, key, text strin
 	if err != nil {
 		return "", err
 	}
-	return (*n.api).Tell(ctx, hostapi.NoticeFrom{ThreadID: from.Fence.ThreadID, RunID: from.RunID, CallID: key}, notice)
+	return (*n.api).Tell(ctx, hostapi.NoticeFrom{ThreadID: from.Fence.ThreadID, RunID: from.RunID, TaskID: from.TaskID, CallID: key}, notice)
 }
 
 // effects are those of hooks, as the pipeline sees who decides on them.

@@ -84,7 +84,7 @@ func (c *coreTools) CallTool(ctx context.Context, request *pluginsdk.CallToolReq
 	if err != nil {
 		return nil, err
 	}
-	from := hostapi.NoticeFrom{ThreadID: request.ThreadID, RunID: request.Call.RunID, CallID: request.Call.ID, Asked: true}
+	from := hostapi.NoticeFrom{ThreadID: request.ThreadID, RunID: request.Call.RunID, TaskID: request.TaskID, CallID: request.Call.ID, Asked: true}
 	said, err := (*c.api).Tell(ctx, from, notice)
 	if err != nil {
 		return nil, err

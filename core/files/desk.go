@@ -66,8 +66,7 @@ func (r *Room) Lay(ctx context.Context, threadID string, attachments []pluginsdk
 }
 
 // Directory returns where the agent of a thread works (empty: in the workspace), and whether
-// that is apart: the thread's directory is its own, or it is the thread of a task that such
-// a thread has given, wherever a plugin has that one work. A directory of the thread's own
+// that is apart. A directory of the thread's own
 // is made, if it is missing, in this daemon's data directory, wherever that was once.
 func (r *Room) Directory(ctx context.Context, thread pluginsdk.Thread) (dir string, apart bool, err error) {
 	if apart, err = r.Apart(ctx, thread); err != nil || !ledger.OwnDirectory(thread) {
@@ -80,22 +79,9 @@ func (r *Room) Directory(ctx context.Context, thread pluginsdk.Thread) (dir stri
 	return dir, true, nil
 }
 
-// Apart reports whether a thread is apart, as Directory says.
-func (r *Room) Apart(ctx context.Context, thread pluginsdk.Thread) (bool, error) {
-	for !ledger.Apart(thread.Cwd) {
-		if thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID == "" {
-			return false, nil
-		}
-		parent, err := r.store.Thread(ctx, thread.ParentThreadID)
-		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		thread = parent
-	}
-	return true, nil
+// Apart reports whether a thread is apart: its row says so, or its directory is a thread's own.
+func (*Room) Apart(_ context.Context, thread pluginsdk.Thread) (bool, error) {
+	return thread.Apart || ledger.Apart(thread.Cwd), nil
 }
 
 // lay copies a file into a directory of its own, unless it lies there.

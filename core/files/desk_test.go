@@ -65,6 +65,9 @@ func TestTasksOfAThreadApartAreApart(t *testing.T) {
 			if _, err := w.store.UpdateThread(ctx, top.ID, pluginsdk.ThreadPatch{Cwd: &own}); err != nil {
 				t.Fatal(err)
 			}
+			if worker, err = w.store.Thread(ctx, worker.ID); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

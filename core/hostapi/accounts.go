@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -59,11 +58,11 @@ func (s accounts) decide(ctx context.Context, author string, do func(who string)
 	if err := checkLengths(append(words, length{"author", len(author), maxWord})...); err != nil {
 		return err
 	}
-	author, err := person(ctx, author)
+	by, err := s.label(ctx, author)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, 1, 0, func() error { return do(ledger.By{Plugin: s.plugin, Author: author}.AuditName()) })
+	return s.write(ctx, 1, 0, func() error { return do(by.AuditName()) })
 }
 
 func (s accounts) Add(ctx context.Context, request *pluginsdk.AddAccountRequest) (*pluginsdk.AddAccountResponse, error) {

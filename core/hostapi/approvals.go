@@ -29,7 +29,7 @@ func (s approvals) List(ctx context.Context, request *pluginsdk.ListApprovalsReq
 // store.
 func (s approvals) Decide(ctx context.Context, request *pluginsdk.DecideApprovalRequest) (*pluginsdk.DecideApprovalResponse, error) {
 	return servePerson(ctx, s.caller, "Approvals.Decide", func() (*pluginsdk.DecideApprovalResponse, error) {
-		author, err := person(ctx, request.Author)
+		by, err := s.label(ctx, request.Author)
 		if err != nil {
 			return nil, err
 		}
@@ -41,12 +41,12 @@ func (s approvals) Decide(ctx context.Context, request *pluginsdk.DecideApproval
 			}
 		}
 		if err := checkLengths(length{"choice", len(request.Choice), maxKey}, length{"answers", answers, maxTaskWords},
-			length{"words", len(request.Words), maxTaskWords}); err != nil {
+			length{"words", len(request.Words), ledger.MaxAnswerWords}); err != nil {
 			return nil, err
 		}
 		decision := *request
-		decision.Author = author
-		approval, err := s.Approvals.Decide(ctx, ledger.By{Plugin: s.plugin, Author: author}, decision)
+		decision.Author = by.Author
+		approval, err := s.Approvals.Decide(ctx, by, decision)
 		return &pluginsdk.DecideApprovalResponse{Approval: approval}, err
 	})
 }
@@ -62,10 +62,10 @@ func (s approvals) Rules(ctx context.Context, request *pluginsdk.ListApprovalRul
 // Revoke is also for hooks and tools: it only takes leave away.
 func (s approvals) Revoke(ctx context.Context, request *pluginsdk.RevokeApprovalRuleRequest) (*pluginsdk.RevokeApprovalRuleResponse, error) {
 	return serve(s.caller, "Approvals.Revoke", func() (*pluginsdk.RevokeApprovalRuleResponse, error) {
-		author, err := person(ctx, request.Author)
+		by, err := s.label(ctx, request.Author)
 		if err != nil {
 			return nil, err
 		}
-		return &pluginsdk.RevokeApprovalRuleResponse{}, s.Approvals.Revoke(ctx, ledger.By{Plugin: s.plugin, Author: author}, request.ID)
+		return &pluginsdk.RevokeApprovalRuleResponse{}, s.Approvals.Revoke(ctx, by, request.ID)
 	})
 }

@@ -13,6 +13,9 @@ type callers struct{ *caller }
 func (s callers) Check(ctx context.Context, request *pluginsdk.CheckTokenRequest) (*pluginsdk.CheckTokenResponse, error) {
 	return counted(s.caller, "Tokens.Check", func() (*pluginsdk.CheckTokenResponse, error) {
 		token, err := s.Callers.Check(ctx, request.Secret)
+		if err == nil {
+			s.shown.note(s.plugin, token)
+		}
 		return &pluginsdk.CheckTokenResponse{Token: token}, err
 	})
 }

@@ -11,13 +11,16 @@ import (
 // door is who keeps the tokens: it remembers what it was asked, and by whom.
 type door struct {
 	CallerTokens
-	asked []string
+	asked       []string
+	id, revoked string
 }
 
 func (d *door) Check(_ context.Context, secret string) (pluginsdk.Token, error) {
 	d.asked = append(d.asked, "check "+secret)
-	return pluginsdk.Token{Name: "Ann"}, nil
+	return pluginsdk.Token{ID: d.id, Name: "Ann", Scope: pluginsdk.ScopeChat}, nil
 }
+
+func (d *door) Revoked(id string) bool { return id == d.revoked }
 
 func (d *door) Create(_ context.Context, who string, request pluginsdk.CreateTokenRequest) (pluginsdk.Token, string, error) {
 	d.asked = append(d.asked, who+" creates "+request.Name)
@@ -57,7 +60,7 @@ func TestWhoMayEndTokens(t *testing.T) {
 	if err := revoke(tokens, pluginsdk.RevokeTokenRequest{Secret: "s"}); err != nil {
 		t.Error(err)
 	}
-	person := "plugin:web (Ann\uFFFD" + strings.Repeat("ü", 48) + ")"
+	person := "plugin:web (Ann\uFFFD" + strings.Repeat("ü", 45) + "…)"
 	if keeper.asked[0] != person+" logs out s" {
 		t.Errorf("%q", keeper.asked)
 	}

@@ -121,8 +121,11 @@ func (s files) Delete(ctx context.Context, request *pluginsdk.DeleteFileRequest)
 		err = s.write(ctx, 1, 0, func() error {
 			if others {
 				detail := fmt.Sprintf("%s, %d bytes, sha256 %s", file.Name, file.Size, file.SHA256)
-				who := AuditName(pluginsdk.WithPerson(ctx, cmp.Or(pluginsdk.PersonFrom(ctx), request.Author)), s.plugin)
-				if err := s.Store.Audit(ctx, who, "file.delete", file.ID, detail); err != nil {
+				by, err := s.label(ctx, request.Author)
+				if err != nil {
+					return err
+				}
+				if err := s.Store.Audit(ctx, by.AuditName(), "file.delete", file.ID, detail); err != nil {
 					return err
 				}
 			}

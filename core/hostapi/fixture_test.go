@@ -50,8 +50,8 @@ func (r *taken) Suspend(_ context.Context, request pluginsdk.SuspendTaskRequest)
 	return r.call("suspend ", request.ID, request.Iteration), nil
 }
 
-func (r *taken) Decide(_ context.Context, plugin string, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error) {
-	return r.call("decide ", request.ID, " through ", plugin), nil
+func (r *taken) Decide(_ context.Context, by ledger.By, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error) {
+	return r.call("decide ", request.ID, " through ", by.Plugin), nil
 }
 
 func (r *taken) Fail(_ context.Context, id, _ string) (pluginsdk.Task, error) {
@@ -322,11 +322,12 @@ type asked struct {
 	amendments  []ledger.Amendment
 	turns       []pluginsdk.StartTurnRequest
 	plugins     []string
+	submitters  []ledger.By
 	by          []ledger.By
 }
 
-func (a *asked) Submit(_ context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
-	a.submissions, a.plugins = append(a.submissions, submission), append(a.plugins, plugin)
+func (a *asked) Submit(_ context.Context, by ledger.By, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+	a.submissions, a.plugins, a.submitters = append(a.submissions, submission), append(a.plugins, by.Plugin), append(a.submitters, by)
 	return pluginsdk.Accepted{RunID: "R"}, nil
 }
 

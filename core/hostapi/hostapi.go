@@ -84,7 +84,7 @@ type Workspace interface {
 
 // Inbox accepts messages and controls runs.
 type Inbox interface {
-	Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error)
+	Submit(ctx context.Context, by ledger.By, submission pluginsdk.Submission) (pluginsdk.Accepted, error)
 	// Amend changes what a message says that a plugin has submitted.
 	Amend(ctx context.Context, amendment ledger.Amendment) (pluginsdk.Message, error)
 	// Needs says what a plugin must have been granted to submit a text beside
@@ -111,7 +111,7 @@ type Tasks interface {
 	Evaluate(ctx context.Context, request pluginsdk.EvaluateTaskRequest) (pluginsdk.Task, error)
 	Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest) (pluginsdk.Task, error)
 	// Decide is a person's word, given through a plugin.
-	Decide(ctx context.Context, plugin string, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error)
+	Decide(ctx context.Context, by ledger.By, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error)
 	History(ctx context.Context, id string, after int64, limit int) ([]pluginsdk.TaskIteration, []pluginsdk.TaskAnswer, error)
 	Fail(ctx context.Context, id, reason string) (pluginsdk.Task, error)
 	Cancel(ctx context.Context, id, reason string, by ledger.By) (pluginsdk.Task, error)
@@ -215,6 +215,8 @@ type Decided struct {
 // CallerTokens are who may call from outside. who is what the audit log calls who asks.
 type CallerTokens interface {
 	Check(ctx context.Context, secret string) (pluginsdk.Token, error)
+	// Revoked reports whether a token is known to be revoked.
+	Revoked(id string) bool
 	Exchange(ctx context.Context, who string, request pluginsdk.ExchangeTokenRequest) (session pluginsdk.Token, secret string, err error)
 	Create(ctx context.Context, who string, request pluginsdk.CreateTokenRequest) (token pluginsdk.Token, secret string, err error)
 	List(ctx context.Context, request pluginsdk.ListTokensRequest) ([]pluginsdk.Token, error)
@@ -272,6 +274,7 @@ type API struct {
 	Config
 	noticing  noticing
 	ends      ends
+	shown     shown
 	packages  chan struct{} // a place for who has a package read or added
 	followers chan struct{} // places for those who follow what was decided
 }
@@ -349,12 +352,16 @@ func (c *caller) writeLoad(ctx context.Context, what load, do func() error) erro
 }
 
 // Admit says whether a plugin may make a call: the token that it carries, if it
-// carries one, must still be good (CodeStale), and the plugin must have been
+// carries one, must still be good (CodeStale), the plugin must have shown the secret of the
+// caller's token that it names (CodeDenied), and the plugin must have been
 // granted the capability that the call needs (CodeDenied); an empty one is
 // needed for what every plugin may do. It is asked once, before each call that
 // comes over the plugin's connection.
 func (a *API) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
 	if _, err := a.granted(ctx, plugin); err != nil {
+		return err
+	}
+	if err := a.admitToken(ctx, plugin); err != nil {
 		return err
 	}
 	if capability != "" && !a.Grants.Granted(plugin, capability) {

@@ -29,12 +29,9 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		if err := s.mayCommand(ctx, submission); err != nil {
 			return nil, err
 		}
-		in, err := s.granted(ctx, s.plugin)
+		by, err := s.submits(ctx, &submission)
 		if err != nil {
 			return nil, err
-		}
-		if cause := in.origin.Cause(); cause != "" { // what a run causes is not for the plugin to say
-			submission.CauseRunID = cause
 		}
 		if err := s.maySubmit(submission); err != nil {
 			return nil, err
@@ -42,9 +39,38 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		if err := s.checkAttachments(ctx, submission.Attachments); err != nil {
 			return nil, err
 		}
-		accepted, err := s.Inbox.Submit(ctx, s.plugin, submission)
+		accepted, err := s.Inbox.Submit(ctx, by, submission)
 		return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
 	})
+}
+
+// submits says whose a submission is, and has the submission say the same: what a run causes
+// is no person's, and of a person whose token the plugin has shown the token says the name and
+// the scope.
+func (s messages) submits(ctx context.Context, submission *pluginsdk.Submission) (ledger.By, error) {
+	in, err := s.granted(ctx, s.plugin)
+	if err != nil {
+		return ledger.By{}, err
+	}
+	if cause := in.origin.Cause(); cause != "" { // is not for the plugin to say
+		submission.CauseRunID = cause
+	}
+	by, err := s.label(ctx, submission.Author)
+	if err != nil {
+		return ledger.By{}, err
+	}
+	switch {
+	case in.origin.Cause() != "" || in.origin.TaskID != "":
+		by.Author, by.Scope = "", ""
+		by.ThreadID, by.RunID, by.TaskID, by.Apart = in.origin.Fence.ThreadID, in.origin.Cause(), in.origin.TaskID, in.origin.Apart
+		by.Token, by.TokenName = "", ""
+	case submission.CauseRunID != "":
+		by = ledger.By{Plugin: s.plugin, Origin: pluginsdk.Origin{RunID: submission.CauseRunID}}
+	case by.Token == "":
+		by.Scope = submission.Scope
+	}
+	submission.Author, submission.Scope = by.Author, by.Scope
+	return by, nil
 }
 
 // fromPlugin gives a submission the plugin's first source, if it names none, and
@@ -181,6 +207,12 @@ func (s messages) Append(ctx context.Context, request *pluginsdk.AppendMessagesR
 		}
 		if fence := in.origin.Fence; fence != (ledger.Fence{}) && fence.ThreadID == request.ThreadID {
 			rows.Fence, rows.RunID = &fence, in.origin.RunID
+		} else {
+			by, err := s.label(ctx, "")
+			if err != nil {
+				return nil, err
+			}
+			rows.Origin = by.Origin
 		}
 		var made ledger.Appended
 		err = s.write(ctx, len(rows.Rows), size, func() (err error) {

@@ -79,6 +79,7 @@ func (n Notice) check() error {
 type NoticeFrom struct {
 	ThreadID string
 	RunID    string
+	TaskID   string // empty: the run is no task's
 	CallID   string // of the tool's call or the command, among those of the run
 	// Asked says that people are asked about a notice that needs it before it is given, as
 	// they are about the calls of the tool.
@@ -163,7 +164,8 @@ func (a *API) Notify(ctx context.Context, from NoticeFrom, notice Notice) (plugi
 	if err != nil {
 		return pluginsdk.Message{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "write down where a notice is from: %w", err)
 	}
-	rows := ledger.Append{ThreadID: thread.ID, Deliver: true, Rows: []pluginsdk.NewMessage{{
+	of := pluginsdk.Origin{ThreadID: from.ThreadID, RunID: from.RunID, TaskID: from.TaskID, Apart: apart}
+	rows := ledger.Append{ThreadID: thread.ID, Deliver: true, Origin: of, Rows: []pluginsdk.NewMessage{{
 		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: ledger.SourceAgent, Content: notice.Text, Metadata: metadata,
 	}}}
 	if from.RunID != "" {

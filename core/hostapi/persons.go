@@ -60,10 +60,3 @@ func (c *caller) outsideOfRuns(ctx context.Context, does string) error {
 	}
 	return nil
 }
-
-// person is in whose name a plugin speaks: the caller's whose token it has checked, else
-// the one that the request names.
-func person(ctx context.Context, named string) (string, error) {
-	author := cmp.Or(pluginsdk.PersonFrom(ctx), named)
-	return author, checkLengths(length{"author", len(author), maxTaskRequester})
-}

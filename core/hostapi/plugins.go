@@ -53,7 +53,9 @@ func (s plugins) SetEnabled(ctx context.Context, request *pluginsdk.SetPluginEna
 // AuditName is a plugin's name in the audit log, with the person in whose name it calls,
 // if it does: plugin:web (Ann). The name is what the plugin says.
 func AuditName(ctx context.Context, plugin string) string {
-	return ledger.By{Plugin: plugin, Author: pluginsdk.PersonFrom(ctx)}.AuditName()
+	return ledger.By{
+		Plugin: plugin, Author: pluginsdk.PersonFrom(ctx), Origin: pluginsdk.Origin{Token: pluginsdk.TokenFrom(ctx)},
+	}.AuditName()
 }
 
 // Logs returns the newest lines of a plugin's log.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -40,21 +39,28 @@ func (s runs) Wait(ctx context.Context, request *pluginsdk.WaitRunRequest) (*plu
 
 func (s runs) Cancel(ctx context.Context, request *pluginsdk.CancelRunRequest) (*pluginsdk.CancelRunResponse, error) {
 	return serve(s.caller, "Runs.Cancel", func() (*pluginsdk.CancelRunResponse, error) {
-		run, err := s.Inbox.Cancel(ctx, request.ID, ledger.By{Plugin: s.plugin, Author: request.Author})
+		by, err := s.label(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
+		run, err := s.Inbox.Cancel(ctx, request.ID, by)
 		return &pluginsdk.CancelRunResponse{Run: run}, err
 	})
 }
 
 func (s runs) Retry(ctx context.Context, request *pluginsdk.RetryRunRequest) (*pluginsdk.RetryRunResponse, error) {
 	return serve(s.caller, "Runs.Retry", func() (*pluginsdk.RetryRunResponse, error) {
+		by, err := s.label(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
 		in, err := s.granted(ctx, s.plugin)
 		if err != nil {
 			return nil, err
 		}
-		accepted, err := s.Inbox.Retry(ctx, request.ID, ledger.By{
-			Plugin: s.plugin, Author: request.Author, Scope: request.Scope,
-			Within: cmp.Or(in.origin.Cause(), in.origin.TaskID), CauseRunID: in.origin.Cause(),
-		})
+		by.Scope = cmp.Or(by.Scope, request.Scope)
+		by.RunID, by.TaskID = in.origin.Cause(), in.origin.TaskID // also of a command that a person has typed
+		accepted, err := s.Inbox.Retry(ctx, request.ID, by)
 		return &pluginsdk.RetryRunResponse{Accepted: accepted}, err
 	})
 }
@@ -65,7 +71,10 @@ func (s runs) Stop(ctx context.Context, request *pluginsdk.StopThreadRequest) (*
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 				"queue: %q is not accepted; it is %s or %s", request.Queue, pluginsdk.KeepQueue, pluginsdk.DropQueue)
 		}
-		by := ledger.By{Plugin: s.plugin, Author: request.Author}
+		by, err := s.label(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
 		stopped, err := s.Inbox.StopThread(ctx, request.ThreadID, request.Queue, by)
 		return &pluginsdk.StopThreadResponse{Stopped: stopped}, err
 	})
@@ -77,14 +86,15 @@ func (s runs) Resume(ctx context.Context, request *pluginsdk.ResumeRunRequest) (
 		if err := checkLengths(length{"model", len(request.Model), maxWord}, length{"author", len(request.Author), maxWord}); err != nil {
 			return nil, err
 		}
-		author, err := person(ctx, request.Author)
+		by, err := s.label(ctx, request.Author)
 		if err != nil {
 			return nil, err
 		}
-		if author == "" {
+		if by.Author == "" {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "author: name the person who has the parked run go on; a plugin does not decide that by itself")
 		}
-		run, err := s.Inbox.ResumeRun(ctx, *request, ledger.By{Plugin: s.plugin, Author: author, Scope: request.Scope})
+		by.Scope = cmp.Or(by.Scope, request.Scope)
+		run, err := s.Inbox.ResumeRun(ctx, *request, by)
 		return &pluginsdk.ResumeRunResponse{Run: run}, err
 	})
 }

@@ -95,10 +95,14 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 		if err := s.checkPermits(ctx, before.ID, value(patch.PermissionMode), value(patch.ReportTo)); err != nil {
 			return nil, err
 		}
+		by, err := s.label(ctx, "")
+		if err != nil {
+			return nil, err
+		}
 		var after pluginsdk.Thread
 		err = s.write(ctx, 1, sizeOf(patch), func() error {
 			if changes := changesOf(permits); changes != "" {
-				after, err = s.Threads.Permit(ctx, request.ID, patch, AuditName(ctx, s.plugin), changes)
+				after, err = s.Threads.Permit(ctx, request.ID, patch, by.AuditName(), changes)
 			} else {
 				after, err = s.Threads.Update(ctx, request.ID, patch)
 			}
@@ -122,12 +126,11 @@ func (s threads) Delete(ctx context.Context, request *pluginsdk.DeleteThreadRequ
 		if err := s.mayChange(thread.Source, nil); err != nil {
 			return nil, err
 		}
-		author, err := person(ctx, request.Author)
+		by, err := s.label(ctx, request.Author)
 		if err != nil {
 			return nil, err
 		}
-		who := AuditName(pluginsdk.WithPerson(ctx, author), s.plugin)
-		err = s.write(ctx, 1, 0, func() error { return s.Threads.Delete(ctx, thread.ID, who) })
+		err = s.write(ctx, 1, 0, func() error { return s.Threads.Delete(ctx, thread.ID, by.AuditName()) })
 		return &pluginsdk.DeleteThreadResponse{}, err
 	})
 }
@@ -326,7 +329,11 @@ func (c *caller) audit(ctx context.Context, thread string, permits []permit) err
 			return err // it is not made, and nothing of it belongs into the log
 		}
 	}
-	return c.Store.Audit(ctx, AuditName(ctx, c.plugin), "thread.permit", thread, changes)
+	by, err := c.label(ctx, "")
+	if err != nil {
+		return err
+	}
+	return c.Store.Audit(ctx, by.AuditName(), "thread.permit", thread, changes)
 }
 
 // changesOf says for the audit log what is changed of what a thread may do; empty: nothing.

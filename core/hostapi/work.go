@@ -34,8 +34,15 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 			if err != nil {
 				return err
 			}
+			by, err := s.label(ctx, task.RequestedBy)
+			if err != nil {
+				return err
+			}
+			if task.RequestedBy == "" || by.Token != "" {
+				task.RequestedBy = by.Author
+			}
 			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{
-				NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.Cause(), CauseTaskID: in.origin.TaskHook(),
+				Origin: by.Origin, NewTask: task, Plugin: s.plugin, Key: request.Key, CauseRunID: in.origin.Cause(), CauseTaskID: in.origin.TaskHook(),
 				AskedPermissionMode: request.Task.PermissionMode,
 			})
 			return err
@@ -289,7 +296,11 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 		if err := checkLengths(length{"feedback", len(request.Feedback), maxTaskWords}, length{"author", len(request.Author), maxTaskRequester}); err != nil {
 			return nil, err
 		}
-		task, err := s.Tasks.Decide(ctx, s.plugin, *request)
+		by, err := s.label(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
+		task, err := s.Tasks.Decide(ctx, by, *request)
 		return &pluginsdk.DecideTaskResponse{Task: task}, err
 	})
 }
@@ -317,7 +328,11 @@ func (s tasks) Cancel(ctx context.Context, request *pluginsdk.CancelTaskRequest)
 				return nil, err
 			}
 		}
-		task, err := s.Tasks.Cancel(ctx, request.ID, request.Reason, ledger.By{Plugin: s.plugin, Author: request.Author})
+		by, err := s.label(ctx, request.Author)
+		if err != nil {
+			return nil, err
+		}
+		task, err := s.Tasks.Cancel(ctx, request.ID, request.Reason, by)
 		return &pluginsdk.CancelTaskResponse{Task: task}, err
 	})
 }

@@ -53,7 +53,11 @@ func (s workspace) change(ctx context.Context, author string, size int64, do fun
 			return err
 		}
 	}
-	return s.write(ctx, 1, size, func() error { return do(ledger.By{Plugin: s.plugin, Author: author}) })
+	by, err := s.label(ctx, author)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, 1, size, func() error { return do(by) })
 }
 
 func (s workspace) History(ctx context.Context, request *pluginsdk.WorkspaceHistoryRequest) (*pluginsdk.WorkspaceHistoryResponse, error) {

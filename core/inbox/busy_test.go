@@ -213,7 +213,7 @@ func TestARetryIsNoLongerThanAnyMessage(t *testing.T) {
 		return nil
 	}
 	for n := range 5 {
-		_, err := f.Submit(t.Context(), "web", pluginsdk.Submission{
+		_, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, pluginsdk.Submission{
 			ThreadID: "T", Source: "web", Key: fmt.Sprint(n), Content: fmt.Sprintf("begin %d %s end %d", n, strings.Repeat("ü", 256<<10), n),
 			Attachments: []pluginsdk.Attachment{{Name: fmt.Sprint("file ", n), Where: strings.Repeat("w", 300<<10)}},
 		})
@@ -246,7 +246,7 @@ func TestSubmitIsRefusedWhileNothingIsDispatched(t *testing.T) {
 	f.begin(t)
 	submission := pluginsdk.Submission{ThreadID: "T", Source: "web", Key: "1", Content: "x"}
 	f.Pause()
-	if _, err := f.Submit(t.Context(), "web", submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+	if _, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
 		t.Error(err)
 	}
 	if err := f.Resume(t.Context()); err != nil {
@@ -258,7 +258,7 @@ func TestSubmitIsRefusedWhileNothingIsDispatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	submission.Key = "2"
-	if _, err := f.Submit(t.Context(), "web", submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable ||
+	if _, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, submission); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable ||
 		!strings.Contains(err.Error(), "stopping") {
 		t.Error(err)
 	}
@@ -379,7 +379,7 @@ func TestOrderDoesNotHoldForWhatCameLater(t *testing.T) {
 func TestRefusedSubmitLeavesNoWorker(t *testing.T) {
 	f := newFixture(t, Config{})
 	f.begin(t)
-	_, err := f.Submit(t.Context(), "web", pluginsdk.Submission{ThreadID: "nowhere", Source: "web", Key: "1", Content: "x"})
+	_, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, pluginsdk.Submission{ThreadID: "nowhere", Source: "web", Key: "1", Content: "x"})
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Fatal(err)
 	}

@@ -42,6 +42,9 @@ func stoppedBy(by ledger.By) error {
 
 // wordsFor says for people who that is; empty: unknown.
 func wordsFor(by ledger.By) string {
+	if by.OfAgent() {
+		return by.String()
+	}
 	who := authorText(by.Author)
 	switch {
 	case who != "" && by.Plugin != "":
@@ -52,9 +55,6 @@ func wordsFor(by ledger.By) string {
 	return who
 }
 
-// maxAuthor bounds an author's name in a cause, in bytes.
-const maxAuthor = 128
-
 // authorText makes a short line of an author's name, which a stranger may have chosen.
 func authorText(author string) string {
 	text := strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -63,10 +63,7 @@ func authorText(author string) string {
 		}
 		return ' '
 	}, strings.ToValidUTF8(author, "")))
-	if len(text) > maxAuthor {
-		text = strings.ToValidUTF8(text[:maxAuthor], "") + "…"
-	}
-	return text
+	return ledger.By{Author: text}.Name()
 }
 
 // Cancel ends a run that waits, or interrupts one that executes; an interrupted run ends

@@ -187,7 +187,7 @@ func newFixture(t *testing.T, config Config, known ...Command) *fixture {
 
 func (f *fixture) submit(t *testing.T, thread, key, content string) pluginsdk.Accepted {
 	t.Helper()
-	accepted, err := f.Submit(t.Context(), "web", pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
+	accepted, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, pluginsdk.Submission{ThreadID: thread, Source: "web", Key: key, Content: content})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -536,7 +536,7 @@ func TestSubmitNamesWhatIsWrong(t *testing.T) {
 		"key:":      {Source: "web", Content: "x"},
 		"no thread": {Source: "web", Key: "1", Content: "x", ThreadID: "unknown"},
 	} {
-		if _, err := f.Submit(t.Context(), "web", s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

@@ -84,7 +84,7 @@ func (d *day) end() {
 
 func (d *day) submit(thread, content string) {
 	submission := pluginsdk.Submission{ThreadID: thread, Source: "web", Key: fmt.Sprint(len(d.accepted)), Content: content}
-	accepted, err := d.inbox.Submit(context.Background(), "web", submission)
+	accepted, err := d.inbox.Submit(context.Background(), ledger.By{Plugin: "web"}, submission)
 	d.must(err)
 	d.accepted, d.repeats = append(d.accepted, accepted), append(d.repeats, submission)
 }
@@ -95,7 +95,7 @@ func (d *day) repeat() {
 		d.r.Skip("nothing was submitted")
 	}
 	last := len(d.repeats) - 1
-	again, err := d.inbox.Submit(context.Background(), "web", d.repeats[last])
+	again, err := d.inbox.Submit(context.Background(), ledger.By{Plugin: "web"}, d.repeats[last])
 	d.must(err)
 	if !again.Existed || again.RunID != d.accepted[last].RunID {
 		d.r.Fatalf("repeated: %+v, first was %+v", again, d.accepted[last])

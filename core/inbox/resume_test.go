@@ -82,7 +82,7 @@ func plannedFixture(t *testing.T) (f *fixture, runID string) {
 func (f *fixture) typed(t *testing.T, s pluginsdk.Submission) string {
 	t.Helper()
 	s.ThreadID, s.Source, s.Key = "T", "web", uuid.NewString()
-	if _, err := f.Submit(t.Context(), "web", s); err != nil {
+	if _, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, s); err != nil {
 		t.Fatal(err)
 	}
 	f.store.mu.Lock()

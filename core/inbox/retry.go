@@ -29,10 +29,8 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 	if err != nil {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "retry a run: %w", err)
 	}
-	again := pluginsdk.Submission{
-		ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata,
-	}
-	var plugin string
+	again := pluginsdk.Submission{ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata}
+	var of ledger.By
 	var contents []string
 	var files []pluginsdk.Attachment
 	for _, id := range append([]int64{run.MessageID}, run.Absorbed...) {
@@ -44,7 +42,8 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 			if err := in.admitRetry(run, message.Content, by); err != nil {
 				return pluginsdk.Accepted{}, err
 			}
-			plugin, again.Source, again.Author, again.Scope = message.Plugin, message.Source, message.Author, message.Scope
+			of = message.Label()
+			again.Source, again.Author, again.Scope = message.Source, message.Author, message.Scope
 		}
 		if message.Scope != "" && !message.Scope.Has(again.Scope) { // all together may what each of them may
 			again.Scope = message.Scope
@@ -63,14 +62,14 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 		again.Attachments = append(again.Attachments, file)
 	}
 	again.Content = joined(contents, len(files)-len(again.Attachments))
-	return in.submit(ctx, plugin, again, nil)
+	return in.submit(ctx, of, again, nil)
 }
 
 // causeOfRetry returns what causes a run that is retried: the run that has asked for it, else
 // what has caused the run before; empty: a person, or what is not there any more.
 func (in *Inbox) causeOfRetry(ctx context.Context, run pluginsdk.Run, by ledger.By) (string, error) {
-	if by.CauseRunID != "" || run.CauseRunID == "" {
-		return by.CauseRunID, nil
+	if by.RunID != "" || run.CauseRunID == "" {
+		return by.RunID, nil
 	}
 	_, err := in.store.Run(ctx, run.CauseRunID)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
@@ -120,7 +119,7 @@ func (in *Inbox) retryLast(ctx context.Context, threadID string, by ledger.By) (
 	if err != nil {
 		return "", err
 	}
-	if _, err := in.Retry(ctx, run.ID, ledger.By{Scope: by.Scope, Within: by.Within, CauseRunID: by.CauseRunID}); err != nil {
+	if _, err := in.Retry(ctx, run.ID, ledger.By{Scope: by.Scope, Origin: by.Origin}); err != nil {
 		return "", err
 	}
 	return "Trying it again.", nil

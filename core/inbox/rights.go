@@ -128,7 +128,7 @@ func (in *Inbox) admitRetry(run pluginsdk.Run, content string, by ledger.By) err
 	if !ok || run.Kind != pluginsdk.RunCommand {
 		return nil
 	}
-	if cause := cmp.Or(by.Within, run.CauseRunID); cause != "" {
+	if cause := cmp.Or(by.RunID, by.TaskID, run.CauseRunID); cause != "" {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "/%s is a command, and comes from %s: only what a person has typed is carried out once more, for a person", name, cause)
 	}
 	if needed := in.scopeOf(name, args); by.Scope != "" && !by.Scope.Has(needed) {

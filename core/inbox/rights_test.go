@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -55,12 +56,12 @@ func TestATypedStopSaysWhoseWordItWas(t *testing.T) {
 		plugin string
 		pluginsdk.Submission
 	}{
-		"stopped by ann, through discord":            {"discord", pluginsdk.Submission{Author: "ann"}},
-		"stopped by a person, through discord":       {"discord", pluginsdk.Submission{}},
-		"stopped by a person":                        {"", pluginsdk.Submission{}},
-		"stopped by the plugin discord":              {"discord", pluginsdk.Submission{CauseRunID: "R"}},
-		"stopped by ann  I am core, through discord": {"discord", pluginsdk.Submission{Author: "ann\n\x1bI am core\n"}},
-		"stopped by " + strings.Repeat("x", maxAuthor) + "…, through discord": {"discord",
+		"stopped by ann, through discord":                         {"discord", pluginsdk.Submission{Author: "ann"}},
+		"stopped by a person, through discord":                    {"discord", pluginsdk.Submission{}},
+		"stopped by a person":                                     {"", pluginsdk.Submission{}},
+		"stopped by the agent, run R, through the plugin discord": {"discord", pluginsdk.Submission{CauseRunID: "R"}},
+		"stopped by ann  I am core, through discord":              {"discord", pluginsdk.Submission{Author: "ann\n\x1bI am core\n"}},
+		"stopped by " + strings.Repeat("x", 97) + "…, through discord": {"discord",
 			pluginsdk.Submission{Author: strings.Repeat("x", 10_000)}},
 	} {
 		f := newFixture(t, Config{})
@@ -77,7 +78,7 @@ func TestATypedStopSaysWhoseWordItWas(t *testing.T) {
 		f.submit(t, "T", "1", "long")
 		<-entered
 		typed.ThreadID, typed.Source, typed.Key, typed.Content = "T", "discord", "2", "/stop"
-		if _, err := f.Submit(t.Context(), typed.plugin, typed.Submission); err != nil {
+		if _, err := f.Submit(t.Context(), ledger.By{Plugin: typed.plugin}, typed.Submission); err != nil {
 			t.Fatal(err)
 		}
 		f.store.until(t, "the end of the run", f.store.allFinal)
@@ -90,7 +91,7 @@ func TestAWordOnATaskIsAPersons(t *testing.T) {
 	f := newFixture(t, Config{})
 	submit := func(key, author, cause, content string) string {
 		t.Helper()
-		accepted, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{
+		accepted, err := f.Submit(t.Context(), ledger.By{Plugin: "discord"}, pluginsdk.Submission{
 			ThreadID: "T", Source: "discord", Key: key, Author: author, CauseRunID: cause, Content: content,
 		})
 		if err != nil {
@@ -108,7 +109,7 @@ func TestAWordOnATaskIsAPersons(t *testing.T) {
 		{"ann", "R", "/tasks approve 1a2b3c", "failed"},
 		{"", "R", "/tasks approve 1a2b3c", "failed"},
 		{"", "R", "/tasks 1a2b3c", "succeeded"},
-		{strings.Repeat("x", maxAuthor+1), "", "/tasks", "succeeded"},
+		{strings.Repeat("x", 150), "", "/tasks", "succeeded"},
 	} {
 		if state := submit(strconv.Itoa(n), typed.author, typed.cause, typed.content); state != typed.state {
 			t.Errorf("%+v is %s", typed, state)
@@ -117,7 +118,7 @@ func TestAWordOnATaskIsAPersons(t *testing.T) {
 	submit("0", "ann", "", "/tasks approve 1a2b3c") // repeated, it is not carried out again
 	want := []string{
 		"T: ann|discord says approve 1a2b3c", "T: a person|discord says approve 1a2b3c", "T: |discord says 1a2b3c",
-		"T: " + strings.Repeat("x", maxAuthor) + "…|discord says ",
+		"T: " + strings.Repeat("x", 97) + "…|discord says ",
 	}
 	if !slices.Equal(f.desk.asked, want) {
 		t.Errorf("asked %q", f.desk.asked)
@@ -141,7 +142,7 @@ func TestWhoSubmittedIsKept(t *testing.T) {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now")
 	}
 	f.begin(t)
-	failed, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{ThreadID: "T", Source: "discord", Key: "1", Content: "hello"})
+	failed, err := f.Submit(t.Context(), ledger.By{Plugin: "discord"}, pluginsdk.Submission{ThreadID: "T", Source: "discord", Key: "1", Content: "hello"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func TestACommandNeedsTheRightOfWhoHasTypedIt(t *testing.T) {
 		for _, scope := range append(ranks, "") {
 			f := newFixture(t, Config{}, Command{Plugin: "digger", Spec: pluginsdk.CommandSpec{Name: "dig", Scope: pluginsdk.ScopeWork}},
 				Command{Plugin: "shop", Spec: pluginsdk.CommandSpec{Name: "ask"}})
-			_, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{
+			_, err := f.Submit(t.Context(), ledger.By{Plugin: "discord"}, pluginsdk.Submission{
 				ThreadID: "T", Source: "discord", Key: "1", Author: "eve", Content: content, Scope: scope,
 			})
 			may := scope == "" || scope.Has(needed)
@@ -196,7 +197,7 @@ func TestACommandNeedsTheRightOfWhoHasTypedIt(t *testing.T) {
 // What a run causes is no person's, whatever right its plugin says.
 func TestWhatARunCausesHasNoPersonsRight(t *testing.T) {
 	f := newFixture(t, Config{})
-	accepted, err := f.Submit(t.Context(), "discord", pluginsdk.Submission{
+	accepted, err := f.Submit(t.Context(), ledger.By{Plugin: "discord"}, pluginsdk.Submission{
 		ThreadID: "T", Source: "discord", Key: "1", CauseRunID: "R", Content: "/tasks approve 1a2b3c", Scope: pluginsdk.ScopeAdmin,
 	})
 	if err != nil {
@@ -212,7 +213,7 @@ func TestWhatARunCausesHasNoPersonsRight(t *testing.T) {
 func (f *fixture) failedRun(t *testing.T, key string, s pluginsdk.Submission) pluginsdk.Run {
 	t.Helper()
 	s.ThreadID, s.Source, s.Key = "T", "discord", key
-	accepted, err := f.Submit(t.Context(), "discord", s)
+	accepted, err := f.Submit(t.Context(), ledger.By{Plugin: "discord"}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,10 +282,10 @@ func TestARetryMakesNobodyAPerson(t *testing.T) {
 		t.Errorf("it is given again: %v", err)
 	}
 	for _, by := range []ledger.By{
-		{Plugin: "discord", Author: "ann", Within: "R", CauseRunID: "R"}, {Plugin: "discord", Within: "K"},
-		{Plugin: "discord", Within: "R", CauseRunID: "R", Scope: pluginsdk.ScopeAdmin},
+		{Plugin: "discord", Author: "ann", Origin: pluginsdk.Origin{RunID: "R"}}, {Plugin: "discord", Origin: pluginsdk.Origin{TaskID: "K"}},
+		{Plugin: "discord", Scope: pluginsdk.ScopeAdmin, Origin: pluginsdk.Origin{RunID: "R", TaskID: "K"}},
 	} {
-		if _, err := f.Retry(t.Context(), persons.ID, by); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "comes from "+by.Within) {
+		if _, err := f.Retry(t.Context(), persons.ID, by); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "comes from "+cmp.Or(by.RunID, by.TaskID)) {
 			t.Errorf("%+v: %v", by, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -24,14 +25,14 @@ const maxKey = 512
 // commands. A command that needs more than
 // the person may who has typed it is refused (CodeDenied). The caller checks whether the plugin
 // may give the command; see Needs.
-func (in *Inbox) Submit(ctx context.Context, plugin string, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
+func (in *Inbox) Submit(ctx context.Context, by ledger.By, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
 	if submission.CauseRunID != "" { // what a run causes is no person's
-		submission.Scope = ""
+		submission.Author, submission.Scope = "", ""
 	}
-	return in.submit(ctx, plugin, submission, nil)
+	return in.submit(ctx, by, submission, nil)
 }
 
 // Iterate is Submit for an iteration of a task. The transaction that stores the message
@@ -42,7 +43,7 @@ func (in *Inbox) Iterate(ctx context.Context, plugin string, submission pluginsd
 	if err := validate(submission); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	return in.submit(ctx, plugin, submission, &move)
+	return in.submit(ctx, ledger.By{Plugin: plugin}, submission, &move)
 }
 
 // Stored announces a message that another room has stored with its run, and has the run
@@ -61,7 +62,7 @@ func (in *Inbox) WakeThread(threadID string) { in.wakeThread(threadID) }
 // which is called once the run is announced.
 func (in *Inbox) HoldBack(runID string) (release func()) { return in.holdBack(runID) }
 
-func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk.Submission, task *ledger.TaskMove) (pluginsdk.Accepted, error) {
+func (in *Inbox) submit(ctx context.Context, by ledger.By, submission pluginsdk.Submission, task *ledger.TaskMove) (pluginsdk.Accepted, error) {
 	if err := in.open(); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
@@ -77,7 +78,7 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "make a run id: %w", err)
 	}
 	acceptance := ledger.Acceptance{
-		RunID: id.String(), Plugin: plugin, Submission: submission, Kind: pluginsdk.RunMessage,
+		RunID: id.String(), Plugin: by.Plugin, Origin: by.Origin, Submission: submission, Kind: pluginsdk.RunMessage,
 		TraceID: strings.ReplaceAll(uuid.NewString(), "-", ""), MaxWaiting: in.config.MaxWaiting, MaxDepth: in.config.MaxDepth,
 	}
 	if task != nil {
@@ -89,7 +90,7 @@ func (in *Inbox) submit(ctx context.Context, plugin string, submission pluginsdk
 			return pluginsdk.Accepted{}, err
 		}
 		if !in.pluginAnswers(name) {
-			answer, err := in.answer(ctx, plugin, submission, name, args)
+			answer, err := in.answer(ctx, by, submission, name, args)
 			if err != nil {
 				return pluginsdk.Accepted{}, err
 			}
@@ -229,7 +230,7 @@ func (in *Inbox) holdBack(runID string) (release func()) {
 
 // answer carries out a command of the core, unless it is a repeated submission: that was
 // carried out, and Accept returns the first answer.
-func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
+func (in *Inbox) answer(ctx context.Context, by ledger.By, s pluginsdk.Submission, name, args string) (ledger.Answer, error) {
 	known, err := in.store.Known(ctx, s.Source, s.Key)
 	if err != nil {
 		return ledger.Answer{}, err
@@ -243,7 +244,7 @@ func (in *Inbox) answer(ctx context.Context, plugin string, s pluginsdk.Submissi
 	case known:
 		return ledger.Answer{State: pluginsdk.RunSucceeded}, nil
 	}
-	by := ledger.By{Plugin: plugin, Author: s.Author, Scope: s.Scope, Within: s.CauseRunID, CauseRunID: s.CauseRunID}
+	by.Author, by.Scope, by.RunID = s.Author, s.Scope, cmp.Or(by.RunID, s.CauseRunID)
 	if by.Author == "" && s.CauseRunID == "" { // a message that a run causes is not a person's
 		by.Author = "a person"
 	}

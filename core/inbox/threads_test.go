@@ -15,7 +15,7 @@ func TestThreadIsDeletedByPeopleOnly(t *testing.T) {
 	f := newFixture(t, Config{})
 	submit := func(key, cause, content string) pluginsdk.Accepted {
 		t.Helper()
-		accepted, err := f.Submit(t.Context(), "web", pluginsdk.Submission{
+		accepted, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, pluginsdk.Submission{
 			ThreadID: "T1", Source: "web", Key: key, Content: content, Author: "ann", CauseRunID: cause,
 		})
 		if err != nil {
@@ -37,14 +37,14 @@ func TestThreadIsDeletedByPeopleOnly(t *testing.T) {
 		t.Errorf("the same deletion again is %+v, want what became of the first", again)
 	}
 	other := pluginsdk.Submission{ThreadID: "T1", Source: "web", Key: "late", Content: "/thread delete", Author: "ann"}
-	if _, err := f.Submit(t.Context(), "web", other); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+	if _, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, other); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		t.Errorf("a deletion of what is gone: %v", err)
 	}
 	other.ThreadID, other.Content = "T2", "/model opus"
-	if _, err := f.Submit(t.Context(), "web", other); err != nil {
+	if _, err := f.Submit(t.Context(), ledger.By{Plugin: "web"}, other); err != nil {
 		t.Error(err)
 	}
-	want := []string{"T1: ann|web says archive", "T1: ann|web says delete"}
+	want := []string{"T1: |web says archive", "T1: ann|web says delete"}
 	if !slices.Equal(f.hall.asked, want) {
 		t.Errorf("asked %q, want %q", f.hall.asked, want)
 	}

@@ -201,7 +201,7 @@ func TestPause(t *testing.T) {
 	turn := f.ask(t, pluginsdk.StartTurnRequest{Prompt: "turn"}, "")
 	task := f.submit(t, "TASK", "1", "task")
 	cause := f.submit(t, "T1", "2", "hello")
-	caused, err := f.Submit(t.Context(), "p", pluginsdk.Submission{ThreadID: "T2", Source: "p", Key: "3", Content: "more", CauseRunID: cause.RunID})
+	caused, err := f.Submit(t.Context(), ledger.By{Plugin: "p"}, pluginsdk.Submission{ThreadID: "T2", Source: "p", Key: "3", Content: "more", CauseRunID: cause.RunID})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // A thread apart works for people who are not to know what the workspace holds: its
-// directory is its own, and so are those of the tasks that it gives. Everybody tells it by
-// its path, so that no row and no answer of a plugin's decides it a second time.
+// directory is its own, and so are the tasks that it gives and its branches. The store tells it
+// by the path when a thread is made or moved, and keeps it: a thread that is apart stays so.
 
 // ThreadDirectory is the directory of a thread's own, where threads is the directory of all
 // threads' files.

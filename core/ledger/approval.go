@@ -73,6 +73,9 @@ type Approval struct {
 	MessageID int64
 }
 
+// MaxAnswerWords is how long the words of an answer may be, in bytes.
+const MaxAnswerWords = 16 << 10
+
 // ApprovalDecision is an answer to an approval that is open.
 type ApprovalDecision struct {
 	ID      string

@@ -35,6 +35,8 @@ type Acceptance struct {
 	Submission pluginsdk.Submission // ThreadID is set
 	Plugin     string               // that submits it; empty: the core
 	Kind       pluginsdk.RunKind
+	// Origin is where the message is from; whether its thread is apart, the store finds out.
+	Origin pluginsdk.Origin
 	// Answer, when set, ends the run at once: for what the core answers itself.
 	Answer  *Answer
 	TraceID string
@@ -293,9 +295,10 @@ type Append struct {
 	// the thread.
 	Fence    *Fence
 	ThreadID string
-	Plugin   string // empty: the core
-	Key      string // among the plugin's of the thread; empty: none
-	RunID    string // whose rows they are; empty: no run's
+	Plugin   string           // empty: the core
+	Key      string           // among the plugin's of the thread; empty: none
+	RunID    string           // whose rows they are; empty: no run's
+	Origin   pluginsdk.Origin // where they are from; whether their thread is apart, the store finds out
 	Rows     []pluginsdk.NewMessage
 	Deliver  bool // the rows of the kinds text and notification
 }

@@ -3,10 +3,7 @@ package ledger
 import (
 	"cmp"
 	"encoding/json"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -134,44 +131,9 @@ type Outgoing struct {
 	Approval *pluginsdk.Approval
 }
 
-// By is who wants something done: a plugin, of its own accord or in the name of a
-// person. The zero value is somebody that nothing is known of.
-type By struct {
-	Plugin string // empty: it came in through none
-	Author string // the person, as the plugin knows them
-	// Scope is what the person may, as the plugin says; empty: it does not say.
-	Scope pluginsdk.TokenScope
-	// Within is the run, or else the task, that has caused this; empty: nothing has, and a
-	// person may have done it.
-	Within     string
-	CauseRunID string // the run among these
-}
-
-// maxAuditedAuthor is how many bytes of a person's name the audit log has.
-const maxAuditedAuthor = 100
-
-// AuditName is who that is in the audit log, on a line: plugin:web (Ann). The person's name
-// is what the plugin says.
-func (b By) AuditName() string {
-	author := b.Author
-	for len(author) > maxAuditedAuthor {
-		_, size := utf8.DecodeLastRuneInString(author)
-		author = author[:len(author)-size]
-	}
-	author = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, author)
-	switch {
-	case b.Plugin == "":
-		return author
-	case author == "":
-		return "plugin:" + b.Plugin
-	}
-	return "plugin:" + b.Plugin + " (" + author + ")"
-}
+// By is who wants something done: a person, a plugin of its own accord, or an agent. The zero
+// value is somebody that nothing is known of.
+type By = pluginsdk.Label
 
 // Behalf is on whose behalf a plugin is called. The zero value is nobody's: an
 // operator's, or a plugin's of its own accord.
@@ -182,6 +144,10 @@ type Behalf struct {
 	// CauseRunID is, of a task's hooks, the run that what they do comes from; empty: none.
 	CauseRunID string
 	Fence      Fence // of the run's claim; zero outside of runs
+	// Typed is who has typed the command that the run is; zero: it is none, or no person has.
+	Typed By
+	// Apart says that the run's thread is apart, or the task's.
+	Apart bool
 	// Depth is how many calls of tools the call is inside of.
 	Depth int
 	// Token is of the call that this one is made in; empty when it is in none.

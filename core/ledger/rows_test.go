@@ -19,7 +19,7 @@ func TestAuditName(t *testing.T) {
 			t.Errorf("%+v is %q, want %q", by, got, want)
 		}
 	}
-	if long := (By{Author: strings.Repeat("ä", 1000)}).AuditName(); len(long) != maxAuditedAuthor || !utf8.ValidString(long) {
+	if long := (By{Author: strings.Repeat("ä", 1000)}).AuditName(); len(long) > 100 || !strings.HasSuffix(long, "ä…") || !utf8.ValidString(long) {
 		t.Errorf("a long name has %d bytes: %q", len(long), long)
 	}
 }

@@ -83,6 +83,8 @@ type NewTask struct {
 	Plugin     string // that makes it; empty: the core
 	Key        string // among the plugin's; empty: none
 	CauseRunID string // the run that it is made in; empty: none
+	// Origin is where it is asked for; whether its thread is apart, the store finds out.
+	Origin pluginsdk.Origin
 	// Directories is where tasks that ask for a directory of their own get it, each under
 	// its id.
 	Directories string
@@ -112,6 +114,7 @@ type TaskAnswer struct {
 	Feedback string
 	Evidence []pluginsdk.Evidence
 	At       time.Time
+	Origin   pluginsdk.Origin // of a person's
 }
 
 // What is stored of a plugin that has answered a hook without a verdict, and of one that

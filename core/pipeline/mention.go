@@ -20,7 +20,11 @@ const wordJoiner = "\u2060"
 func inert(text string) string { return mention.ReplaceAllString(text, "${1}@"+wordJoiner) }
 
 // mayMention reports whether files are shown that a message names: its person may have work
-// done, or the plugin that carries people's words does not say what they may.
+// done, or the plugin that carries people's words does not say what they may. What an agent has
+// caused is no person's.
 func mayMention(message pluginsdk.Message) bool {
+	if message.Origin.OfAgent() {
+		return false
+	}
 	return message.Scope == "" || message.Scope.Has(pluginsdk.ScopeWork)
 }

@@ -91,7 +91,10 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	if t.fence.Beside() { // a session of its own, begun anew after a crash
 		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
 	}
-	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID)}
+	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID), Apart: claim.Thread.Apart}
+	if claim.Run.Kind == pluginsdk.RunCommand && claim.Run.CauseRunID == "" {
+		t.on.Behalf.Typed = claim.Message.Label()
+	}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Behalf, t.beside.Call, t.beside.Beside = t.on.Behalf, t.on.Call, true
 	t.calls.takeUp(t.run.Hooks)

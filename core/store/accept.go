@@ -59,7 +59,7 @@ func (s *Store) Accept(ctx context.Context, a ledger.Acceptance) (ledger.Accepte
 // accepting returns the message that an acceptance stores, and what tells whether a
 // repeated one is the same.
 func (s *Store) accepting(ctx context.Context, a ledger.Acceptance) (user pluginsdk.Message, hash string, err error) {
-	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source}
+	from := origin{threadID: a.Submission.ThreadID, runID: a.RunID, plugin: a.Plugin, source: a.Submission.Source, of: a.Origin}
 	attachments, err := s.asKept(ctx, a.Submission.Attachments)
 	if err != nil {
 		return pluginsdk.Message{}, "", wrap("read the attachments", err)
@@ -98,7 +98,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
-	if user.ID, err = t.insertMessage(ctx, user); err != nil {
+	if user, err = t.insertMessage(ctx, user); err != nil {
 		return ledger.Accepted{}, err
 	}
 	r := ledger.Run{Run: pluginsdk.Run{
@@ -222,14 +222,14 @@ func (t *tx) room(ctx context.Context, a ledger.Acceptance, on, off string) (idl
 
 // answer stores the core's own reply to a command, and its delivery.
 func (s *Store) answer(ctx context.Context, t *tx, to pluginsdk.Thread, r ledger.Run, a ledger.Answer) ([]ledger.Lane, error) {
-	messageID, err := t.insertMessage(ctx, pluginsdk.Message{
+	stored, err := t.insertMessage(ctx, pluginsdk.Message{
 		ThreadID: r.ThreadID, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "core",
 		Content: a.Text, RunID: r.ID, Key: r.ID + ":reply", CreatedAt: r.QueuedAt,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.deliver(ctx, t, to, r.QueuedAt, messageID)
+	return s.deliver(ctx, t, to, r.QueuedAt, stored.ID)
 }
 
 // Known reports whether a submission with this source and key was accepted.

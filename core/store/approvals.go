@@ -45,9 +45,10 @@ func (s *Store) OpenApproval(ctx context.Context, fence ledger.Fence, a ledger.A
 		if err := tx.check(ctx, fence); err != nil {
 			return err
 		}
-		if a.MessageID, err = tx.insertMessage(ctx, told); err != nil {
+		if told, err = tx.insertMessage(ctx, told); err != nil {
 			return err
 		}
+		a.MessageID = told.ID
 		if err := insertApproval(tx.Approval, a).Exec(ctx); err != nil {
 			return err
 		}
@@ -151,6 +152,9 @@ func (s *Store) decideApproval(ctx context.Context, tx *tx, d ledger.ApprovalDec
 	}
 	update := tx.Approval.UpdateOneID(d.ID).SetState(d.State).SetChoice(d.Choice).SetWords(clean(d.Words)).
 		SetAuthor(clean(d.By.Author)).SetPlugin(clean(d.By.Plugin)).SetRuleID(ruleID).SetDecidedAt(instant(d.At))
+	if from := cleanOrigin(d.By.Origin); from != nil {
+		update.SetOrigin(from)
+	}
 	if len(d.Answers) > 0 {
 		update.SetAnswers(d.Answers)
 	}

@@ -161,7 +161,7 @@ func TestRestoredRowsReadAlike(t *testing.T) {
 		plugins := must[[]ledger.Plugin](t)(s.Plugins(ctx))
 		restoreInto(t, to, backup(t, s, ""))
 		r := storetest.OpenConfig(t, to)
-		thread.Apart, thread.Unread, task.CostUSD, task.NotionalUSD, task.CostUnsure = false, 0, 0, 0, false // are counted, not stored
+		thread.Unread, task.CostUSD, task.NotionalUSD, task.CostUnsure = 0, 0, 0, false // are counted, not stored
 		same(t, thread, must[ledger.Thread](t)(r.KeptThread(ctx, thread.ID)))
 		same(t, message, must[pluginsdk.Message](t)(r.Message(ctx, message.ID)))
 		same(t, run, must[ledger.Run](t)(r.KeptRun(ctx, run.ID)))

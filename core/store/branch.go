@@ -34,7 +34,7 @@ var copiedColumns = func() string {
 			copied = append(copied, column)
 		}
 	}
-	return strings.Join(copied, ", ")
+	return strings.Join(append(copied, "apart"), ", ")
 }()
 
 // BranchThread makes a thread that has the messages of another up to one of them, in the
@@ -56,6 +56,7 @@ func (s *Store) BranchThread(ctx context.Context, b ledger.Branch) (t pluginsdk.
 	if t, err = s.newThread(branched(from, b.Thread)); err != nil {
 		return pluginsdk.Thread{}, false, err
 	}
+	t.Apart = t.Apart || from.Apart // wherever it works
 	if t.ID = b.ID; ledger.OwnDirectory(from) {
 		t.Cwd = s.ownDirectory(b.ID)
 	}
@@ -163,12 +164,13 @@ func (s *Store) completeBranch(ctx context.Context, t *tx, b ledger.Branch, made
 	last, err := t.insertMessage(ctx, pluginsdk.Message{
 		ThreadID: made.ID, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "core",
 		Content: "What stands above was said in thread " + b.From, Metadata: metadata, CreatedAt: made.CreatedAt,
+		Origin: pluginsdk.Origin{Apart: made.Apart}, // the thread is not there yet
 	})
 	if err != nil {
 		return err
 	}
-	made.LastReadMessageID = last
-	if err := insertThread(t.Thread, ledger.Thread{Thread: *made, SeenMessageID: last}).Exec(ctx); err != nil {
+	made.LastReadMessageID = last.ID
+	if err := insertThread(t.Thread, ledger.Thread{Thread: *made, SeenMessageID: last.ID}).Exec(ctx); err != nil {
 		return err
 	}
 	_, err = t.ThreadRemoval.Delete().Where(threadremoval.ID(made.ID)).Exec(ctx)

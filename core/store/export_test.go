@@ -105,7 +105,8 @@ func (s *Store) KeptThread(ctx context.Context, id string) (ledger.Thread, error
 // KeepMessage stores a message and returns its id.
 func (s *Store) KeepMessage(ctx context.Context, m pluginsdk.Message) (id int64, err error) {
 	err = s.keep(ctx, func(ctx context.Context, tx *tx) (err error) {
-		id, err = tx.insertMessage(ctx, m)
+		m, err = tx.insertMessage(ctx, m)
+		id = m.ID
 		return err
 	})
 	return id, err

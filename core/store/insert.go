@@ -14,13 +14,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// insertMessage stores one message, which counts for no plugin, and returns its id.
-func (t *tx) insertMessage(ctx context.Context, m pluginsdk.Message) (int64, error) {
+// insertMessage stores one message, which counts for no plugin, and returns it with its id.
+func (t *tx) insertMessage(ctx context.Context, m pluginsdk.Message) (pluginsdk.Message, error) {
 	stored, err := t.insertMessages(ctx, []pluginsdk.Message{m}, make(storedBytes))
 	if err != nil {
-		return 0, err
+		return m, err
 	}
-	return stored[0].ID, nil
+	return stored[0], nil
 }
 
 // insertMessages stores messages in their order, returns them with their ids, and
@@ -34,12 +34,12 @@ func (t *tx) insertMessages(ctx context.Context, messages []pluginsdk.Message, s
 			if err != nil {
 				return nil, err
 			}
-			args = append(args, values...)
+			args = append(args, append(values, apartValue(m))...)
 			if m.Plugin != "" && (m.Role != pluginsdk.RoleUser || m.Kind != pluginsdk.MessageText) { // as in messageSize
 				sizes.add(m.Plugin, ledger.RowBytes+wordBytes(values))
 			}
 		}
-		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+" RETURNING id", args...)
+		rows, err := t.exec.QueryContext(ctx, insertMessagesStatement(len(chunk))+" RETURNING id, apart", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +60,9 @@ func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, si
 			if err != nil {
 				return 0, err
 			}
-			args = append(args, values...)
+			args = append(args, append(values, apartValue(m))...)
 		}
-		rows, err := t.exec.QueryContext(ctx, insertStatement("messages", messageColumns, len(chunk))+
+		rows, err := t.exec.QueryContext(ctx, insertMessagesStatement(len(chunk))+
 			" ON CONFLICT (thread_id, key) DO NOTHING RETURNING plugin, "+messageSize, args...)
 		if err != nil {
 			return 0, err
@@ -74,6 +74,33 @@ func (t *tx) insertEffects(ctx context.Context, messages []pluginsdk.Message, si
 		leftOut += int64(len(chunk)) - stored
 	}
 	return leftOut, t.attach(ctx, messages)
+}
+
+// apartValue says whether the thread of an agent is apart that has caused a message elsewhere;
+// nil: the thread says it that the message is stored in.
+func apartValue(m pluginsdk.Message) any {
+	if m.Origin.ThreadID != "" || m.Origin.Apart {
+		return m.Origin.Apart
+	}
+	return nil
+}
+
+// insertMessagesStatement stores so many messages, with the values of messageColumns and the
+// apartValue of each. Whether a message was said apart is read here, from its thread, so that
+// nobody who stores one has to know, and the message keeps it.
+func insertMessagesStatement(rows int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "INSERT INTO messages (%s, apart) VALUES ", messageColumns)
+	width := strings.Count(messageColumns, ",") + 1
+	for i := range rows {
+		first := i*(width+1) + 1
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "(%s, COALESCE(CAST($%d AS boolean), (SELECT apart FROM threads WHERE threads.id = CAST($%d AS character varying)), false))",
+			parameters(first, width), first+width, first)
+	}
+	return b.String()
 }
 
 // insertStatement stores so many rows with these columns.
@@ -96,18 +123,19 @@ func insertStatement(table, columns string, rows int) string {
 	return b.String()
 }
 
-// scanIDs gives messages the ids of the rows they became. Both databases
+// scanIDs gives messages the ids of the rows they became, and whether they were said apart. Both databases
 // number the rows of one statement in their order; the ids are sorted because
 // neither promises to return them so.
 func scanIDs(rows *sql.Rows, messages []pluginsdk.Message) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	ids := make([]int64, 0, len(messages))
+	ids, apart := make([]int64, 0, len(messages)), make(map[int64]bool)
 	for rows.Next() {
 		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var is bool
+		if err := rows.Scan(&id, &is); err != nil {
 			return err
 		}
-		ids = append(ids, id)
+		ids, apart[id] = append(ids, id), is
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -117,7 +145,7 @@ func scanIDs(rows *sql.Rows, messages []pluginsdk.Message) (err error) {
 	}
 	slices.Sort(ids)
 	for i, id := range ids {
-		messages[i].ID = id
+		messages[i].ID, messages[i].Origin.Apart = id, apart[id]
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func threadOf(row *ent.Thread) ledger.Thread {
 		Thread: pluginsdk.Thread{
 			ID: row.ID, Source: row.Source, SourceID: row.SourceID, ReportTo: targetOf(row.ReportTo), Name: row.Name,
 			Kind: row.Kind, ParentThreadID: row.ParentThreadID, Status: row.Status, SessionID: row.SessionID,
-			Account: row.Account, Model: row.Model, Effort: row.Effort, PermissionMode: mode, Cwd: row.Cwd,
+			Account: row.Account, Model: row.Model, Effort: row.Effort, PermissionMode: mode, Cwd: row.Cwd, Apart: row.Apart,
 			Instructions: row.Instructions, BusyMode: row.BusyMode, AskTools: row.AskTools,
 			LastActivity: row.LastActivity.UTC(), LastReadMessageID: row.LastReadMessageID, CreatedAt: row.CreatedAt.UTC(),
 		},
@@ -52,7 +52,7 @@ func insertThread(into *ent.ThreadClient, t ledger.Thread) *ent.ThreadCreate {
 		SetSessionID(clean(t.SessionID)).SetSessionOpen(t.SessionOpen).SetSeenMessageID(t.SeenMessageID).
 		SetSessionAccount(clean(t.SessionAccount)).SetAccount(clean(t.Account)).
 		SetModel(clean(t.Model)).SetEffort(clean(t.Effort)).SetPermissionMode(clean(t.PermissionMode)).
-		SetCwd(clean(t.Cwd)).SetInstructions(clean(t.Instructions)).SetBusyMode(t.BusyMode).
+		SetCwd(clean(t.Cwd)).SetApart(t.Apart).SetInstructions(clean(t.Instructions)).SetBusyMode(t.BusyMode).
 		SetAskTools(clean(t.AskTools)).SetLastActivity(instant(t.LastActivity)).SetLastReadMessageID(t.LastReadMessageID).
 		SetEpoch(t.Epoch).SetCreatedAt(instant(t.CreatedAt))
 }
@@ -62,16 +62,45 @@ func messageOf(row *ent.Message) pluginsdk.Message {
 		ID: row.ID, ThreadID: row.ThreadID, Role: row.Role, Kind: row.Kind, Source: row.Source,
 		Plugin: row.Plugin, Author: row.Author, Content: row.Content, Model: row.Model, Metadata: orNoJSON(row.Metadata),
 		Attachments: row.Attachments, RunID: row.RunID, Key: orEmpty(row.Key), CreatedAt: row.CreatedAt.UTC(), Scope: row.Scope,
+		Origin: originOf(row.Origin, row.Apart),
 	}
+}
+
+// originOf is where a row is from. Of a message, a column of its own says whether it is apart.
+func originOf(stored *pluginsdk.Origin, apart bool) pluginsdk.Origin {
+	var from pluginsdk.Origin
+	if stored != nil {
+		from = *stored
+	}
+	from.Apart = from.Apart || apart
+	return from
+}
+
+// cleanOrigin is an origin as it is stored; nil: it says nothing.
+func cleanOrigin(from pluginsdk.Origin) *pluginsdk.Origin {
+	if from == (pluginsdk.Origin{}) {
+		return nil
+	}
+	from.TokenName = clean(from.TokenName)
+	return &from
 }
 
 // messageColumns are what messageValues returns the values of. Messages are
 // inserted more often than anything else, so they go without ent's builders;
 // their id is left to the database.
-const messageColumns = "thread_id, role, kind, source, plugin, author, content, model, metadata, attachments, run_id, key, created_at, scope"
+const messageColumns = "thread_id, role, kind, source, plugin, author, content, model, metadata, attachments, run_id, key, created_at, scope, origin"
 
 func messageValues(m pluginsdk.Message) ([]any, error) {
-	var metadata, attachments any // NULL, or JSON as text
+	var metadata, attachments, origin any // NULL, or JSON as text
+	from := m.Origin
+	from.Apart = false // is a column of its own
+	if from := cleanOrigin(from); from != nil {
+		encoded, err := json.Marshal(from)
+		if err != nil {
+			return nil, err
+		}
+		origin = string(encoded)
+	}
 	if m.Metadata != nil {
 		metadata = string(m.Metadata)
 	}
@@ -84,7 +113,7 @@ func messageValues(m pluginsdk.Message) ([]any, error) {
 	}
 	return []any{
 		m.ThreadID, string(m.Role), string(m.Kind), clean(m.Source), m.Plugin, clean(m.Author), clean(m.Content), clean(m.Model),
-		metadata, attachments, m.RunID, keyOrNil(clean(m.Key)), instant(m.CreatedAt), string(m.Scope),
+		metadata, attachments, m.RunID, keyOrNil(clean(m.Key)), instant(m.CreatedAt), string(m.Scope), origin,
 	}, nil
 }
 
@@ -196,7 +225,7 @@ func approvalOf(row *ent.Approval) ledger.Approval {
 			ID: row.ID, ThreadID: row.ThreadID, RunID: row.RunID, Kind: row.Kind, State: row.State, Tool: row.Tool,
 			Input: orNoJSON(json.RawMessage(row.Input)), Title: row.Title, Text: row.Text, Note: row.Note, Cwd: row.Cwd,
 			Questions: row.Questions, Choices: row.Choices, Choice: row.Choice, Answers: row.Answers, Words: row.Words,
-			Author: row.Author, Plugin: row.Plugin, RuleID: row.RuleID,
+			Author: row.Author, Plugin: row.Plugin, RuleID: row.RuleID, Origin: originOf(row.Origin, false),
 			CreatedAt: row.CreatedAt.UTC(), ExpiresAt: row.ExpiresAt.UTC(), DecidedAt: orZero(row.DecidedAt), SpentAt: orZero(row.SpentAt),
 		},
 		Digest: row.Digest, Attempt: row.Attempt, Offers: row.Offers, MessageID: row.MessageID,
@@ -219,6 +248,9 @@ func insertApproval(into *ent.ApprovalClient, a ledger.Approval) *ent.ApprovalCr
 	}
 	if a.Offers != nil {
 		create.SetOffers(a.Offers)
+	}
+	if from := cleanOrigin(a.Origin); from != nil {
+		create.SetOrigin(from)
 	}
 	return create
 }
@@ -314,7 +346,7 @@ func taskOf(row *ent.Task) ledger.Task {
 			ID: row.ID, ThreadID: row.ThreadID, ParentThreadID: row.ParentThreadID, ParentTaskID: row.ParentTaskID,
 			Depth: row.Depth, Plugin: row.Plugin, Key: orEmpty(row.Key), Status: row.Status, OriginalMessage: row.OriginalMessage,
 			Prompt: row.Prompt, Model: row.Model, Account: row.Account, PermissionMode: row.PermissionMode, AllowedTools: row.AllowedTools,
-			Cwd: row.Cwd, CwdPlugin: row.CwdPlugin, OwnDirectory: row.OwnDirectory, FromTaskID: row.FromTaskID, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Wake: row.Wake,
+			Cwd: row.Cwd, CwdPlugin: row.CwdPlugin, OwnDirectory: row.OwnDirectory, FromTaskID: row.FromTaskID, Context: row.Context, Labels: row.Labels, RequestedBy: row.RequestedBy, Origin: originOf(row.Origin, false), Wake: row.Wake,
 			CurrentIteration: row.CurrentIteration,
 			MaxIterations:    row.MaxIterations, ValidationIterations: row.ValidationIterations,
 			MaxValidationIterations: row.MaxValidationIterations, CostCapUSD: row.CostCapUsd,
@@ -343,6 +375,9 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd)).
 		SetAskedPermissionMode(clean(t.AskedPermissionMode)).SetFirstCwd(clean(t.FirstCwd)).
 		SetOwnDirectory(t.OwnDirectory).SetFromTaskID(t.FromTaskID).SetAccount(clean(t.Account)).SetAskedAccount(clean(t.AskedAccount))
+	if from := cleanOrigin(t.Origin); from != nil {
+		create.SetOrigin(from)
+	}
 	if len(t.AllowedTools) > 0 {
 		create.SetAllowedTools(t.AllowedTools)
 	}
@@ -393,7 +428,7 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 func taskAnswerOf(row *ent.TaskAnswer) ledger.TaskAnswer {
 	return ledger.TaskAnswer{
 		ID: row.ID, TaskID: row.TaskID, Iteration: row.Iteration, Round: row.Round, Phase: ledger.TaskPhase(row.Phase), Plugin: row.Plugin, Author: row.Author,
-		Answer: row.Answer, Feedback: row.Feedback, Evidence: row.Evidence, At: row.CreatedAt.UTC(),
+		Answer: row.Answer, Feedback: row.Feedback, Evidence: row.Evidence, At: row.CreatedAt.UTC(), Origin: originOf(row.Origin, false),
 	}
 }
 
@@ -403,6 +438,9 @@ func insertTaskAnswer(into *ent.TaskAnswerClient, a ledger.TaskAnswer) *ent.Task
 		SetAnswer(clean(a.Answer)).SetFeedback(clean(a.Feedback)).SetCreatedAt(instant(a.At))
 	if len(a.Evidence) > 0 {
 		create.SetEvidence(cleanEvidence(a.Evidence))
+	}
+	if from := cleanOrigin(a.Origin); from != nil {
+		create.SetOrigin(from)
 	}
 	return create
 }
@@ -561,12 +599,17 @@ func workspaceChangeOf(row *ent.WorkspaceChange) pluginsdk.WorkspaceChange {
 	return pluginsdk.WorkspaceChange{
 		ID: row.ID, Path: row.Path, Kind: row.Kind, Before: row.Before, Version: row.Version, Size: row.Size,
 		Author: row.Author, Plugin: row.Plugin, ThreadID: row.ThreadID, RunID: row.RunID, At: row.CreatedAt.UTC(),
+		Origin: originOf(row.Origin, false),
 	}
 }
 
 // insertWorkspaceChange leaves the id to the database.
 func insertWorkspaceChange(into *ent.WorkspaceChangeClient, c pluginsdk.WorkspaceChange) *ent.WorkspaceChangeCreate {
-	return into.Create().
+	create := into.Create().
 		SetPath(c.Path).SetKind(c.Kind).SetBefore(c.Before).SetVersion(c.Version).SetSize(c.Size).SetAuthor(clean(c.Author)).
 		SetPlugin(c.Plugin).SetThreadID(c.ThreadID).SetRunID(c.RunID).SetCreatedAt(instant(c.At))
+	if from := cleanOrigin(c.Origin); from != nil {
+		create.SetOrigin(from)
+	}
+	return create
 }

@@ -118,7 +118,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		ctx := context.Background()
 
 		thread := filled[ledger.Thread](t)
-		thread.Apart, thread.Unread = false, 0 // is counted, not stored
+		thread.Unread = 0 // is counted, not stored
 		check(t, s.KeepThread(ctx, thread))
 		same(t, thread, must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)))
 		same(t, thread.Thread, must[pluginsdk.Thread](t)(s.Thread(ctx, thread.ID)))

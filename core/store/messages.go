@@ -227,7 +227,7 @@ func (s *Store) Append(ctx context.Context, a ledger.Append) (ledger.Appended, e
 	if a.Fence != nil && a.Fence.ThreadID != a.ThreadID {
 		return ledger.Appended{}, pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s is not the run's own", a.ThreadID)
 	}
-	messages, err := s.newMessages(origin{threadID: a.ThreadID, plugin: a.Plugin, runID: a.RunID}, a.Key, a.Rows)
+	messages, err := s.newMessages(origin{threadID: a.ThreadID, plugin: a.Plugin, runID: a.RunID, of: a.Origin}, a.Key, a.Rows)
 	if err != nil || len(messages) == 0 {
 		return ledger.Appended{}, err
 	}
@@ -273,7 +273,10 @@ func (s *Store) append(ctx context.Context, tx *tx, a ledger.Append, messages []
 
 // origin is where a row comes from. Source is for rows that name none; empty: the
 // plugin, or the core.
-type origin struct{ threadID, runID, plugin, source string }
+type origin struct {
+	threadID, runID, plugin, source string
+	of                              pluginsdk.Origin
+}
 
 // newMessages checks rows and numbers their keys, which are the plugin's own.
 func (s *Store) newMessages(from origin, key string, rows []pluginsdk.NewMessage) ([]pluginsdk.Message, error) {
@@ -324,7 +327,7 @@ func (s *Store) newMessage(from origin, row pluginsdk.NewMessage) (pluginsdk.Mes
 		ThreadID: from.threadID, Role: row.Role, Kind: row.Kind,
 		Source: clean(cmp.Or(row.Source, from.source, from.plugin, "core")), Plugin: from.plugin,
 		Content: clean(row.Content), Model: clean(row.Model), Metadata: metadata,
-		Attachments: cleanAttachments(row.Attachments), RunID: from.runID, CreatedAt: s.now(),
+		Attachments: cleanAttachments(row.Attachments), RunID: from.runID, CreatedAt: s.now(), Origin: from.of,
 	}, nil
 }
 

@@ -205,9 +205,10 @@ func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.T
 				return err
 			}
 			made.FirstCwd = made.Cwd
-		} else if err := insertThread(tx.Thread, ledger.Thread{Thread: th}).Exec(ctx); err != nil {
+		} else if err := tx.insertThreadOfTask(ctx, &th); err != nil {
 			return err
 		}
+		made.Origin.Apart = made.Origin.Apart || th.Apart
 		return insertTask(tx.Task, made).Exec(ctx)
 	})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale && n.FromTaskID != "" && n.Key != "" {
@@ -221,6 +222,13 @@ func (s *Store) CreateTask(ctx context.Context, n ledger.NewTask) (t pluginsdk.T
 		return first, false, wrap("find task", err)
 	}
 	return made.Task, err == nil, wrap("create task", err)
+}
+
+func (t *tx) insertThreadOfTask(ctx context.Context, thread *pluginsdk.Thread) error {
+	if err := t.apartBelow(ctx, thread); err != nil {
+		return err
+	}
+	return insertThread(t.Thread, ledger.Thread{Thread: *thread}).Exec(ctx)
 }
 
 // newTask fills in what a task and its thread start with.
@@ -249,7 +257,7 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 			Status: pluginsdk.TaskPending, OriginalMessage: clean(n.OriginalMessage), Prompt: clean(n.Prompt),
 			Model: th.Model, Account: th.Account, PermissionMode: th.PermissionMode, AllowedTools: n.AllowedTools,
 			Cwd: th.Cwd, OwnDirectory: own, FromTaskID: n.FromTaskID, Labels: n.Labels,
-			RequestedBy: clean(n.RequestedBy), Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
+			RequestedBy: clean(n.RequestedBy), Origin: n.Origin, Wake: n.Wake, MaxIterations: n.MaxIterations, MaxValidationIterations: n.MaxValidationIterations,
 			CostCapUSD: n.CostCapUSD, CreatedAt: th.CreatedAt,
 		},
 		Phase: ledger.PhaseCreating, CauseRunID: n.CauseRunID, AskedPermissionMode: n.AskedPermissionMode, AskedAccount: th.Account, AskedCwd: askedCwd, AskedLabels: n.Labels,
@@ -294,7 +302,7 @@ func (t *tx) goOn(ctx context.Context, fromID string, next *pluginsdk.Task, aske
 	next.ThreadID = from.ThreadID
 	if err := t.row(ctx, `UPDATE threads SET status = 'active', permission_mode = $1, model = CASE WHEN $2 = '' THEN model ELSE $2 END,
 			account = CASE WHEN $3 = '' THEN account ELSE $3 END
-		WHERE id = $4 RETURNING cwd, account`, []any{asked.PermissionMode, asked.Model, asked.Account, from.ThreadID}, &next.Cwd, &next.Account); err != nil {
+		WHERE id = $4 RETURNING cwd, account, apart`, []any{asked.PermissionMode, asked.Model, asked.Account, from.ThreadID}, &next.Cwd, &next.Account, &next.Origin.Apart); err != nil {
 		return err
 	}
 	if asked.Cwd == "" || asked.Cwd == next.Cwd {

@@ -209,7 +209,8 @@ func (t *tx) moveTask(ctx context.Context, m ledger.TaskMove) error {
 // changeCwd has a thread's agent begin anew in another directory: a session belongs to
 // the one that it was begun in.
 func (t *tx) changeCwd(ctx context.Context, threadID, cwd string) error {
-	_, err := t.run(ctx, `UPDATE threads SET cwd = $1, session_id = '', session_account = '', session_open = false, seen_message_id = 0 WHERE id = $2`, cwd, threadID)
+	_, err := t.run(ctx, `UPDATE threads SET cwd = $1, apart = apart OR $3, session_id = '', session_account = '', session_open = false, seen_message_id = 0
+		WHERE id = $2`, cwd, threadID, ledger.Apart(cwd))
 	return err
 }
 
@@ -220,9 +221,10 @@ func (s *Store) notice(ctx context.Context, tx *tx, parent pluginsdk.Thread, row
 		return err
 	}
 	m.Key = clean(row.Key)
-	if moved.NoticeID, err = tx.insertMessage(ctx, m); err != nil {
+	if m, err = tx.insertMessage(ctx, m); err != nil {
 		return err
 	}
+	moved.NoticeID = m.ID
 	moved.Lanes, err = s.deliver(ctx, tx, parent, m.CreatedAt, moved.NoticeID)
 	return err
 }

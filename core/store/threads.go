@@ -56,6 +56,9 @@ func (s *Store) insertThreadOnce(ctx context.Context, t pluginsdk.Thread) (plugi
 				return err
 			}
 		}
+		if err := tx.apartBelow(ctx, &t); err != nil {
+			return err
+		}
 		if err := tx.checkTarget(ctx, "", t.ReportTo); err != nil {
 			return err
 		}
@@ -69,6 +72,27 @@ func (s *Store) insertThreadOnce(ctx context.Context, t pluginsdk.Thread) (plugi
 		return found, false, wrap("find thread", err)
 	}
 	return t, err == nil, wrap("create thread", err)
+}
+
+// apartBelow has the thread of a task be apart that is below a thread apart.
+func (t *tx) apartBelow(ctx context.Context, thread *pluginsdk.Thread) error {
+	if thread.Apart || thread.Kind != pluginsdk.ThreadTask || thread.ParentThreadID == "" {
+		return nil
+	}
+	err := t.row(ctx, "SELECT apart FROM threads WHERE id = $1", []any{thread.ParentThreadID}, &thread.Apart)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return err
+}
+
+// setApartBelow has the threads of the tasks below a thread that has become apart be apart.
+func (t *tx) setApartBelow(ctx context.Context, id string) error {
+	_, err := t.run(ctx, `WITH RECURSIVE below (id) AS (
+			SELECT id FROM threads WHERE id = $1
+			UNION SELECT threads.id FROM threads JOIN below ON threads.parent_thread_id = below.id WHERE threads.kind = 'task')
+		UPDATE threads SET apart = true WHERE id IN (SELECT id FROM below)`, id)
+	return err
 }
 
 func (s *Store) threadBySource(ctx context.Context, source, sourceID string) (pluginsdk.Thread, error) {
@@ -115,7 +139,7 @@ func (s *Store) newThread(n pluginsdk.NewThread) (pluginsdk.Thread, error) {
 	return pluginsdk.Thread{
 		ID: id, Source: clean(n.Source), SourceID: clean(n.SourceID), ReportTo: n.ReportTo, Name: clean(n.Name),
 		Kind: n.Kind, ParentThreadID: n.ParentThreadID, Status: pluginsdk.ThreadActive,
-		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: n.PermissionMode, Cwd: clean(n.Cwd),
+		Model: clean(n.Model), Effort: clean(n.Effort), PermissionMode: n.PermissionMode, Cwd: clean(n.Cwd), Apart: ledger.Apart(n.Cwd),
 		Instructions: clean(n.Instructions), BusyMode: n.BusyMode, AskTools: ledger.AskTools(n.AskTools), Account: clean(n.Account), LastActivity: now, CreatedAt: now,
 	}, nil
 }
@@ -174,6 +198,9 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 		if err := tx.knownAccount(ctx, orEmpty(p.Account)); err != nil {
 			return err
 		}
+		if ledger.Apart(orEmpty(p.Cwd)) { // a thread that is apart stays so, wherever it works
+			update.SetApart(true)
+		}
 		row, err := update.SetNillableName(cleaned(p.Name)).SetNillableStatus(p.Status).
 			SetNillableModel(cleaned(p.Model)).SetNillableEffort(cleaned(p.Effort)).
 			SetNillablePermissionMode(p.PermissionMode).SetNillableCwd(cleaned(p.Cwd)).
@@ -186,6 +213,11 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			return err
 		}
 		out = toldThreadOf(row)
+		if ledger.Apart(orEmpty(p.Cwd)) {
+			if err := tx.setApartBelow(ctx, id); err != nil {
+				return err
+			}
+		}
 		if p.Model != nil || p.Account != nil { // what a run waits for may be of the old one
 			if err := tx.hastenThread(ctx, id, now); err != nil {
 				return err

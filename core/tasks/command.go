@@ -99,14 +99,14 @@ func (r *Room) Command(ctx context.Context, thread pluginsdk.Thread, by ledger.B
 	name := title(ledger.Task{Task: task})
 	switch command.verb {
 	case "approve":
-		task, err = r.Decide(ctx, by.Plugin, decision)
+		task, err = r.Decide(ctx, by, decision)
 		return fmt.Sprintf("Iteration %d of task %s is approved, and is handed over now.", task.CurrentIteration, name), err
 	case "reject":
 		if command.words == "" {
 			return "", fmt.Errorf("what is wrong with it? Its worker reads what stands behind /tasks reject %s", command.id)
 		}
 		decision.Verdict = pluginsdk.VerdictReject
-		_, err = r.Decide(ctx, by.Plugin, decision)
+		_, err = r.Decide(ctx, by, decision)
 		return fmt.Sprintf("Task %s goes on with these words.", name), err
 	case "cancel":
 		if task.Status.Final() {

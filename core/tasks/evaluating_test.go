@@ -152,7 +152,7 @@ func TestWorkThatNobodyValidates(t *testing.T) {
 		t.Fatalf("files: %s %q, handed over %d times", task.Status, task.Marks, len(handed))
 	}
 	w.must(func(ctx context.Context, room *Room) error {
-		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept, Author: "Ann"})
+		_, err := room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept, Author: "Ann"})
 		return err
 	})
 	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(task.Marks) != 0 || len(handed) != 2 {
@@ -189,7 +189,7 @@ func TestAHandoverCanFail(t *testing.T) {
 		t.Errorf("called %q", calls)
 	}
 	w.must(func(ctx context.Context, room *Room) error {
-		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
+		_, err := room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
 		return err
 	})
 	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(p.called()) != 6 || len(evidence) != 1 || evidence[0].Tree != "tree 1" {

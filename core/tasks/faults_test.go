@@ -66,7 +66,7 @@ func (w *world) decide(id string, request pluginsdk.DecideTaskRequest) {
 	w.t.Helper()
 	request.ID = id
 	err := w.ask(func(ctx context.Context, room *Room) error {
-		_, err := room.Decide(ctx, "web", request)
+		_, err := room.Decide(ctx, ledger.By{Plugin: "web"}, request)
 		return err
 	})
 	if err != nil && !errors.Is(err, errKilled) && pluginsdk.CodeOf(err) != pluginsdk.CodeStale {

@@ -133,7 +133,7 @@ func TestAVerdictThatWaitsForAPerson(t *testing.T) {
 		t.Fatalf("%s %q, marks %q, after %d calls", task.Status, task.Error, task.Marks, len(gate.called()))
 	}
 	w.must(func(ctx context.Context, room *Room) error {
-		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
+		_, err := room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
 		return err
 	})
 	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(handed) != 1 || handed[0].Tree != "T" || task.Marks != nil {

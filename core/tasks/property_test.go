@@ -311,7 +311,7 @@ func (s *story) decides(m *model, verdict pluginsdk.Verdict) {
 		want = pluginsdk.CodeStale
 	}
 	s.asks("decide", want, func(ctx context.Context, room *Room) error {
-		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: m.id, Verdict: verdict})
+		_, err := room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: m.id, Verdict: verdict})
 		return err
 	})
 	if want == "" {

@@ -81,7 +81,7 @@ func (q *question) causeRun(ctx context.Context) (string, error) {
 // repeated, and others in another round.
 func (q *question) occasion() *hooks.Occasion {
 	return &hooks.Occasion{
-		Behalf: ledger.Behalf{TaskID: q.task.ID, CauseRunID: q.cause},
+		Behalf: ledger.Behalf{TaskID: q.task.ID, CauseRunID: q.cause, Apart: q.task.Origin.Apart},
 		Call:   pluginsdk.Call{ID: fmt.Sprintf("%s:%d", q.task.ID, q.task.Round), Attempt: q.task.Failures + 1},
 	}
 }

@@ -23,7 +23,7 @@ func (r *Room) Create(ctx context.Context, task ledger.NewTask) (t pluginsdk.Tas
 	task.MaxDepth, task.Directories = r.config.MaxDepth, r.config.Directories
 	if task.ParentThreadID != "" && task.FromTaskID == "" && task.Cwd == "" {
 		parent, err := r.store.Thread(ctx, task.ParentThreadID)
-		if err == nil && ledger.Apart(parent.Cwd) { // the thread's people are not to reach the workspace by a task either
+		if err == nil && parent.Apart && ledger.Apart(parent.Cwd) { // the thread's people are not to reach the workspace by a task either
 			task.OwnDirectory, task.Directories = true, filepath.Join(parent.Cwd, "tasks")
 		} else if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound { // the store says what is wrong with its parent
 			return t, false, err
@@ -84,7 +84,7 @@ func (r *Room) History(ctx context.Context, id string, after int64, limit int) (
 	for _, a := range stored {
 		answers = append(answers, pluginsdk.TaskAnswer{
 			ID: a.ID, Iteration: a.Iteration, Round: a.Round, Hook: hookOf[a.Phase], Plugin: a.Plugin, Author: a.Author,
-			Answer: a.Answer, Feedback: a.Feedback, Evidence: bounded(a.Evidence), At: a.At, // what older versions have stored may be more
+			Answer: a.Answer, Feedback: a.Feedback, Evidence: bounded(a.Evidence), At: a.At, Origin: a.Origin, // what older versions have stored may be more
 		})
 	}
 	return iterations, answers, err
@@ -191,7 +191,7 @@ func (r *Room) Suspend(ctx context.Context, request pluginsdk.SuspendTaskRequest
 
 // Decide is a person's word on a task that waits, given through a plugin: it is an
 // answer as those of plugins are. Why it waited is settled with it.
-func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error) {
+func (r *Room) Decide(ctx context.Context, by ledger.By, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error) {
 	v := resume
 	switch request.Verdict {
 	case "", pluginsdk.VerdictReject:
@@ -200,7 +200,7 @@ func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.Deci
 	default:
 		return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", request.Verdict)
 	}
-	author := cmp.Or(request.Author, saidBy)
+	author := cmp.Or(by.Author, request.Author, saidBy)
 	return r.request(ctx, request.ID, "decide", func(task ledger.Task) (*ledger.TaskMove, error) {
 		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "task %s is %s at its iteration %d, not at %d: look at that one first",
@@ -218,7 +218,8 @@ func (r *Room) Decide(ctx context.Context, plugin string, request pluginsdk.Deci
 		})
 		move.Answer = &ledger.TaskAnswer{
 			TaskID: task.ID, Iteration: task.CurrentIteration, Round: move.To.Round, Phase: ledger.PhaseReviewing,
-			Plugin: plugin, Author: author, Answer: string(request.Verdict), Feedback: request.Feedback, At: time.Now(),
+			Plugin: by.Plugin, Author: author, Answer: string(request.Verdict), Feedback: request.Feedback, At: time.Now(),
+			Origin: by.Origin,
 		}
 		return &move, err
 	})

@@ -271,7 +271,7 @@ func TestWorkThatNobodyHandsOver(t *testing.T) {
 		}
 	})
 	w.must(func(ctx context.Context, room *Room) error {
-		_, err := room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
+		_, err := room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: pluginsdk.VerdictAccept})
 		return err
 	})
 	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted || len(task.Marks) > 0 {

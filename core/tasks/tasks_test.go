@@ -121,8 +121,8 @@ func TestRequestsAreRepeatable(t *testing.T) {
 	wantCode(t, second(iterate(0, "x")), pluginsdk.CodeInvalid)
 	wantCode(t, evaluate(0), pluginsdk.CodeInvalid)
 	wantCode(t, evaluate(1), pluginsdk.CodeInvalid)
-	wantCode(t, second(room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: id})), pluginsdk.CodeStale)
-	wantCode(t, second(room.Decide(ctx, "web", pluginsdk.DecideTaskRequest{ID: id, Verdict: "maybe"})), pluginsdk.CodeInvalid)
+	wantCode(t, second(room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: id})), pluginsdk.CodeStale)
+	wantCode(t, second(room.Decide(ctx, ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: id, Verdict: "maybe"})), pluginsdk.CodeInvalid)
 	made, err := iterate(1, "/go") // never a command
 	wantCode(t, err, "")
 	again, err := iterate(1, "said otherwise after a crash")

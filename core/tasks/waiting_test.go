@@ -19,7 +19,7 @@ func TestAPersonDecidesOnWhatTheyHaveSeen(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), p)
 	task := w.worked(pluginsdk.NewTask{Cwd: "/repo"})
 	decide := func(iteration int, verdict pluginsdk.Verdict) error {
-		_, err := w.boot.room.Decide(t.Context(), "web", pluginsdk.DecideTaskRequest{ID: task.ID, Iteration: iteration, Verdict: verdict})
+		_, err := w.boot.room.Decide(t.Context(), ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: task.ID, Iteration: iteration, Verdict: verdict})
 		return err
 	}
 	wantCode(t, decide(2, pluginsdk.VerdictAccept), pluginsdk.CodeStale) // there is none yet
@@ -54,7 +54,7 @@ func TestWhatAPersonAcceptsOfAWorkerThatIsStuck(t *testing.T) {
 	w := newWorld(t, storetest.Open(t), p)
 	task := w.worked(pluginsdk.NewTask{})
 	decide := func(verdict pluginsdk.Verdict) error {
-		_, err := w.boot.room.Decide(t.Context(), "web", pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: verdict})
+		_, err := w.boot.room.Decide(t.Context(), ledger.By{Plugin: "web"}, pluginsdk.DecideTaskRequest{ID: task.ID, Verdict: verdict})
 		return err
 	}
 	suspend := func(iteration int, result string) {

@@ -298,6 +298,14 @@ func (r *Room) LogOut(ctx context.Context, who, secret string) error {
 	return r.Revoke(ctx, who, session.ID)
 }
 
+// Revoked reports whether a token is known to be revoked.
+func (r *Room) Revoked(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, revoked := r.announced[id]
+	return revoked
+}
+
 // announce refuses tokens from now on, and tells who holds connections of theirs.
 func (r *Room) announce(ids []string) {
 	now := r.config.Now()

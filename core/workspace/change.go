@@ -148,7 +148,7 @@ func (r *Room) changed(ctx context.Context, root *os.Root, c changing) error {
 // asked is a change as it is asked for, but for what it makes of the file.
 func (r *Room) asked(c changing) pluginsdk.WorkspaceChange {
 	change := pluginsdk.WorkspaceChange{
-		Path: c.path, Kind: pluginsdk.ChangeByPlugin, Before: c.version, Author: c.by.Author, Plugin: c.by.Plugin, At: r.config.Now(),
+		Path: c.path, Kind: pluginsdk.ChangeByPlugin, Before: c.version, Author: c.by.Author, Plugin: c.by.Plugin, Origin: c.by.Origin, At: r.config.Now(),
 	}
 	if c.by.Author != "" {
 		change.Kind = pluginsdk.ChangeByPerson

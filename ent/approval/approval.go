@@ -55,6 +55,8 @@ const (
 	FieldPlugin = "plugin"
 	// FieldRuleID holds the string denoting the rule_id field in the database.
 	FieldRuleID = "rule_id"
+	// FieldOrigin holds the string denoting the origin field in the database.
+	FieldOrigin = "origin"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// FieldExpiresAt holds the string denoting the expires_at field in the database.
@@ -92,6 +94,7 @@ var Columns = []string{
 	FieldAuthor,
 	FieldPlugin,
 	FieldRuleID,
+	FieldOrigin,
 	FieldCreatedAt,
 	FieldExpiresAt,
 	FieldDecidedAt,

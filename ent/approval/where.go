@@ -1365,6 +1365,16 @@ func RuleIDContainsFold(v string) predicate.Approval {
 	return predicate.Approval(sql.FieldContainsFold(FieldRuleID, v))
 }
 
+// OriginIsNil applies the IsNil predicate on the "origin" field.
+func OriginIsNil() predicate.Approval {
+	return predicate.Approval(sql.FieldIsNull(FieldOrigin))
+}
+
+// OriginNotNil applies the NotNil predicate on the "origin" field.
+func OriginNotNil() predicate.Approval {
+	return predicate.Approval(sql.FieldNotNull(FieldOrigin))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.Approval {
 	return predicate.Approval(sql.FieldEQ(FieldCreatedAt, v))

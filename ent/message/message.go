@@ -40,6 +40,10 @@ const (
 	FieldCreatedAt = "created_at"
 	// FieldScope holds the string denoting the scope field in the database.
 	FieldScope = "scope"
+	// FieldApart holds the string denoting the apart field in the database.
+	FieldApart = "apart"
+	// FieldOrigin holds the string denoting the origin field in the database.
+	FieldOrigin = "origin"
 	// Table holds the table name of the message in the database.
 	Table = "messages"
 )
@@ -61,6 +65,8 @@ var Columns = []string{
 	FieldKey,
 	FieldCreatedAt,
 	FieldScope,
+	FieldApart,
+	FieldOrigin,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -84,6 +90,8 @@ var (
 	DefaultRunID string
 	// DefaultScope holds the default value on creation for the "scope" field.
 	DefaultScope pluginsdk.TokenScope
+	// DefaultApart holds the default value on creation for the "apart" field.
+	DefaultApart bool
 )
 
 // OrderOption defines the ordering options for the Message queries.
@@ -152,4 +160,9 @@ func ByCreatedAt(opts ...sql.OrderTermOption) OrderOption {
 // ByScope orders the results by the scope field.
 func ByScope(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldScope, opts...).ToFunc()
+}
+
+// ByApart orders the results by the apart field.
+func ByApart(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldApart, opts...).ToFunc()
 }

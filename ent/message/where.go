@@ -118,6 +118,11 @@ func Scope(v pluginsdk.TokenScope) predicate.Message {
 	return predicate.Message(sql.FieldEQ(FieldScope, vc))
 }
 
+// Apart applies equality check predicate on the "apart" field. It's identical to ApartEQ.
+func Apart(v bool) predicate.Message {
+	return predicate.Message(sql.FieldEQ(FieldApart, v))
+}
+
 // ThreadIDEQ applies the EQ predicate on the "thread_id" field.
 func ThreadIDEQ(v string) predicate.Message {
 	return predicate.Message(sql.FieldEQ(FieldThreadID, v))
@@ -958,6 +963,26 @@ func ScopeEqualFold(v pluginsdk.TokenScope) predicate.Message {
 func ScopeContainsFold(v pluginsdk.TokenScope) predicate.Message {
 	vc := string(v)
 	return predicate.Message(sql.FieldContainsFold(FieldScope, vc))
+}
+
+// ApartEQ applies the EQ predicate on the "apart" field.
+func ApartEQ(v bool) predicate.Message {
+	return predicate.Message(sql.FieldEQ(FieldApart, v))
+}
+
+// ApartNEQ applies the NEQ predicate on the "apart" field.
+func ApartNEQ(v bool) predicate.Message {
+	return predicate.Message(sql.FieldNEQ(FieldApart, v))
+}
+
+// OriginIsNil applies the IsNil predicate on the "origin" field.
+func OriginIsNil() predicate.Message {
+	return predicate.Message(sql.FieldIsNull(FieldOrigin))
+}
+
+// OriginNotNil applies the NotNil predicate on the "origin" field.
+func OriginNotNil() predicate.Message {
+	return predicate.Message(sql.FieldNotNull(FieldOrigin))
 }
 
 // And groups predicates with the AND operator between them.

@@ -131,6 +131,7 @@ var (
 		{Name: "author", Type: field.TypeString, Default: ""},
 		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "rule_id", Type: field.TypeString, Default: ""},
+		{Name: "origin", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "expires_at", Type: field.TypeTime},
 		{Name: "decided_at", Type: field.TypeTime, Nullable: true},
@@ -160,7 +161,7 @@ var (
 			{
 				Name:    "approval_open",
 				Unique:  false,
-				Columns: []*schema.Column{ApprovalsColumns[24]},
+				Columns: []*schema.Column{ApprovalsColumns[25]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "state = 'open'",
 				},
@@ -342,6 +343,8 @@ var (
 		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "created_at", Type: field.TypeTime},
 		{Name: "scope", Type: field.TypeString, Default: ""},
+		{Name: "apart", Type: field.TypeBool, Default: false},
+		{Name: "origin", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 	}
 	// MessagesTable holds the schema information for the "messages" table.
 	MessagesTable = &schema.Table{
@@ -689,6 +692,7 @@ var (
 		{Name: "context", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "labels", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "requested_by", Type: field.TypeString, Default: ""},
+		{Name: "origin", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "wake", Type: field.TypeBool, Default: false},
 		{Name: "current_iteration", Type: field.TypeInt, Default: 0},
 		{Name: "max_iterations", Type: field.TypeInt, Default: 5},
@@ -752,7 +756,7 @@ var (
 			{
 				Name:    "task_phase",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[31]},
+				Columns: []*schema.Column{TasksColumns[32]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "phase <> ''",
 				},
@@ -771,6 +775,7 @@ var (
 		{Name: "answer", Type: field.TypeString, Default: ""},
 		{Name: "feedback", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "evidence", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "origin", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "created_at", Type: field.TypeTime},
 	}
 	// TaskAnswersTable holds the schema information for the "task_answers" table.
@@ -805,6 +810,7 @@ var (
 		{Name: "effort", Type: field.TypeString, Default: ""},
 		{Name: "permission_mode", Type: field.TypeString, Default: ""},
 		{Name: "cwd", Type: field.TypeString, Default: ""},
+		{Name: "apart", Type: field.TypeBool, Default: false},
 		{Name: "instructions", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "busy_mode", Type: field.TypeString, Default: "queue"},
 		{Name: "ask_tools", Type: field.TypeString, Default: ""},
@@ -827,7 +833,7 @@ var (
 			{
 				Name:    "thread_last_activity_id",
 				Unique:  false,
-				Columns: []*schema.Column{ThreadsColumns[20], ThreadsColumns[0]},
+				Columns: []*schema.Column{ThreadsColumns[21], ThreadsColumns[0]},
 			},
 		},
 	}
@@ -891,6 +897,7 @@ var (
 		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "thread_id", Type: field.TypeString, Default: ""},
 		{Name: "run_id", Type: field.TypeString, Default: ""},
+		{Name: "origin", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "created_at", Type: field.TypeTime},
 	}
 	// WorkspaceChangesTable holds the schema information for the "workspace_changes" table.

@@ -40,6 +40,7 @@ func (Approval) Fields() []ent.Field {
 		field.String("author").Default(""),
 		field.String("plugin").Default(""),
 		field.String("rule_id").Default(""),
+		originField(), // of who has answered
 		field.Time("created_at").Immutable(),
 		field.Time("expires_at").Immutable(),
 		field.Time("decided_at").Optional().Nillable(),

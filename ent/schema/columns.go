@@ -5,6 +5,8 @@ import (
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/entsql"
 	"entgo.io/ent/schema/field"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // idField is an UUIDv7 that the caller makes.
@@ -26,6 +28,11 @@ func jsonType() map[string]string {
 // jsonField is a structured value, or NULL.
 func jsonField(name string, of any) ent.Field {
 	return field.JSON(name, of).Optional().SchemaType(jsonType())
+}
+
+// originField is where a row is from; NULL when there is nothing to say.
+func originField() ent.Field {
+	return jsonField("origin", &pluginsdk.Origin{})
 }
 
 // switchField is a Switch, off unless said otherwise.

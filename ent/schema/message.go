@@ -35,6 +35,8 @@ func (Message) Fields() []ent.Field {
 		field.String("key").Optional().Nillable(),
 		field.Time("created_at").Immutable(),
 		field.String("scope").GoType(pluginsdk.TokenScope("")).Default(""),
+		field.Bool("apart").Default(false),
+		originField(),
 	}
 }
 

@@ -38,6 +38,7 @@ func (Task) Fields() []ent.Field {
 		field.Text("context").Default(""),
 		jsonField("labels", map[string]string{}),
 		field.String("requested_by").Default(""),
+		originField(),
 		field.Bool("wake").Default(false),
 		field.Int("current_iteration").Default(0),
 		field.Int("max_iterations").Default(5),

@@ -26,6 +26,7 @@ func (TaskAnswer) Fields() []ent.Field {
 		field.String("answer").Default("").Immutable(),
 		field.Text("feedback").Default("").Immutable(),
 		field.JSON("evidence", []pluginsdk.Evidence{}).Optional().Immutable().SchemaType(jsonType()),
+		originField(),
 		field.Time("created_at").Immutable(),
 	}
 }

@@ -34,6 +34,7 @@ func (Thread) Fields() []ent.Field {
 		field.String("effort").Default(""),
 		field.String("permission_mode").Default(""),
 		field.String("cwd").Default(""),
+		field.Bool("apart").Default(false),
 		field.Text("instructions").Default(""),
 		field.String("busy_mode").GoType(pluginsdk.BusyMode("")).Default(string(pluginsdk.BusyQueue)),
 		field.String("ask_tools").Default(""),

@@ -30,6 +30,7 @@ func (WorkspaceChange) Fields() []ent.Field {
 		field.String("plugin").Default("").Immutable(),
 		field.String("thread_id").Default("").Immutable(),
 		field.String("run_id").Default("").Immutable(),
+		originField(),
 		field.Time("created_at").Immutable(),
 	}
 }

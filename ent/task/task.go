@@ -50,6 +50,8 @@ const (
 	FieldLabels = "labels"
 	// FieldRequestedBy holds the string denoting the requested_by field in the database.
 	FieldRequestedBy = "requested_by"
+	// FieldOrigin holds the string denoting the origin field in the database.
+	FieldOrigin = "origin"
 	// FieldWake holds the string denoting the wake field in the database.
 	FieldWake = "wake"
 	// FieldCurrentIteration holds the string denoting the current_iteration field in the database.
@@ -132,6 +134,7 @@ var Columns = []string{
 	FieldContext,
 	FieldLabels,
 	FieldRequestedBy,
+	FieldOrigin,
 	FieldWake,
 	FieldCurrentIteration,
 	FieldMaxIterations,

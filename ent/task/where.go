@@ -1405,6 +1405,16 @@ func RequestedByContainsFold(v string) predicate.Task {
 	return predicate.Task(sql.FieldContainsFold(FieldRequestedBy, v))
 }
 
+// OriginIsNil applies the IsNil predicate on the "origin" field.
+func OriginIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldOrigin))
+}
+
+// OriginNotNil applies the NotNil predicate on the "origin" field.
+func OriginNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldOrigin))
+}
+
 // WakeEQ applies the EQ predicate on the "wake" field.
 func WakeEQ(v bool) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldWake, v))

@@ -29,6 +29,8 @@ const (
 	FieldFeedback = "feedback"
 	// FieldEvidence holds the string denoting the evidence field in the database.
 	FieldEvidence = "evidence"
+	// FieldOrigin holds the string denoting the origin field in the database.
+	FieldOrigin = "origin"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// Table holds the table name of the taskanswer in the database.
@@ -47,6 +49,7 @@ var Columns = []string{
 	FieldAnswer,
 	FieldFeedback,
 	FieldEvidence,
+	FieldOrigin,
 	FieldCreatedAt,
 }
 

@@ -579,6 +579,16 @@ func EvidenceNotNil() predicate.TaskAnswer {
 	return predicate.TaskAnswer(sql.FieldNotNull(FieldEvidence))
 }
 
+// OriginIsNil applies the IsNil predicate on the "origin" field.
+func OriginIsNil() predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldIsNull(FieldOrigin))
+}
+
+// OriginNotNil applies the NotNil predicate on the "origin" field.
+func OriginNotNil() predicate.TaskAnswer {
+	return predicate.TaskAnswer(sql.FieldNotNull(FieldOrigin))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.TaskAnswer {
 	return predicate.TaskAnswer(sql.FieldEQ(FieldCreatedAt, v))

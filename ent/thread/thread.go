@@ -44,6 +44,8 @@ const (
 	FieldPermissionMode = "permission_mode"
 	// FieldCwd holds the string denoting the cwd field in the database.
 	FieldCwd = "cwd"
+	// FieldApart holds the string denoting the apart field in the database.
+	FieldApart = "apart"
 	// FieldInstructions holds the string denoting the instructions field in the database.
 	FieldInstructions = "instructions"
 	// FieldBusyMode holds the string denoting the busy_mode field in the database.
@@ -81,6 +83,7 @@ var Columns = []string{
 	FieldEffort,
 	FieldPermissionMode,
 	FieldCwd,
+	FieldApart,
 	FieldInstructions,
 	FieldBusyMode,
 	FieldAskTools,
@@ -129,6 +132,8 @@ var (
 	DefaultPermissionMode string
 	// DefaultCwd holds the default value on creation for the "cwd" field.
 	DefaultCwd string
+	// DefaultApart holds the default value on creation for the "apart" field.
+	DefaultApart bool
 	// DefaultInstructions holds the default value on creation for the "instructions" field.
 	DefaultInstructions string
 	// DefaultBusyMode holds the default value on creation for the "busy_mode" field.
@@ -227,6 +232,11 @@ func ByPermissionMode(opts ...sql.OrderTermOption) OrderOption {
 // ByCwd orders the results by the cwd field.
 func ByCwd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCwd, opts...).ToFunc()
+}
+
+// ByApart orders the results by the apart field.
+func ByApart(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldApart, opts...).ToFunc()
 }
 
 // ByInstructions orders the results by the instructions field.

@@ -147,6 +147,11 @@ func Cwd(v string) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldCwd, v))
 }
 
+// Apart applies equality check predicate on the "apart" field. It's identical to ApartEQ.
+func Apart(v bool) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldApart, v))
+}
+
 // Instructions applies equality check predicate on the "instructions" field. It's identical to InstructionsEQ.
 func Instructions(v string) predicate.Thread {
 	return predicate.Thread(sql.FieldEQ(FieldInstructions, v))
@@ -1179,6 +1184,16 @@ func CwdEqualFold(v string) predicate.Thread {
 // CwdContainsFold applies the ContainsFold predicate on the "cwd" field.
 func CwdContainsFold(v string) predicate.Thread {
 	return predicate.Thread(sql.FieldContainsFold(FieldCwd, v))
+}
+
+// ApartEQ applies the EQ predicate on the "apart" field.
+func ApartEQ(v bool) predicate.Thread {
+	return predicate.Thread(sql.FieldEQ(FieldApart, v))
+}
+
+// ApartNEQ applies the NEQ predicate on the "apart" field.
+func ApartNEQ(v bool) predicate.Thread {
+	return predicate.Thread(sql.FieldNEQ(FieldApart, v))
 }
 
 // InstructionsEQ applies the EQ predicate on the "instructions" field.

@@ -685,6 +685,16 @@ func RunIDContainsFold(v string) predicate.WorkspaceChange {
 	return predicate.WorkspaceChange(sql.FieldContainsFold(FieldRunID, v))
 }
 
+// OriginIsNil applies the IsNil predicate on the "origin" field.
+func OriginIsNil() predicate.WorkspaceChange {
+	return predicate.WorkspaceChange(sql.FieldIsNull(FieldOrigin))
+}
+
+// OriginNotNil applies the NotNil predicate on the "origin" field.
+func OriginNotNil() predicate.WorkspaceChange {
+	return predicate.WorkspaceChange(sql.FieldNotNull(FieldOrigin))
+}
+
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.
 func CreatedAtEQ(v time.Time) predicate.WorkspaceChange {
 	return predicate.WorkspaceChange(sql.FieldEQ(FieldCreatedAt, v))

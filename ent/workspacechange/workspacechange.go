@@ -29,6 +29,8 @@ const (
 	FieldThreadID = "thread_id"
 	// FieldRunID holds the string denoting the run_id field in the database.
 	FieldRunID = "run_id"
+	// FieldOrigin holds the string denoting the origin field in the database.
+	FieldOrigin = "origin"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// Table holds the table name of the workspacechange in the database.
@@ -47,6 +49,7 @@ var Columns = []string{
 	FieldPlugin,
 	FieldThreadID,
 	FieldRunID,
+	FieldOrigin,
 	FieldCreatedAt,
 }
 

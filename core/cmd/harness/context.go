@@ -139,6 +139,9 @@ func changedBy(change pluginsdk.WorkspaceChange) string {
 	case pluginsdk.ChangeByAgent:
 		return "the agent, run " + cmp.Or(change.RunID, "unknown: several were at work")
 	case pluginsdk.ChangeByPerson:
+		if change.Origin.Token != "" {
+			return change.Label().String()
+		}
 		return change.Author
 	case pluginsdk.ChangeByPlugin:
 		return "the plugin " + change.Plugin

@@ -151,7 +151,7 @@ func TestEveryCommandWorksOnADaemonElsewhere(t *testing.T) {
 		{"account remove work", "", filepath.Join("accounts", "work", "claude") + " on the daemon's machine"},
 		{"plan", "", "Nothing is parked."},
 		{"usage --by account", "", "all"},
-		{"audit", "", "plugin:web (Ann)"},
+		{"audit", "", "plugin:web (Ann, token "},
 	} {
 		got := d.run(t, step.in, strings.Fields(step.line)...)
 		if got.code != 0 || !strings.Contains(got.out, step.want) {

@@ -26,10 +26,16 @@ const callMetadataKey = "harness-call-bin"
 // personMetadataKey carries the person in whose name a host call is made, as UTF-8.
 const personMetadataKey = "harness-person-bin"
 
+// tokenMetadataKey carries the id of the token by which a host call is made.
+const tokenMetadataKey = "harness-token-id"
+
+// maxToken bounds the id of a token, in bytes.
+const maxToken = 64
+
 // maxPerson bounds a person's name, in bytes.
 const maxPerson = 100
 
-// callConn sends the Call and the person that a context carries along with every call.
+// callConn sends the Call, the person and the token that a context carries along with every call.
 type callConn struct {
 	grpc.ClientConnInterface
 }
@@ -46,6 +52,9 @@ func (c callConn) Invoke(ctx context.Context, method string, args, reply any, op
 	if person := pluginsdk.PersonFrom(ctx); person != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, personMetadataKey, person)
 	}
+	if token := pluginsdk.TokenFrom(ctx); token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, tokenMetadataKey, strings.ToValidUTF8(token, ""))
+	}
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
 }
 
@@ -53,6 +62,12 @@ func (c callConn) Invoke(ctx context.Context, method string, args, reply any, op
 func withIncomingCall(ctx context.Context) (context.Context, error) {
 	if names := metadata.ValueFromIncomingContext(ctx, personMetadataKey); len(names) > 0 {
 		ctx = pluginsdk.WithPerson(ctx, personName(names[0]))
+	}
+	if tokens := metadata.ValueFromIncomingContext(ctx, tokenMetadataKey); len(tokens) > 0 {
+		if len(tokens) > 1 || len(tokens[0]) > maxToken {
+			return ctx, pluginsdk.Errorf(pluginsdk.CodeInvalid, "metadata %s: want the id of one token", tokenMetadataKey)
+		}
+		ctx = pluginsdk.WithToken(ctx, tokens[0])
 	}
 	values := metadata.ValueFromIncomingContext(ctx, callMetadataKey)
 	if len(values) == 0 {

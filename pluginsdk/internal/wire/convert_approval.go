@@ -31,6 +31,7 @@ func approvalTo(v pluginsdk.Approval) *typesv1.Approval {
 		ExpiresAt: timeTo(v.ExpiresAt),
 		DecidedAt: timeTo(v.DecidedAt),
 		SpentAt:   timeTo(v.SpentAt),
+		Origin:    originTo(v.Origin),
 	}
 }
 
@@ -59,6 +60,7 @@ func approvalFrom(m *typesv1.Approval) pluginsdk.Approval {
 		ExpiresAt: timeFrom(m.GetExpiresAt()),
 		DecidedAt: timeFrom(m.GetDecidedAt()),
 		SpentAt:   timeFrom(m.GetSpentAt()),
+		Origin:    originFrom(m.GetOrigin()),
 	}
 }
 

@@ -22,6 +22,7 @@ func messageTo(v pluginsdk.Message) *typesv1.Message {
 		Key:         v.Key,
 		CreatedAt:   timeTo(v.CreatedAt),
 		Scope:       string(v.Scope),
+		Origin:      originTo(v.Origin),
 	}
 }
 
@@ -42,6 +43,7 @@ func messageFrom(m *typesv1.Message) pluginsdk.Message {
 		Key:         m.GetKey(),
 		CreatedAt:   timeFrom(m.GetCreatedAt()),
 		Scope:       pluginsdk.TokenScope(m.GetScope()),
+		Origin:      originFrom(m.GetOrigin()),
 	}
 }
 

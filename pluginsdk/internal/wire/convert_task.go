@@ -44,6 +44,7 @@ func taskTo(v pluginsdk.Task) *typesv1.Task {
 		Error:                   v.Error,
 		CreatedAt:               timeTo(v.CreatedAt),
 		CompletedAt:             timeTo(v.CompletedAt),
+		Origin:                  originTo(v.Origin),
 	}
 }
 
@@ -86,6 +87,7 @@ func taskFrom(m *typesv1.Task) pluginsdk.Task {
 		Error:                   m.GetError(),
 		CreatedAt:               timeFrom(m.GetCreatedAt()),
 		CompletedAt:             timeFrom(m.GetCompletedAt()),
+		Origin:                  originFrom(m.GetOrigin()),
 	}
 }
 
@@ -219,6 +221,7 @@ func taskAnswerTo(v pluginsdk.TaskAnswer) *typesv1.TaskAnswer {
 		Feedback:  v.Feedback,
 		Evidence:  listTo(v.Evidence, evidenceTo),
 		At:        timeTo(v.At),
+		Origin:    originTo(v.Origin),
 	}
 }
 
@@ -234,6 +237,7 @@ func taskAnswerFrom(m *typesv1.TaskAnswer) pluginsdk.TaskAnswer {
 		Feedback:  m.GetFeedback(),
 		Evidence:  listFrom(m.GetEvidence(), evidenceFrom),
 		At:        timeFrom(m.GetAt()),
+		Origin:    originFrom(m.GetOrigin()),
 	}
 }
 

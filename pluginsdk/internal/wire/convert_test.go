@@ -61,6 +61,7 @@ func offTheWire() map[string]string {
 		"Host":     "is what the host services are",
 		"HookSpec": "a row of the table of hooks, which both sides have",
 		"Retry":    "JSON in Message.Metadata",
+		"Label":    "is what the fields of what it is of say, and their Origin",
 
 		"ChatMessage":        "payload of an event: JSON in Event.Data",
 		"RunRef":             "payload of an event: JSON in Event.Data",

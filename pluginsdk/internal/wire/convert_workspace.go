@@ -37,6 +37,7 @@ func workspaceChangeTo(v pluginsdk.WorkspaceChange) *typesv1.WorkspaceChange {
 		ThreadId: v.ThreadID,
 		RunId:    v.RunID,
 		At:       timeTo(v.At),
+		Origin:   originTo(v.Origin),
 	}
 }
 
@@ -53,6 +54,7 @@ func workspaceChangeFrom(m *typesv1.WorkspaceChange) pluginsdk.WorkspaceChange {
 		ThreadID: m.GetThreadId(),
 		RunID:    m.GetRunId(),
 		At:       timeFrom(m.GetAt()),
+		Origin:   originFrom(m.GetOrigin()),
 	}
 }
 

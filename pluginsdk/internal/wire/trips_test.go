@@ -9,6 +9,7 @@ import (
 // trips are the types that cross the wire, in the order of the contract's files.
 func trips() []trip {
 	return []trip{
+		roundTrip(originTo, originFrom),
 		roundTrip(accountTo, accountFrom),
 		roundTrip(planWindowTo, planWindowFrom),
 		roundTrip(emptyTo[hostv1.ListAccountsRequest, pluginsdk.ListAccountsRequest], emptyFrom[pluginsdk.ListAccountsRequest, hostv1.ListAccountsRequest]),

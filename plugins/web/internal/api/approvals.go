@@ -39,7 +39,7 @@ type approvalInput struct {
 type DecideApprovalRequest struct {
 	Choice  string                     `json:"choice,omitempty" maxLength:"200" doc:"The id of one of the approval's choices; absent with answers"`
 	Answers []pluginsdk.QuestionAnswer `json:"answers,omitempty" maxItems:"100" nullable:"false" doc:"Of the kind question: one for each of its questions, options by their labels, words, or both"`
-	Words   string                     `json:"words,omitempty" maxLength:"65536" doc:"To the agent: why not, or what to do instead"`
+	Words   string                     `json:"words,omitempty" maxLength:"16384" doc:"To the agent: why not, or what to do instead"`
 	Author  string                     `json:"author,omitempty" maxLength:"200" doc:"Who answers; with a token, its name"`
 }
 

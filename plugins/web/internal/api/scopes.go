@@ -48,7 +48,12 @@ type routes struct {
 // Handle adds an operation. The body of an upload is left to its handler.
 func (r routes) Handle(operation *huma.Operation, handler func(huma.Context)) {
 	pattern := operation.Method + " " + operation.Path
-	answer := func(w http.ResponseWriter, r *http.Request) { handler(humago.NewContext(operation, r, w)) }
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		if caller := access.From(r.Context()); caller.Known() { // the core keeps by which token it was
+			r = r.WithContext(pluginsdk.WithToken(r.Context(), caller.Token.ID))
+		}
+		handler(humago.NewContext(operation, r, w))
+	}
 	open := guard.Only(guard.JSONType, r.bodies.whole(pattern, answer))
 	if operation.OperationID == uploadFile {
 		open = guard.Only(guard.UploadType, http.HandlerFunc(answer))

@@ -63,7 +63,9 @@ type Approval struct {
 	// When it left open.
 	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
 	// SpentAt is when the answer was given to the agent. From then on it allows nothing.
-	SpentAt       *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=spent_at,json=spentAt,proto3" json:"spent_at,omitempty"`
+	SpentAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=spent_at,json=spentAt,proto3" json:"spent_at,omitempty"`
+	// Of the answer, as the core knows it.
+	Origin        *Origin `protobuf:"bytes,24,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,6 +257,13 @@ func (x *Approval) GetDecidedAt() *timestamppb.Timestamp {
 func (x *Approval) GetSpentAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.SpentAt
+	}
+	return nil
+}
+
+func (x *Approval) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
 	}
 	return nil
 }
@@ -732,7 +741,7 @@ var File_harness_types_v1_approval_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_approval_proto_rawDesc = "" +
 	"\n" +
-	"\x1fharness/types/v1/approval.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x88\x06\n" +
+	"\x1fharness/types/v1/approval.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/label.proto\"\xba\x06\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -760,7 +769,8 @@ const file_harness_types_v1_approval_proto_rawDesc = "" +
 	"expires_at\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x129\n" +
 	"\n" +
 	"decided_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x125\n" +
-	"\bspent_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\aspentAt\"`\n" +
+	"\bspent_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\aspentAt\x120\n" +
+	"\x06origin\x18\x18 \x01(\v2\x18.harness.types.v1.OriginR\x06origin\"`\n" +
 	"\x0eApprovalChoice\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12\x14\n" +
@@ -822,22 +832,24 @@ var file_harness_types_v1_approval_proto_goTypes = []any{
 	(*ApprovalRule)(nil),          // 5: harness.types.v1.ApprovalRule
 	(*ApprovalQuery)(nil),         // 6: harness.types.v1.ApprovalQuery
 	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*Origin)(nil),                // 8: harness.types.v1.Origin
 }
 var file_harness_types_v1_approval_proto_depIdxs = []int32{
-	2, // 0: harness.types.v1.Approval.questions:type_name -> harness.types.v1.AgentQuestion
-	1, // 1: harness.types.v1.Approval.choices:type_name -> harness.types.v1.ApprovalChoice
-	4, // 2: harness.types.v1.Approval.answers:type_name -> harness.types.v1.QuestionAnswer
-	7, // 3: harness.types.v1.Approval.created_at:type_name -> google.protobuf.Timestamp
-	7, // 4: harness.types.v1.Approval.expires_at:type_name -> google.protobuf.Timestamp
-	7, // 5: harness.types.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
-	7, // 6: harness.types.v1.Approval.spent_at:type_name -> google.protobuf.Timestamp
-	3, // 7: harness.types.v1.AgentQuestion.options:type_name -> harness.types.v1.QuestionOption
-	7, // 8: harness.types.v1.ApprovalRule.created_at:type_name -> google.protobuf.Timestamp
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	2,  // 0: harness.types.v1.Approval.questions:type_name -> harness.types.v1.AgentQuestion
+	1,  // 1: harness.types.v1.Approval.choices:type_name -> harness.types.v1.ApprovalChoice
+	4,  // 2: harness.types.v1.Approval.answers:type_name -> harness.types.v1.QuestionAnswer
+	7,  // 3: harness.types.v1.Approval.created_at:type_name -> google.protobuf.Timestamp
+	7,  // 4: harness.types.v1.Approval.expires_at:type_name -> google.protobuf.Timestamp
+	7,  // 5: harness.types.v1.Approval.decided_at:type_name -> google.protobuf.Timestamp
+	7,  // 6: harness.types.v1.Approval.spent_at:type_name -> google.protobuf.Timestamp
+	8,  // 7: harness.types.v1.Approval.origin:type_name -> harness.types.v1.Origin
+	3,  // 8: harness.types.v1.AgentQuestion.options:type_name -> harness.types.v1.QuestionOption
+	7,  // 9: harness.types.v1.ApprovalRule.created_at:type_name -> google.protobuf.Timestamp
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_approval_proto_init() }
@@ -845,6 +857,7 @@ func file_harness_types_v1_approval_proto_init() {
 	if File_harness_types_v1_approval_proto != nil {
 		return
 	}
+	file_harness_types_v1_label_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

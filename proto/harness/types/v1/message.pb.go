@@ -44,7 +44,9 @@ type Message struct {
 	Key       string                 `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"`
 	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// What the person may do who has typed it; see Submission.
-	Scope         string `protobuf:"bytes,15,opt,name=scope,proto3" json:"scope,omitempty"`
+	Scope string `protobuf:"bytes,15,opt,name=scope,proto3" json:"scope,omitempty"`
+	// Where it is from, as the core knows it.
+	Origin        *Origin `protobuf:"bytes,16,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,6 +184,13 @@ func (x *Message) GetScope() string {
 		return x.Scope
 	}
 	return ""
+}
+
+func (x *Message) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
 }
 
 // A file that belongs to a message.
@@ -680,7 +689,7 @@ var File_harness_types_v1_message_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x03\n" +
+	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/label.proto\"\xde\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x12\n" +
@@ -698,7 +707,8 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\x03key\x18\r \x01(\tR\x03key\x129\n" +
 	"\n" +
 	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n" +
-	"\x05scope\x18\x0f \x01(\tR\x05scope\"^\n" +
+	"\x05scope\x18\x0f \x01(\tR\x05scope\x120\n" +
+	"\x06origin\x18\x10 \x01(\v2\x18.harness.types.v1.OriginR\x06origin\"^\n" +
 	"\n" +
 	"Attachment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -768,17 +778,19 @@ var file_harness_types_v1_message_proto_goTypes = []any{
 	(*Submission)(nil),            // 4: harness.types.v1.Submission
 	(*Accepted)(nil),              // 5: harness.types.v1.Accepted
 	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*Origin)(nil),                // 7: harness.types.v1.Origin
 }
 var file_harness_types_v1_message_proto_depIdxs = []int32{
 	1, // 0: harness.types.v1.Message.attachments:type_name -> harness.types.v1.Attachment
 	6, // 1: harness.types.v1.Message.created_at:type_name -> google.protobuf.Timestamp
-	1, // 2: harness.types.v1.NewMessage.attachments:type_name -> harness.types.v1.Attachment
-	1, // 3: harness.types.v1.Submission.attachments:type_name -> harness.types.v1.Attachment
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	7, // 2: harness.types.v1.Message.origin:type_name -> harness.types.v1.Origin
+	1, // 3: harness.types.v1.NewMessage.attachments:type_name -> harness.types.v1.Attachment
+	1, // 4: harness.types.v1.Submission.attachments:type_name -> harness.types.v1.Attachment
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_message_proto_init() }
@@ -786,6 +798,7 @@ func file_harness_types_v1_message_proto_init() {
 	if File_harness_types_v1_message_proto != nil {
 		return
 	}
+	file_harness_types_v1_label_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -76,7 +76,9 @@ type Task struct {
 	CostUnsure bool `protobuf:"varint,36,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
 	// The plugin that gave it cwd in OnTaskCreate: its evidence says what the work is. Empty:
 	// none did.
-	CwdPlugin     string `protobuf:"bytes,37,opt,name=cwd_plugin,json=cwdPlugin,proto3" json:"cwd_plugin,omitempty"`
+	CwdPlugin string `protobuf:"bytes,37,opt,name=cwd_plugin,json=cwdPlugin,proto3" json:"cwd_plugin,omitempty"`
+	// Where it was asked for, as the core knows it.
+	Origin        *Origin `protobuf:"bytes,38,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +370,13 @@ func (x *Task) GetCwdPlugin() string {
 		return x.CwdPlugin
 	}
 	return ""
+}
+
+func (x *Task) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
 }
 
 // What CreateTask makes a task from. Permission mode and tools are never more than the
@@ -676,10 +685,12 @@ type TaskAnswer struct {
 	// The person; empty: the plugin itself.
 	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
 	// A verdict or a handover, told or passed.
-	Answer        string                 `protobuf:"bytes,7,opt,name=answer,proto3" json:"answer,omitempty"`
-	Feedback      string                 `protobuf:"bytes,8,opt,name=feedback,proto3" json:"feedback,omitempty"`
-	Evidence      []*Evidence            `protobuf:"bytes,9,rep,name=evidence,proto3" json:"evidence,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=at,proto3" json:"at,omitempty"`
+	Answer   string                 `protobuf:"bytes,7,opt,name=answer,proto3" json:"answer,omitempty"`
+	Feedback string                 `protobuf:"bytes,8,opt,name=feedback,proto3" json:"feedback,omitempty"`
+	Evidence []*Evidence            `protobuf:"bytes,9,rep,name=evidence,proto3" json:"evidence,omitempty"`
+	At       *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=at,proto3" json:"at,omitempty"`
+	// Of a person's, as the core knows it.
+	Origin        *Origin `protobuf:"bytes,11,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -780,6 +791,13 @@ func (x *TaskAnswer) GetEvidence() []*Evidence {
 func (x *TaskAnswer) GetAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.At
+	}
+	return nil
+}
+
+func (x *TaskAnswer) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
 	}
 	return nil
 }
@@ -1083,7 +1101,7 @@ var File_harness_types_v1_task_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\n" +
+	"\x1bharness/types/v1/task.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/label.proto\"\xc5\n" +
 	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -1128,7 +1146,8 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\vcost_unsure\x18$ \x01(\bR\n" +
 	"costUnsure\x12\x1d\n" +
 	"\n" +
-	"cwd_plugin\x18% \x01(\tR\tcwdPlugin\x1a9\n" +
+	"cwd_plugin\x18% \x01(\tR\tcwdPlugin\x120\n" +
+	"\x06origin\x18& \x01(\v2\x18.harness.types.v1.OriginR\x06origin\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa9\x05\n" +
@@ -1167,7 +1186,7 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"finishedAt\x12!\n" +
 	"\fnotional_usd\x18\b \x01(\x01R\vnotionalUsd\x12\x1f\n" +
 	"\vcost_unsure\x18\t \x01(\bR\n" +
-	"costUnsure\"\xac\x02\n" +
+	"costUnsure\"\xde\x02\n" +
 	"\n" +
 	"TaskAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1c\n" +
@@ -1180,7 +1199,8 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\bfeedback\x18\b \x01(\tR\bfeedback\x126\n" +
 	"\bevidence\x18\t \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\x12*\n" +
 	"\x02at\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xf0\x01\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
+	"\x06origin\x18\v \x01(\v2\x18.harness.types.v1.OriginR\x06origin\"\xf0\x01\n" +
 	"\tTaskQuery\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12(\n" +
 	"\x10parent_thread_id\x18\x02 \x01(\tR\x0eparentThreadId\x12$\n" +
@@ -1235,22 +1255,25 @@ var file_harness_types_v1_task_proto_goTypes = []any{
 	nil,                           // 8: harness.types.v1.NewTask.LabelsEntry
 	nil,                           // 9: harness.types.v1.TaskContext.LabelsEntry
 	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Origin)(nil),                // 11: harness.types.v1.Origin
 }
 var file_harness_types_v1_task_proto_depIdxs = []int32{
 	7,  // 0: harness.types.v1.Task.labels:type_name -> harness.types.v1.Task.LabelsEntry
 	10, // 1: harness.types.v1.Task.created_at:type_name -> google.protobuf.Timestamp
 	10, // 2: harness.types.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	8,  // 3: harness.types.v1.NewTask.labels:type_name -> harness.types.v1.NewTask.LabelsEntry
-	10, // 4: harness.types.v1.TaskIteration.queued_at:type_name -> google.protobuf.Timestamp
-	10, // 5: harness.types.v1.TaskIteration.finished_at:type_name -> google.protobuf.Timestamp
-	6,  // 6: harness.types.v1.TaskAnswer.evidence:type_name -> harness.types.v1.Evidence
-	10, // 7: harness.types.v1.TaskAnswer.at:type_name -> google.protobuf.Timestamp
-	9,  // 8: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 3: harness.types.v1.Task.origin:type_name -> harness.types.v1.Origin
+	8,  // 4: harness.types.v1.NewTask.labels:type_name -> harness.types.v1.NewTask.LabelsEntry
+	10, // 5: harness.types.v1.TaskIteration.queued_at:type_name -> google.protobuf.Timestamp
+	10, // 6: harness.types.v1.TaskIteration.finished_at:type_name -> google.protobuf.Timestamp
+	6,  // 7: harness.types.v1.TaskAnswer.evidence:type_name -> harness.types.v1.Evidence
+	10, // 8: harness.types.v1.TaskAnswer.at:type_name -> google.protobuf.Timestamp
+	11, // 9: harness.types.v1.TaskAnswer.origin:type_name -> harness.types.v1.Origin
+	9,  // 10: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_task_proto_init() }
@@ -1258,6 +1281,7 @@ func file_harness_types_v1_task_proto_init() {
 	if File_harness_types_v1_task_proto != nil {
 		return
 	}
+	file_harness_types_v1_label_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -109,8 +109,10 @@ type WorkspaceChange struct {
 	Plugin   string `protobuf:"bytes,8,opt,name=plugin,proto3" json:"plugin,omitempty"`
 	ThreadId string `protobuf:"bytes,9,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// Of the agent's turn.
-	RunId         string                 `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
+	RunId string                 `protobuf:"bytes,10,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	At    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=at,proto3" json:"at,omitempty"`
+	// Of a person's or a plugin's change, as the core knows it.
+	Origin        *Origin `protobuf:"bytes,12,opt,name=origin,proto3" json:"origin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -222,17 +224,24 @@ func (x *WorkspaceChange) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *WorkspaceChange) GetOrigin() *Origin {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
 var File_harness_types_v1_workspace_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_workspace_proto_rawDesc = "" +
 	"\n" +
-	" harness/types/v1/workspace.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8e\x01\n" +
+	" harness/types/v1/workspace.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/label.proto\"\x8e\x01\n" +
 	"\rWorkspaceFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12;\n" +
 	"\vmodified_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"modifiedAt\"\x9f\x02\n" +
+	"modifiedAt\"\xd1\x02\n" +
 	"\x0fWorkspaceChange\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +
@@ -245,7 +254,8 @@ const file_harness_types_v1_workspace_proto_rawDesc = "" +
 	"\tthread_id\x18\t \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\n" +
 	" \x01(\tR\x05runId\x12*\n" +
-	"\x02at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x02atBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x02at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
+	"\x06origin\x18\f \x01(\v2\x18.harness.types.v1.OriginR\x06originBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_workspace_proto_rawDescOnce sync.Once
@@ -264,15 +274,17 @@ var file_harness_types_v1_workspace_proto_goTypes = []any{
 	(*WorkspaceFile)(nil),         // 0: harness.types.v1.WorkspaceFile
 	(*WorkspaceChange)(nil),       // 1: harness.types.v1.WorkspaceChange
 	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(*Origin)(nil),                // 3: harness.types.v1.Origin
 }
 var file_harness_types_v1_workspace_proto_depIdxs = []int32{
 	2, // 0: harness.types.v1.WorkspaceFile.modified_at:type_name -> google.protobuf.Timestamp
 	2, // 1: harness.types.v1.WorkspaceChange.at:type_name -> google.protobuf.Timestamp
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 2: harness.types.v1.WorkspaceChange.origin:type_name -> harness.types.v1.Origin
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_workspace_proto_init() }
@@ -280,6 +292,7 @@ func file_harness_types_v1_workspace_proto_init() {
 	if File_harness_types_v1_workspace_proto != nil {
 		return
 	}
+	file_harness_types_v1_label_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

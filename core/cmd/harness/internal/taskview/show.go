@@ -140,6 +140,9 @@ func (p *page) facts() error {
 	if task.RequestedBy != "" {
 		by = task.RequestedBy + ", through " + by
 	}
+	if label := task.Label(); label.OfAgent() || label.Token != "" {
+		by = label.String()
+	}
 	row("made", "%s, by %s", ago(task.CreatedAt, p.now), by)
 	if !task.CompletedAt.IsZero() {
 		row("over", "%s", ago(task.CompletedAt, p.now))
@@ -223,6 +226,9 @@ func (p *page) verdict(answer pluginsdk.TaskAnswer) {
 	who := cmp.Or(terminal.Short(answer.Plugin, titleLimit), "-")
 	if answer.Author != "" {
 		who = terminal.Short(answer.Author, titleLimit) + ", through " + who
+		if answer.Origin.Token != "" {
+			who = terminal.OneLine(answer.Label().String())
+		}
 	}
 	words, paint := answer.Answer, p.Yellow
 	switch {

@@ -239,10 +239,13 @@ func (q *question) prompt() string {
 // Decided says how an approval was answered, and by whom.
 func Decided(approval pluginsdk.Approval) string {
 	by := ""
-	if approval.Author != "" {
+	switch {
+	case approval.Origin.Token != "":
+		by = " by " + OneLine(approval.Label().String())
+	case approval.Author != "":
 		by = " by " + OneLine(approval.Author)
 	}
-	if approval.Plugin != "" {
+	if approval.Plugin != "" && approval.Origin.Token == "" {
 		by += " through " + OneLine(approval.Plugin)
 	}
 	words := ""

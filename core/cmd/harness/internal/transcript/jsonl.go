@@ -30,6 +30,7 @@ type Line struct {
 	Attachments []pluginsdk.Attachment `json:"attachments,omitempty"`
 	Metadata    json.RawMessage        `json:"metadata,omitempty"`
 	RunID       string                 `json:"runId,omitempty"`
+	By          string                 `json:"by"` // whose words it is, as the core knows it
 }
 
 // JSONLines writes a Line for each message.
@@ -56,6 +57,6 @@ func (j *JSONLines) Message(m pluginsdk.Message) error {
 	return j.encoder.Encode(Line{
 		ThreadID: m.ThreadID, Thread: j.thread.Name, ID: m.ID, Role: m.Role, Kind: m.Kind, Source: m.Source,
 		Author: m.Author, Content: m.Content, Model: m.Model, CreatedAt: m.CreatedAt,
-		Attachments: m.Attachments, Metadata: m.Metadata, RunID: m.RunID,
+		Attachments: m.Attachments, Metadata: m.Metadata, RunID: m.RunID, By: m.Label().String(),
 	})
 }

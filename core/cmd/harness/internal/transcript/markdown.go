@@ -59,6 +59,8 @@ func (m *Markdown) printf(format string, args ...any) {
 
 func speaker(m pluginsdk.Message) string {
 	switch {
+	case m.Origin.OfAgent():
+		return plain(m.Label().String())
 	case m.Author != "":
 		return plain(m.Author)
 	case m.Role == pluginsdk.RoleAssistant && m.Model != "":

@@ -305,9 +305,12 @@ func itemOf(row pluginsdk.Message, who viewer) (one item, shown bool) {
 		return one, false
 	case row.Role == pluginsdk.RoleUser:
 		one.Form, one.Who = ofPerson, row.Author
-		if one.Own = row.Author == who.Name; one.Own {
+		switch one.Own = row.Author == who.Name && !row.Origin.OfAgent(); {
+		case one.Own:
 			one.Who = "You"
-		} else if row.Author == "" {
+		case row.Origin.OfAgent(): // has caused it, whoever is named
+			one.Who = row.Label().String()
+		case row.Author == "":
 			one.Who = "Somebody"
 		}
 	case row.Role == pluginsdk.RoleAssistant:
@@ -320,6 +323,9 @@ func itemOf(row pluginsdk.Message, who viewer) (one item, shown bool) {
 
 // plugin is who wrote a row that is nobody's words.
 func plugin(row pluginsdk.Message) string {
+	if row.Origin.OfAgent() {
+		return row.Label().String()
+	}
 	switch row.Source {
 	case "", "core", "pipeline":
 		return "Harness"
