@@ -204,7 +204,8 @@ type Submission struct {
 	// asked is denied at once.
 	Unattended bool `json:"unattended,omitempty"`
 	// Scope is what the person may do who has typed it, as the plugin has found out: a
-	// command that needs more is refused (CodeDenied), and nothing is stored. Empty: the plugin
+	// message needs ScopeChat, and a command may need more; else it is refused (CodeDenied), and
+	// nothing is stored. Empty: the plugin
 	// does not say, and nothing is refused for it. Of a message that a run causes it does not
 	// count. The capabilities of the plugin are asked for all the same.
 	Scope TokenScope `json:"scope,omitempty"`

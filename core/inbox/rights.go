@@ -101,24 +101,30 @@ func (in *Inbox) scopeOf(name, args string) pluginsdk.TokenScope {
 	return scope
 }
 
-// admit refuses a command that needs more than the person may who has typed it, where the
-// plugin says what they may. One that was submitted before was admitted then.
-func (in *Inbox) admit(ctx context.Context, s pluginsdk.Submission, name, args string) error {
-	needed := in.scopeOf(name, args)
+// admit refuses a message, or a command, that needs more than the person may who has typed it,
+// where the plugin says what they may. One that was submitted before was admitted then.
+func (in *Inbox) admit(ctx context.Context, s pluginsdk.Submission) error {
+	what, needed := "a message", pluginsdk.ScopeChat
+	if name, args, ok := pluginsdk.ParseCommand(s.Content); ok {
+		what, needed = written(name), in.scopeOf(name, args)
+	}
 	if s.Scope == "" || s.Scope.Has(needed) {
 		return nil
 	}
 	if known, err := in.store.Known(ctx, s.Source, s.Key); err != nil || known {
 		return err
 	}
-	return mayNot(name, needed, s.Scope)
+	return mayNot(what, needed, s.Scope)
 }
 
-// mayNot refuses a command for which a person's right is too little.
-func mayNot(name string, needed, has pluginsdk.TokenScope) error {
-	return pluginsdk.Errorf(pluginsdk.CodeDenied, "/%s, as it is written here, needs the right %s, and you have %s; "+
-		"ask the owner of this installation for it, or somebody who has it to type this", name, needed, has)
+// mayNot refuses what a person's right is too little for.
+func mayNot(what string, needed, has pluginsdk.TokenScope) error {
+	return pluginsdk.Errorf(pluginsdk.CodeDenied, "%s needs the right %s, and you have %s; "+
+		"ask the owner of this installation for it, or somebody who has it to type this", what, needed, has)
 }
+
+// written is a command as a refusal names it.
+func written(name string) string { return "/" + name + ", as it is written here," }
 
 // admitRetry refuses that a command is carried out once more for somebody who may not type it.
 // A run or a task repeats no command, and no command is repeated that a run has caused: either
@@ -132,7 +138,7 @@ func (in *Inbox) admitRetry(run pluginsdk.Run, content string, by ledger.By) err
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "/%s is a command, and comes from %s: only what a person has typed is carried out once more, for a person", name, cause)
 	}
 	if needed := in.scopeOf(name, args); by.Scope != "" && !by.Scope.Has(needed) {
-		return mayNot(name, needed, by.Scope)
+		return mayNot(written(name), needed, by.Scope)
 	}
 	return nil
 }

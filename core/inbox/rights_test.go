@@ -173,6 +173,7 @@ func TestACommandNeedsTheRightOfWhoHasTypedIt(t *testing.T) {
 		"/plan": pluginsdk.ScopeChat, "/plan go": pluginsdk.ScopeChat, "/plan go fallback": pluginsdk.ScopeApprove, "/plan  go\nopus": pluginsdk.ScopeApprove,
 		"/thread rename x": pluginsdk.ScopeChat, "/thread archive": pluginsdk.ScopeChat, "/busy steer": pluginsdk.ScopeChat, "/stop": pluginsdk.ScopeChat,
 		"/help": pluginsdk.ScopeChat, "/dig here": pluginsdk.ScopeWork, "/ask nicely": pluginsdk.ScopeChat, "/nonsense": pluginsdk.ScopeChat,
+		"hello": pluginsdk.ScopeChat, "/etc/hosts is a file": pluginsdk.ScopeChat,
 	} {
 		for _, scope := range append(ranks, "") {
 			f := newFixture(t, Config{}, Command{Plugin: "digger", Spec: pluginsdk.CommandSpec{Name: "dig", Scope: pluginsdk.ScopeWork}},

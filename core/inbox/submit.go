@@ -22,8 +22,8 @@ const maxKey = 512
 // Submit stores a plugin's message and its run and returns their ids. Repeated with the
 // same source and key, it returns the first ones. A command of the core is carried out at
 // once, a plugin's command is queued, and an unknown one is answered with the list of
-// commands. A command that needs more than
-// the person may who has typed it is refused (CodeDenied). The caller checks whether the plugin
+// commands. What needs more than the person may who has typed it is refused (CodeDenied): a
+// message needs ScopeChat, commands have a table. The caller checks whether the plugin
 // may give the command; see Needs.
 func (in *Inbox) Submit(ctx context.Context, by ledger.By, submission pluginsdk.Submission) (pluginsdk.Accepted, error) {
 	if err := validate(submission); err != nil {
@@ -84,11 +84,10 @@ func (in *Inbox) submit(ctx context.Context, by ledger.By, submission pluginsdk.
 	if task != nil {
 		task.To.RunID = acceptance.RunID
 		acceptance.Task = task
+	} else if err := in.admit(ctx, submission); err != nil {
+		return pluginsdk.Accepted{}, err
 	} else if name, args, ok := pluginsdk.ParseCommand(submission.Content); ok {
 		acceptance.Kind = pluginsdk.RunCommand
-		if err := in.admit(ctx, submission, name, args); err != nil {
-			return pluginsdk.Accepted{}, err
-		}
 		if !in.pluginAnswers(name) {
 			answer, err := in.answer(ctx, by, submission, name, args)
 			if err != nil {
