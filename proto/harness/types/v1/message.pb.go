@@ -506,7 +506,7 @@ type Submission struct {
 	// Nobody is there to answer the agent's questions: what would be asked is denied at once.
 	Unattended bool `protobuf:"varint,9,opt,name=unattended,proto3" json:"unattended,omitempty"`
 	// What the person may do who has typed it, as the plugin has found out: read, chat, approve,
-	// work or admin. A command that needs more is refused, and nothing is stored. Empty: the
+	// work or admin. A message needs chat, a command may need more; else it is refused. Empty: the
 	// plugin does not say, and nothing is refused for it. Of a message that a run causes it does
 	// not count. The capabilities of the plugin are asked for all the same.
 	Scope         string `protobuf:"bytes,10,opt,name=scope,proto3" json:"scope,omitempty"`
