@@ -283,21 +283,19 @@ func (w *world) enter(tool bool, knock Knock) Answer {
 	return answer
 }
 
-// regrant takes capabilities from the tester and gives it others.
+// regrant takes capabilities from the tester and gives it others, by the command line what the
+// plugin web may not give, and waits until that holds.
 func (w *world) regrant(had []pluginsdk.Capability, wanted ...pluginsdk.Capability) {
 	w.t.Helper()
-	if len(had) > 0 {
-		words := []string{"plugin", "revoke", tester}
-		for _, capability := range had {
-			words = append(words, string(capability))
-		}
-		w.d.MustRun(w.t, words...)
+	admin, path := bearer(w.tokens[pluginsdk.ScopeAdmin]), "/api/plugins/"+tester
+	w.admin(http.MethodPost, path+"/revoke", object{"capabilities": had}, nil)
+	if answer := w.ask(admin, http.MethodPost, path+"/grant", object{"capabilities": wanted}); !answer.OK {
+		w.grant(tester, wanted...)
 	}
-	w.grant(tester, wanted...)
-	w.eventually("the grant", func() bool {
-		now := w.plugin(tester).Granted
-		return len(now) == len(wanted) && !slices.ContainsFunc(wanted, func(c pluginsdk.Capability) bool { return !slices.Contains(now, c) })
-	})
+	var followed struct{ Standing pluginsdk.PluginStanding }
+	if w.get(path+"/follow", &followed); followed.Standing != "serves" {
+		w.t.Fatalf("%v is granted, and the tester is %s", wanted, followed.Standing)
+	}
 }
 
 // servant is a process below the daemon that does what it is told.
