@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,6 +42,7 @@ type typed struct {
 func readTables(t *testing.T, d *world) tables {
 	t.Helper()
 	constants := constantsOf(t, "pluginsdk")
+	maps.Copy(constants, constantsOf(t, "core/inbox"))
 	return tables{
 		capability: capabilities(t), personal: keysOf(t, "core/hostapi/persons.go", "personal"), typed: typedRows(t, constants),
 		routes: d.routes(), commands: d.commandScopes(),
