@@ -12770,59 +12770,63 @@ func (m *PlanWindowMutation) ResetEdge(name string) error {
 // PluginMutation represents an operation that mutates the Plugin nodes in the graph.
 type PluginMutation struct {
 	config
-	op                   Op
-	typ                  string
-	id                   *string
-	_path                *string
-	sha256               *string
-	version              *string
-	manifest             *json.RawMessage
-	appendmanifest       json.RawMessage
-	enabled              *schema.Switch
-	position             *int
-	addposition          *int
-	settings             *json.RawMessage
-	appendsettings       json.RawMessage
-	granted              *[]pluginsdk.Capability
-	appendgranted        []pluginsdk.Capability
-	on_failure           *map[pluginsdk.Hook]pluginsdk.OnFailure
-	state                *pluginsdk.PluginState
-	last_error           *string
-	last_error_at        *time.Time
-	restarts             *int
-	addrestarts          *int
-	failures             *int64
-	addfailures          *int64
-	origin               *pluginsdk.PluginOrigin
-	publisher            *string
-	previous             *json.RawMessage
-	appendprevious       json.RawMessage
-	granted_env          *[]string
-	appendgranted_env    []string
-	unconfirmed          *[]pluginsdk.Capability
-	appendunconfirmed    []pluginsdk.Capability
-	limits               *pluginsdk.PluginLimits
-	quarantine           *string
-	figures              *pluginsdk.PluginFigures
-	checks               *[]pluginsdk.Check
-	appendchecks         []pluginsdk.Check
-	checked_at           *time.Time
-	attach               *string
-	settings_revision    *int64
-	addsettings_revision *int64
-	generation           *int64
-	addgeneration        *int64
-	settled              *int64
-	addsettled           *int64
-	serving              *string
-	rejected             *string
-	grants_version       *int
-	addgrants_version    *int
-	updated_at           *time.Time
-	clearedFields        map[string]struct{}
-	done                 bool
-	oldValue             func(context.Context) (*Plugin, error)
-	predicates           []predicate.Plugin
+	op                      Op
+	typ                     string
+	id                      *string
+	_path                   *string
+	sha256                  *string
+	version                 *string
+	manifest                *json.RawMessage
+	appendmanifest          json.RawMessage
+	enabled                 *schema.Switch
+	position                *int
+	addposition             *int
+	settings                *json.RawMessage
+	appendsettings          json.RawMessage
+	granted                 *[]pluginsdk.Capability
+	appendgranted           []pluginsdk.Capability
+	on_failure              *map[pluginsdk.Hook]pluginsdk.OnFailure
+	state                   *pluginsdk.PluginState
+	last_error              *string
+	last_error_at           *time.Time
+	restarts                *int
+	addrestarts             *int
+	failures                *int64
+	addfailures             *int64
+	origin                  *pluginsdk.PluginOrigin
+	publisher               *string
+	previous                *json.RawMessage
+	appendprevious          json.RawMessage
+	granted_env             *[]string
+	appendgranted_env       []string
+	unconfirmed             *[]pluginsdk.Capability
+	appendunconfirmed       []pluginsdk.Capability
+	limits                  *pluginsdk.PluginLimits
+	quarantine              *string
+	figures                 *pluginsdk.PluginFigures
+	checks                  *[]pluginsdk.Check
+	appendchecks            []pluginsdk.Check
+	checked_at              *time.Time
+	attach                  *string
+	settings_revision       *int64
+	addsettings_revision    *int64
+	accepted_settings       *json.RawMessage
+	appendaccepted_settings json.RawMessage
+	refused_settings        *json.RawMessage
+	appendrefused_settings  json.RawMessage
+	generation              *int64
+	addgeneration           *int64
+	settled                 *int64
+	addsettled              *int64
+	serving                 *string
+	rejected                *string
+	grants_version          *int
+	addgrants_version       *int
+	updated_at              *time.Time
+	clearedFields           map[string]struct{}
+	done                    bool
+	oldValue                func(context.Context) (*Plugin, error)
+	predicates              []predicate.Plugin
 }
 
 var _ ent.Mutation = (*PluginMutation)(nil)
@@ -14213,6 +14217,136 @@ func (m *PluginMutation) ResetSettingsRevision() {
 	m.addsettings_revision = nil
 }
 
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (m *PluginMutation) SetAcceptedSettings(jm json.RawMessage) {
+	m.accepted_settings = &jm
+	m.appendaccepted_settings = nil
+}
+
+// AcceptedSettings returns the value of the "accepted_settings" field in the mutation.
+func (m *PluginMutation) AcceptedSettings() (r json.RawMessage, exists bool) {
+	v := m.accepted_settings
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAcceptedSettings returns the old "accepted_settings" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldAcceptedSettings(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAcceptedSettings is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAcceptedSettings requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAcceptedSettings: %w", err)
+	}
+	return oldValue.AcceptedSettings, nil
+}
+
+// AppendAcceptedSettings adds jm to the "accepted_settings" field.
+func (m *PluginMutation) AppendAcceptedSettings(jm json.RawMessage) {
+	m.appendaccepted_settings = append(m.appendaccepted_settings, jm...)
+}
+
+// AppendedAcceptedSettings returns the list of values that were appended to the "accepted_settings" field in this mutation.
+func (m *PluginMutation) AppendedAcceptedSettings() (json.RawMessage, bool) {
+	if len(m.appendaccepted_settings) == 0 {
+		return nil, false
+	}
+	return m.appendaccepted_settings, true
+}
+
+// ClearAcceptedSettings clears the value of the "accepted_settings" field.
+func (m *PluginMutation) ClearAcceptedSettings() {
+	m.accepted_settings = nil
+	m.appendaccepted_settings = nil
+	m.clearedFields[plugin.FieldAcceptedSettings] = struct{}{}
+}
+
+// AcceptedSettingsCleared returns if the "accepted_settings" field was cleared in this mutation.
+func (m *PluginMutation) AcceptedSettingsCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldAcceptedSettings]
+	return ok
+}
+
+// ResetAcceptedSettings resets all changes to the "accepted_settings" field.
+func (m *PluginMutation) ResetAcceptedSettings() {
+	m.accepted_settings = nil
+	m.appendaccepted_settings = nil
+	delete(m.clearedFields, plugin.FieldAcceptedSettings)
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (m *PluginMutation) SetRefusedSettings(jm json.RawMessage) {
+	m.refused_settings = &jm
+	m.appendrefused_settings = nil
+}
+
+// RefusedSettings returns the value of the "refused_settings" field in the mutation.
+func (m *PluginMutation) RefusedSettings() (r json.RawMessage, exists bool) {
+	v := m.refused_settings
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRefusedSettings returns the old "refused_settings" field's value of the Plugin entity.
+// If the Plugin object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *PluginMutation) OldRefusedSettings(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRefusedSettings is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRefusedSettings requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRefusedSettings: %w", err)
+	}
+	return oldValue.RefusedSettings, nil
+}
+
+// AppendRefusedSettings adds jm to the "refused_settings" field.
+func (m *PluginMutation) AppendRefusedSettings(jm json.RawMessage) {
+	m.appendrefused_settings = append(m.appendrefused_settings, jm...)
+}
+
+// AppendedRefusedSettings returns the list of values that were appended to the "refused_settings" field in this mutation.
+func (m *PluginMutation) AppendedRefusedSettings() (json.RawMessage, bool) {
+	if len(m.appendrefused_settings) == 0 {
+		return nil, false
+	}
+	return m.appendrefused_settings, true
+}
+
+// ClearRefusedSettings clears the value of the "refused_settings" field.
+func (m *PluginMutation) ClearRefusedSettings() {
+	m.refused_settings = nil
+	m.appendrefused_settings = nil
+	m.clearedFields[plugin.FieldRefusedSettings] = struct{}{}
+}
+
+// RefusedSettingsCleared returns if the "refused_settings" field was cleared in this mutation.
+func (m *PluginMutation) RefusedSettingsCleared() bool {
+	_, ok := m.clearedFields[plugin.FieldRefusedSettings]
+	return ok
+}
+
+// ResetRefusedSettings resets all changes to the "refused_settings" field.
+func (m *PluginMutation) ResetRefusedSettings() {
+	m.refused_settings = nil
+	m.appendrefused_settings = nil
+	delete(m.clearedFields, plugin.FieldRefusedSettings)
+}
+
 // SetGeneration sets the "generation" field.
 func (m *PluginMutation) SetGeneration(i int64) {
 	m.generation = &i
@@ -14536,7 +14670,7 @@ func (m *PluginMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *PluginMutation) Fields() []string {
-	fields := make([]string, 0, 32)
+	fields := make([]string, 0, 34)
 	if m._path != nil {
 		fields = append(fields, plugin.FieldPath)
 	}
@@ -14614,6 +14748,12 @@ func (m *PluginMutation) Fields() []string {
 	}
 	if m.settings_revision != nil {
 		fields = append(fields, plugin.FieldSettingsRevision)
+	}
+	if m.accepted_settings != nil {
+		fields = append(fields, plugin.FieldAcceptedSettings)
+	}
+	if m.refused_settings != nil {
+		fields = append(fields, plugin.FieldRefusedSettings)
 	}
 	if m.generation != nil {
 		fields = append(fields, plugin.FieldGeneration)
@@ -14693,6 +14833,10 @@ func (m *PluginMutation) Field(name string) (ent.Value, bool) {
 		return m.Attach()
 	case plugin.FieldSettingsRevision:
 		return m.SettingsRevision()
+	case plugin.FieldAcceptedSettings:
+		return m.AcceptedSettings()
+	case plugin.FieldRefusedSettings:
+		return m.RefusedSettings()
 	case plugin.FieldGeneration:
 		return m.Generation()
 	case plugin.FieldSettled:
@@ -14766,6 +14910,10 @@ func (m *PluginMutation) OldField(ctx context.Context, name string) (ent.Value, 
 		return m.OldAttach(ctx)
 	case plugin.FieldSettingsRevision:
 		return m.OldSettingsRevision(ctx)
+	case plugin.FieldAcceptedSettings:
+		return m.OldAcceptedSettings(ctx)
+	case plugin.FieldRefusedSettings:
+		return m.OldRefusedSettings(ctx)
 	case plugin.FieldGeneration:
 		return m.OldGeneration(ctx)
 	case plugin.FieldSettled:
@@ -14969,6 +15117,20 @@ func (m *PluginMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSettingsRevision(v)
 		return nil
+	case plugin.FieldAcceptedSettings:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAcceptedSettings(v)
+		return nil
+	case plugin.FieldRefusedSettings:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRefusedSettings(v)
+		return nil
 	case plugin.FieldGeneration:
 		v, ok := value.(int64)
 		if !ok {
@@ -15164,6 +15326,12 @@ func (m *PluginMutation) ClearedFields() []string {
 	if m.FieldCleared(plugin.FieldCheckedAt) {
 		fields = append(fields, plugin.FieldCheckedAt)
 	}
+	if m.FieldCleared(plugin.FieldAcceptedSettings) {
+		fields = append(fields, plugin.FieldAcceptedSettings)
+	}
+	if m.FieldCleared(plugin.FieldRefusedSettings) {
+		fields = append(fields, plugin.FieldRefusedSettings)
+	}
 	if m.FieldCleared(plugin.FieldUpdatedAt) {
 		fields = append(fields, plugin.FieldUpdatedAt)
 	}
@@ -15216,6 +15384,12 @@ func (m *PluginMutation) ClearField(name string) error {
 		return nil
 	case plugin.FieldCheckedAt:
 		m.ClearCheckedAt()
+		return nil
+	case plugin.FieldAcceptedSettings:
+		m.ClearAcceptedSettings()
+		return nil
+	case plugin.FieldRefusedSettings:
+		m.ClearRefusedSettings()
 		return nil
 	case plugin.FieldUpdatedAt:
 		m.ClearUpdatedAt()
@@ -15305,6 +15479,12 @@ func (m *PluginMutation) ResetField(name string) error {
 		return nil
 	case plugin.FieldSettingsRevision:
 		m.ResetSettingsRevision()
+		return nil
+	case plugin.FieldAcceptedSettings:
+		m.ResetAcceptedSettings()
+		return nil
+	case plugin.FieldRefusedSettings:
+		m.ResetRefusedSettings()
 		return nil
 	case plugin.FieldGeneration:
 		m.ResetGeneration()

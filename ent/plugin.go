@@ -72,6 +72,10 @@ type Plugin struct {
 	Attach string `json:"attach,omitempty"`
 	// SettingsRevision holds the value of the "settings_revision" field.
 	SettingsRevision int64 `json:"settings_revision,omitempty"`
+	// AcceptedSettings holds the value of the "accepted_settings" field.
+	AcceptedSettings json.RawMessage `json:"accepted_settings,omitempty"`
+	// RefusedSettings holds the value of the "refused_settings" field.
+	RefusedSettings json.RawMessage `json:"refused_settings,omitempty"`
 	// Generation holds the value of the "generation" field.
 	Generation int64 `json:"generation,omitempty"`
 	// Settled holds the value of the "settled" field.
@@ -92,7 +96,7 @@ func (*Plugin) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldUnconfirmed, plugin.FieldLimits, plugin.FieldFigures, plugin.FieldChecks:
+		case plugin.FieldManifest, plugin.FieldSettings, plugin.FieldGranted, plugin.FieldOnFailure, plugin.FieldPrevious, plugin.FieldGrantedEnv, plugin.FieldUnconfirmed, plugin.FieldLimits, plugin.FieldFigures, plugin.FieldChecks, plugin.FieldAcceptedSettings, plugin.FieldRefusedSettings:
 			values[i] = new([]byte)
 		case plugin.FieldEnabled:
 			values[i] = new(schema.Switch)
@@ -301,6 +305,22 @@ func (_m *Plugin) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.SettingsRevision = value.Int64
 			}
+		case plugin.FieldAcceptedSettings:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field accepted_settings", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.AcceptedSettings); err != nil {
+					return fmt.Errorf("unmarshal field accepted_settings: %w", err)
+				}
+			}
+		case plugin.FieldRefusedSettings:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field refused_settings", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.RefusedSettings); err != nil {
+					return fmt.Errorf("unmarshal field refused_settings: %w", err)
+				}
+			}
 		case plugin.FieldGeneration:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
 				return fmt.Errorf("unexpected type %T for field generation", values[i])
@@ -455,6 +475,12 @@ func (_m *Plugin) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("settings_revision=")
 	builder.WriteString(fmt.Sprintf("%v", _m.SettingsRevision))
+	builder.WriteString(", ")
+	builder.WriteString("accepted_settings=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AcceptedSettings))
+	builder.WriteString(", ")
+	builder.WriteString("refused_settings=")
+	builder.WriteString(fmt.Sprintf("%v", _m.RefusedSettings))
 	builder.WriteString(", ")
 	builder.WriteString("generation=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Generation))

@@ -326,6 +326,18 @@ func (_c *PluginCreate) SetNillableSettingsRevision(v *int64) *PluginCreate {
 	return _c
 }
 
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (_c *PluginCreate) SetAcceptedSettings(v json.RawMessage) *PluginCreate {
+	_c.mutation.SetAcceptedSettings(v)
+	return _c
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (_c *PluginCreate) SetRefusedSettings(v json.RawMessage) *PluginCreate {
+	_c.mutation.SetRefusedSettings(v)
+	return _c
+}
+
 // SetGeneration sets the "generation" field.
 func (_c *PluginCreate) SetGeneration(v int64) *PluginCreate {
 	_c.mutation.SetGeneration(v)
@@ -730,6 +742,14 @@ func (_c *PluginCreate) createSpec() (*Plugin, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.SettingsRevision(); ok {
 		_spec.SetField(plugin.FieldSettingsRevision, field.TypeInt64, value)
 		_node.SettingsRevision = value
+	}
+	if value, ok := _c.mutation.AcceptedSettings(); ok {
+		_spec.SetField(plugin.FieldAcceptedSettings, field.TypeJSON, value)
+		_node.AcceptedSettings = value
+	}
+	if value, ok := _c.mutation.RefusedSettings(); ok {
+		_spec.SetField(plugin.FieldRefusedSettings, field.TypeJSON, value)
+		_node.RefusedSettings = value
 	}
 	if value, ok := _c.mutation.Generation(); ok {
 		_spec.SetField(plugin.FieldGeneration, field.TypeInt64, value)
@@ -1212,6 +1232,42 @@ func (u *PluginUpsert) UpdateSettingsRevision() *PluginUpsert {
 // AddSettingsRevision adds v to the "settings_revision" field.
 func (u *PluginUpsert) AddSettingsRevision(v int64) *PluginUpsert {
 	u.Add(plugin.FieldSettingsRevision, v)
+	return u
+}
+
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (u *PluginUpsert) SetAcceptedSettings(v json.RawMessage) *PluginUpsert {
+	u.Set(plugin.FieldAcceptedSettings, v)
+	return u
+}
+
+// UpdateAcceptedSettings sets the "accepted_settings" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateAcceptedSettings() *PluginUpsert {
+	u.SetExcluded(plugin.FieldAcceptedSettings)
+	return u
+}
+
+// ClearAcceptedSettings clears the value of the "accepted_settings" field.
+func (u *PluginUpsert) ClearAcceptedSettings() *PluginUpsert {
+	u.SetNull(plugin.FieldAcceptedSettings)
+	return u
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (u *PluginUpsert) SetRefusedSettings(v json.RawMessage) *PluginUpsert {
+	u.Set(plugin.FieldRefusedSettings, v)
+	return u
+}
+
+// UpdateRefusedSettings sets the "refused_settings" field to the value that was provided on create.
+func (u *PluginUpsert) UpdateRefusedSettings() *PluginUpsert {
+	u.SetExcluded(plugin.FieldRefusedSettings)
+	return u
+}
+
+// ClearRefusedSettings clears the value of the "refused_settings" field.
+func (u *PluginUpsert) ClearRefusedSettings() *PluginUpsert {
+	u.SetNull(plugin.FieldRefusedSettings)
 	return u
 }
 
@@ -1832,6 +1888,48 @@ func (u *PluginUpsertOne) AddSettingsRevision(v int64) *PluginUpsertOne {
 func (u *PluginUpsertOne) UpdateSettingsRevision() *PluginUpsertOne {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateSettingsRevision()
+	})
+}
+
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (u *PluginUpsertOne) SetAcceptedSettings(v json.RawMessage) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetAcceptedSettings(v)
+	})
+}
+
+// UpdateAcceptedSettings sets the "accepted_settings" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateAcceptedSettings() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateAcceptedSettings()
+	})
+}
+
+// ClearAcceptedSettings clears the value of the "accepted_settings" field.
+func (u *PluginUpsertOne) ClearAcceptedSettings() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearAcceptedSettings()
+	})
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (u *PluginUpsertOne) SetRefusedSettings(v json.RawMessage) *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetRefusedSettings(v)
+	})
+}
+
+// UpdateRefusedSettings sets the "refused_settings" field to the value that was provided on create.
+func (u *PluginUpsertOne) UpdateRefusedSettings() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateRefusedSettings()
+	})
+}
+
+// ClearRefusedSettings clears the value of the "refused_settings" field.
+func (u *PluginUpsertOne) ClearRefusedSettings() *PluginUpsertOne {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearRefusedSettings()
 	})
 }
 
@@ -2635,6 +2733,48 @@ func (u *PluginUpsertBulk) AddSettingsRevision(v int64) *PluginUpsertBulk {
 func (u *PluginUpsertBulk) UpdateSettingsRevision() *PluginUpsertBulk {
 	return u.Update(func(s *PluginUpsert) {
 		s.UpdateSettingsRevision()
+	})
+}
+
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (u *PluginUpsertBulk) SetAcceptedSettings(v json.RawMessage) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetAcceptedSettings(v)
+	})
+}
+
+// UpdateAcceptedSettings sets the "accepted_settings" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateAcceptedSettings() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateAcceptedSettings()
+	})
+}
+
+// ClearAcceptedSettings clears the value of the "accepted_settings" field.
+func (u *PluginUpsertBulk) ClearAcceptedSettings() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearAcceptedSettings()
+	})
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (u *PluginUpsertBulk) SetRefusedSettings(v json.RawMessage) *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.SetRefusedSettings(v)
+	})
+}
+
+// UpdateRefusedSettings sets the "refused_settings" field to the value that was provided on create.
+func (u *PluginUpsertBulk) UpdateRefusedSettings() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.UpdateRefusedSettings()
+	})
+}
+
+// ClearRefusedSettings clears the value of the "refused_settings" field.
+func (u *PluginUpsertBulk) ClearRefusedSettings() *PluginUpsertBulk {
+	return u.Update(func(s *PluginUpsert) {
+		s.ClearRefusedSettings()
 	})
 }
 

@@ -475,6 +475,42 @@ func (_u *PluginUpdate) AddSettingsRevision(v int64) *PluginUpdate {
 	return _u
 }
 
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (_u *PluginUpdate) SetAcceptedSettings(v json.RawMessage) *PluginUpdate {
+	_u.mutation.SetAcceptedSettings(v)
+	return _u
+}
+
+// AppendAcceptedSettings appends value to the "accepted_settings" field.
+func (_u *PluginUpdate) AppendAcceptedSettings(v json.RawMessage) *PluginUpdate {
+	_u.mutation.AppendAcceptedSettings(v)
+	return _u
+}
+
+// ClearAcceptedSettings clears the value of the "accepted_settings" field.
+func (_u *PluginUpdate) ClearAcceptedSettings() *PluginUpdate {
+	_u.mutation.ClearAcceptedSettings()
+	return _u
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (_u *PluginUpdate) SetRefusedSettings(v json.RawMessage) *PluginUpdate {
+	_u.mutation.SetRefusedSettings(v)
+	return _u
+}
+
+// AppendRefusedSettings appends value to the "refused_settings" field.
+func (_u *PluginUpdate) AppendRefusedSettings(v json.RawMessage) *PluginUpdate {
+	_u.mutation.AppendRefusedSettings(v)
+	return _u
+}
+
+// ClearRefusedSettings clears the value of the "refused_settings" field.
+func (_u *PluginUpdate) ClearRefusedSettings() *PluginUpdate {
+	_u.mutation.ClearRefusedSettings()
+	return _u
+}
+
 // SetGeneration sets the "generation" field.
 func (_u *PluginUpdate) SetGeneration(v int64) *PluginUpdate {
 	_u.mutation.ResetGeneration()
@@ -793,6 +829,28 @@ func (_u *PluginUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
 		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AcceptedSettings(); ok {
+		_spec.SetField(plugin.FieldAcceptedSettings, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAcceptedSettings(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldAcceptedSettings, value)
+		})
+	}
+	if _u.mutation.AcceptedSettingsCleared() {
+		_spec.ClearField(plugin.FieldAcceptedSettings, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.RefusedSettings(); ok {
+		_spec.SetField(plugin.FieldRefusedSettings, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRefusedSettings(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldRefusedSettings, value)
+		})
+	}
+	if _u.mutation.RefusedSettingsCleared() {
+		_spec.ClearField(plugin.FieldRefusedSettings, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Generation(); ok {
 		_spec.SetField(plugin.FieldGeneration, field.TypeInt64, value)
@@ -1288,6 +1346,42 @@ func (_u *PluginUpdateOne) AddSettingsRevision(v int64) *PluginUpdateOne {
 	return _u
 }
 
+// SetAcceptedSettings sets the "accepted_settings" field.
+func (_u *PluginUpdateOne) SetAcceptedSettings(v json.RawMessage) *PluginUpdateOne {
+	_u.mutation.SetAcceptedSettings(v)
+	return _u
+}
+
+// AppendAcceptedSettings appends value to the "accepted_settings" field.
+func (_u *PluginUpdateOne) AppendAcceptedSettings(v json.RawMessage) *PluginUpdateOne {
+	_u.mutation.AppendAcceptedSettings(v)
+	return _u
+}
+
+// ClearAcceptedSettings clears the value of the "accepted_settings" field.
+func (_u *PluginUpdateOne) ClearAcceptedSettings() *PluginUpdateOne {
+	_u.mutation.ClearAcceptedSettings()
+	return _u
+}
+
+// SetRefusedSettings sets the "refused_settings" field.
+func (_u *PluginUpdateOne) SetRefusedSettings(v json.RawMessage) *PluginUpdateOne {
+	_u.mutation.SetRefusedSettings(v)
+	return _u
+}
+
+// AppendRefusedSettings appends value to the "refused_settings" field.
+func (_u *PluginUpdateOne) AppendRefusedSettings(v json.RawMessage) *PluginUpdateOne {
+	_u.mutation.AppendRefusedSettings(v)
+	return _u
+}
+
+// ClearRefusedSettings clears the value of the "refused_settings" field.
+func (_u *PluginUpdateOne) ClearRefusedSettings() *PluginUpdateOne {
+	_u.mutation.ClearRefusedSettings()
+	return _u
+}
+
 // SetGeneration sets the "generation" field.
 func (_u *PluginUpdateOne) SetGeneration(v int64) *PluginUpdateOne {
 	_u.mutation.ResetGeneration()
@@ -1636,6 +1730,28 @@ func (_u *PluginUpdateOne) sqlSave(ctx context.Context) (_node *Plugin, err erro
 	}
 	if value, ok := _u.mutation.AddedSettingsRevision(); ok {
 		_spec.AddField(plugin.FieldSettingsRevision, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AcceptedSettings(); ok {
+		_spec.SetField(plugin.FieldAcceptedSettings, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedAcceptedSettings(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldAcceptedSettings, value)
+		})
+	}
+	if _u.mutation.AcceptedSettingsCleared() {
+		_spec.ClearField(plugin.FieldAcceptedSettings, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.RefusedSettings(); ok {
+		_spec.SetField(plugin.FieldRefusedSettings, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedRefusedSettings(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, plugin.FieldRefusedSettings, value)
+		})
+	}
+	if _u.mutation.RefusedSettingsCleared() {
+		_spec.ClearField(plugin.FieldRefusedSettings, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Generation(); ok {
 		_spec.SetField(plugin.FieldGeneration, field.TypeInt64, value)

@@ -416,23 +416,23 @@ func init() {
 	// plugin.DefaultSettingsRevision holds the default value on creation for the settings_revision field.
 	plugin.DefaultSettingsRevision = pluginDescSettingsRevision.Default.(int64)
 	// pluginDescGeneration is the schema descriptor for generation field.
-	pluginDescGeneration := pluginFields[27].Descriptor()
+	pluginDescGeneration := pluginFields[29].Descriptor()
 	// plugin.DefaultGeneration holds the default value on creation for the generation field.
 	plugin.DefaultGeneration = pluginDescGeneration.Default.(int64)
 	// pluginDescSettled is the schema descriptor for settled field.
-	pluginDescSettled := pluginFields[28].Descriptor()
+	pluginDescSettled := pluginFields[30].Descriptor()
 	// plugin.DefaultSettled holds the default value on creation for the settled field.
 	plugin.DefaultSettled = pluginDescSettled.Default.(int64)
 	// pluginDescServing is the schema descriptor for serving field.
-	pluginDescServing := pluginFields[29].Descriptor()
+	pluginDescServing := pluginFields[31].Descriptor()
 	// plugin.DefaultServing holds the default value on creation for the serving field.
 	plugin.DefaultServing = pluginDescServing.Default.(string)
 	// pluginDescRejected is the schema descriptor for rejected field.
-	pluginDescRejected := pluginFields[30].Descriptor()
+	pluginDescRejected := pluginFields[32].Descriptor()
 	// plugin.DefaultRejected holds the default value on creation for the rejected field.
 	plugin.DefaultRejected = pluginDescRejected.Default.(string)
 	// pluginDescGrantsVersion is the schema descriptor for grants_version field.
-	pluginDescGrantsVersion := pluginFields[31].Descriptor()
+	pluginDescGrantsVersion := pluginFields[33].Descriptor()
 	// plugin.DefaultGrantsVersion holds the default value on creation for the grants_version field.
 	plugin.DefaultGrantsVersion = pluginDescGrantsVersion.Default.(int)
 	pluginbytesFields := schema.PluginBytes{}.Fields()

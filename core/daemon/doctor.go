@@ -71,6 +71,7 @@ func examine(ctx context.Context, config Config, running bool, found []Check, in
 		checks = append(checks, checkPlugin(row, running))
 		checks = append(checks, checkPackage(ctx, config, row, running)...)
 		checks = append(checks, checkGrants(row)...)
+		checks = append(checks, checkSettings(row)...)
 		if running {
 			checks = append(checks, checkSurroundings(row)...)
 			checks = append(checks, checkHooks(row)...)

@@ -102,6 +102,21 @@ func checkPlugin(row ledger.Plugin, running bool) Check {
 	return check
 }
 
+// checkSettings is silent unless an enabled plugin has refused the settings of its row.
+func checkSettings(row ledger.Plugin) []Check {
+	if !row.Enabled || !row.RefusesSettings() {
+		return nil
+	}
+	detail := "refused: " + row.Refused.Words
+	if since := row.WhenAccepted(); since != "" {
+		detail += "; in force are those of " + since
+	}
+	return []Check{{
+		Name: "settings of " + row.Name, Optional: true, Detail: detail,
+		Remedy: fmt.Sprintf("`harness plugin settings set %[1]s KEY=VALUE` sets others, `harness plugin settings revert %[1]s` goes back", row.Name),
+	}}
+}
+
 // checkSurroundings is what a plugin that serves has said does not work, or not well.
 func checkSurroundings(row ledger.Plugin) (checks []Check) {
 	if !row.Enabled || row.State != pluginsdk.PluginServing {

@@ -349,6 +349,24 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, broken, false, "enabled: perhaps")
 }
 
+// Settings that are not in force must be seen where people look whether all is well.
+func TestDoctorShowsRefusedSettings(t *testing.T) {
+	row := ledger.Plugin{Settings: []byte(`{"timezone":"Nowhere"}`), SettingsRevision: 2, Accepted: []byte(`{"mark":"1 x","at":"2026-11-03T04:05:06Z"}`)}
+	row.Name, row.Enabled = "time", true
+	if checks := checkSettings(row); len(checks) != 0 {
+		t.Errorf("nothing is refused: %+v", checks)
+	}
+	row.Refused = ledger.RefusedSettings{Mark: row.SettingsMark(), Words: "no such zone"}
+	checks := checkSettings(row)
+	if len(checks) != 1 {
+		t.Fatalf("checks %+v", checks)
+	}
+	wantCheck(t, checks[0], false, "refused: no such zone; in force are those of 2026-11-03 04:05:06 UTC")
+	if checks[0].Remedy == "" || len(checkSettings(ledger.Plugin{PluginInfo: row.PluginInfo, Refused: row.Refused})) != 0 {
+		t.Errorf("a remedy %q, or other settings are said to be refused", checks[0].Remedy)
+	}
+}
+
 // A bot that serves and is mute is found here, with what its author says to do.
 func TestDoctorShowsWhatPluginsFind(t *testing.T) {
 	config := ailing(t)

@@ -28,11 +28,12 @@ func (c Config) vault() *settings.Vault {
 
 // pluginSettings is what the plugin host configures a plugin with.
 func (d *Daemon) pluginSettings(ctx context.Context, row ledger.Plugin) (pluginhost.Settings, error) {
-	values, secrets, problem, err := d.settings.Of(ctx, row)
+	held, err := d.settings.Of(ctx, row)
+	secrets := held.Secrets
 	for _, name := range row.GrantedEnv { // what the daemon itself provides is no secret
 		if value := os.Getenv(name); value != "" && !strings.HasPrefix(name, "HARNESS_") {
 			secrets = append(secrets, value)
 		}
 	}
-	return pluginhost.Settings{Values: values, Redact: settings.Redactor(secrets), Problem: problem}, err
+	return pluginhost.Settings{Values: held.Values, Redact: settings.Redactor(secrets), Problem: held.Problem, Stored: held.Stored}, err
 }

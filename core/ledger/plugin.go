@@ -17,6 +17,7 @@ type PluginSeen struct {
 	Settled     int64
 	Serving     string
 	Rejected    string
+	Refused     RefusedSettings
 }
 
 // ChecksGood is how long what a plugin has said of its surroundings (Checks) is taken
@@ -28,6 +29,7 @@ func SeenOf(row Plugin) PluginSeen {
 	return PluginSeen{
 		State: row.State, LastError: row.LastError, LastErrorAt: row.LastErrorAt, Restarts: row.Restarts,
 		Settled: row.Settled, Serving: row.Serving, Rejected: row.Rejected,
+		Refused: row.Refused,
 	}
 }
 

@@ -87,6 +87,10 @@ type Plugin struct {
 	// SettingsRevision counts the changes of settings and secrets that were
 	// made other than by SQL.
 	SettingsRevision int64 `json:"settingsRevision,omitempty"`
+	// Accepted is the JSON of AcceptedSettings; nil: the plugin has not run with any yet.
+	Accepted json.RawMessage `json:"-"`
+	// Refused is what the plugin has refused last; see RefusesSettings.
+	Refused RefusedSettings `json:"refusedSettings,omitzero"`
 	// GrantsVersion is the version of the release whose default grants a shipped
 	// plugin has been given.
 	GrantsVersion int `json:"grantsVersion,omitempty"`

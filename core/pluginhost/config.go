@@ -26,6 +26,8 @@ type Store interface {
 	Audit(ctx context.Context, who, action, target, detail string) error
 	SavePluginManifest(ctx context.Context, name string, manifest pluginsdk.Manifest) error
 	SavePluginSeen(ctx context.Context, name string, seen ledger.PluginSeen) error
+	// SavePluginAccepted stores the settings that the plugin has taken.
+	SavePluginAccepted(ctx context.Context, name string, accepted ledger.AcceptedSettings) error
 	AddPluginFailures(ctx context.Context, name string, failures int64) error
 }
 
@@ -64,7 +66,8 @@ type Config struct {
 	// Verify is called before each start. It returns an error unless the executable is
 	// the one that was pinned. Nil accepts any.
 	Verify func(ctx context.Context, row ledger.Plugin) error
-	// Settings returns the settings that a process is given for the row. Nil: the row's.
+	// Settings returns the settings that a process is given for the row: while it refuses
+	// the row's, those that it accepted. Nil: always the row's.
 	Settings func(ctx context.Context, row ledger.Plugin) (Settings, error)
 	// Hooks asks plugins the host's own questions: OnBroadcast, OnCheck,
 	// OnSettingsChange. Nil: they are asked with the deadlines of their classes and
@@ -111,6 +114,9 @@ type Settings struct {
 	// Problem says what is wrong with the row's settings; the last good ones stay in
 	// force.
 	Problem string
+	// Stored are the row's settings, to be stored once a process has taken them; nil: others
+	// are in force.
+	Stored *ledger.AcceptedSettings
 }
 
 func (c Config) withDefaults() Config {
@@ -130,7 +136,7 @@ func (c Config) withDefaults() Config {
 	c.Limits = limitsOf(c.Limits, DefaultLimits())
 	if c.Settings == nil {
 		c.Settings = func(_ context.Context, row ledger.Plugin) (Settings, error) {
-			return Settings{Values: row.Settings}, nil
+			return Settings{Values: row.Settings, Stored: &ledger.AcceptedSettings{Mark: row.SettingsMark(), Plain: row.Settings}}, nil
 		}
 	}
 	if c.HostFigures == nil {

@@ -9,11 +9,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// configure reads the settings of a row and puts them in force, before a process is given
-// them. Of faulty settings the last good ones are in force, beside the problem. When
-// there are none, it returns a refusal, and when the settings cannot be read, an
-// ownTrouble: the process must not be started.
-func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
+// configure reads the settings that hold for a row and puts them in force, before a
+// process is given them. Of faulty settings, and of those that the plugin has refused, the
+// last good ones are in force, beside the problem. When there are none, it returns a
+// refusal, and when the settings cannot be read, an ownTrouble: the process must not be
+// started.
+func (i *Instance) configure(ctx context.Context, row ledger.Plugin) (*Settings, error) {
+	i.acceptance.overlay(&row)
+	row.Refused = i.report.now().Refused
 	settings, err := i.host.config.Settings(ctx, row)
 	if last := i.settings.Load(); err != nil && last != nil {
 		settings.Values = last.Values
@@ -24,24 +27,24 @@ func (i *Instance) configure(ctx context.Context, row ledger.Plugin) error {
 	}
 	switch {
 	case err == nil:
-		return nil
+		return &settings, nil
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid:
-		return refusal{err}
+		return nil, refusal{err}
 	}
-	return ownTrouble{err}
+	return nil, ownTrouble{err}
 }
 
 // noteOffered notes that the version was offered the settings of a row, whether it took
 // or refused them.
 func (v *version) noteOffered(row *ledger.Plugin) {
-	settings := settingsOf(row)
-	v.offered.Store(&settings)
+	mark := row.SettingsMark()
+	v.offered.Store(&mark)
 }
 
 // notOffered reports whether the version was last offered other settings than those
 // of the wanted row.
 func (v *version) notOffered(wanted *ledger.Plugin) bool {
-	return *v.offered.Load() != settingsOf(wanted)
+	return *v.offered.Load() != wanted.SettingsMark()
 }
 
 // hears reports whether the version takes new settings while it runs.
@@ -82,15 +85,15 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	defer cancel()
 	row.Manifest = v.manifest
 	had := i.settings.Load()
-	if err := i.configure(ctx, row); err != nil {
+	settings, err := i.configure(ctx, row)
+	if err != nil {
 		i.log.Warn("settings of a plugin cannot be used", "err", err)
 		return pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid
 	}
-	settings := i.settings.Load()
 	if settings.Problem != "" {
 		return true // the version keeps the last good settings
 	}
-	_, err := ask(ctx, i, v, hooks.Question[pluginsdk.OnSettingsChangeRequest, pluginsdk.OnSettingsChangeResponse]{
+	_, err = ask(ctx, i, v, hooks.Question[pluginsdk.OnSettingsChangeRequest, pluginsdk.OnSettingsChangeResponse]{
 		Hook: pluginsdk.HookSettingsChange, CallID: "settings:" + i.name, Ask: hooks.Process.OnSettingsChange,
 		Request: func(pluginsdk.Call, *pluginsdk.PluginInfo) *pluginsdk.OnSettingsChangeRequest {
 			return &pluginsdk.OnSettingsChangeRequest{Settings: settings.Values}
@@ -98,13 +101,11 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	})
 	switch {
 	case err == nil:
-		i.report.settingsTaken()
+		i.took(settings.Stored, false)
 	case v.ended() || i.router.current() != v: // the version that replaces it has the settings
 	default:
-		i.log.Warn("plugin refused its new settings", "err", err)
+		i.refuses(&row, err.Error())
 		i.settings.Store(settings.refusedFor(had))
-		words := i.redact(ledger.SettingsRefused + ", and goes on with those that it has: " + err.Error())
-		i.report.note(func(seen *ledger.PluginSeen) { blame(seen, words) })
 	}
 	return true
 }

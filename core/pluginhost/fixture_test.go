@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ type registry struct {
 	changed chan struct{}
 	slow    atomic.Bool // what plugins say of themselves is not in the rows yet
 	bugs    bugs
+	accepts atomic.Int64 // writes of accepted settings
 	refuses atomic.Int64 // so many writes of what is seen fail
 }
 
@@ -97,8 +99,17 @@ func (r *registry) SavePluginSeen(_ context.Context, name string, seen ledger.Pl
 	}
 	return r.edit(name, func(p *ledger.Plugin) {
 		p.State, p.LastError, p.LastErrorAt, p.Restarts = seen.State, seen.LastError, seen.LastErrorAt, seen.Restarts
-		p.Settled, p.Serving, p.Rejected = seen.Settled, seen.Serving, seen.Rejected
+		p.Settled, p.Serving, p.Rejected, p.Refused = seen.Settled, seen.Serving, seen.Rejected, seen.Refused
 	})
+}
+
+func (r *registry) SavePluginAccepted(_ context.Context, name string, accepted ledger.AcceptedSettings) error {
+	r.accepts.Add(1)
+	raw, err := json.Marshal(accepted)
+	if err != nil {
+		return err
+	}
+	return r.edit(name, func(p *ledger.Plugin) { p.Accepted = raw })
 }
 
 func (r *registry) SetPluginQuarantine(_ context.Context, name, reason string) error {
@@ -224,10 +235,22 @@ func (b *bus) send(t *testing.T, kind string) error {
 	return deliver(t.Context(), []pluginsdk.Event{{Type: pluginsdk.EventType(kind), Boot: "b", Seq: 1}})
 }
 
-// nobody is an API without services that admits everything.
-type nobody struct{}
+// nobody is an API that admits everything, and serves nothing but a plugin's own settings.
+type nobody struct{ host *Host }
 
-func (nobody) For(string) pluginsdk.Host { return pluginsdk.Host{} }
+func (n nobody) For(plugin string) pluginsdk.Host {
+	return pluginsdk.Host{Settings: ownSettings{n.host, plugin}}
+}
+
+type ownSettings struct {
+	host   *Host
+	plugin string
+}
+
+func (o ownSettings) Get(context.Context, *pluginsdk.GetSettingsRequest) (*pluginsdk.GetSettingsResponse, error) {
+	settings, _ := o.host.SettingsOf(o.plugin)
+	return &pluginsdk.GetSettingsResponse{Settings: settings}, nil
+}
 
 func (nobody) Admit(context.Context, string, pluginsdk.Capability) error { return nil }
 
@@ -258,6 +281,7 @@ func startOn(t *testing.T, config Config, events *bus, names ...string) (*Host, 
 		config.Failures = 1000
 	}
 	h := New(config, r, events, nobody{})
+	h.api = nobody{h}
 	if err := h.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

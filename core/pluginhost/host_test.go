@@ -188,7 +188,8 @@ func TestHostsOwnCallsAreSupervised(t *testing.T) {
 func TestSettingsThatAreRefusedAreSaidBeforeTheyAreCarriedOut(t *testing.T) {
 	h, r := startOn(t, Config{Settings: func(_ context.Context, row ledger.Plugin) (Settings, error) {
 		secret := string(row.Settings)
-		return Settings{Values: row.Settings, Redact: func(text string) string { return strings.ReplaceAll(text, secret, "***") }}, nil
+		stored := &ledger.AcceptedSettings{Mark: row.SettingsMark(), Plain: row.Settings}
+		return Settings{Values: row.Settings, Stored: stored, Redact: func(text string) string { return strings.ReplaceAll(text, secret, "***") }}, nil
 	}}, &bus{}, "listens")
 	_ = r.edit("listens", func(p *ledger.Plugin) { p.Enabled, p.Settings = true, []byte(`{"how":"first"}`) })
 	i := serving(t, h, r, "listens")

@@ -29,6 +29,9 @@ type Instance struct {
 	settings atomic.Pointer[Settings]      // in force; nil before the first configure
 	alive    sync.Map                      // *version: true for each whose process has begun and not ended
 
+	acceptance     *acceptance
+	savingAccepted atomic.Bool
+
 	said *pluginsdk.Manifest // manifest of the process that was started last; guarded by the lock of Host.speakers
 }
 
@@ -73,10 +76,11 @@ func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
 	i := &Instance{host: h, name: row.Name, gone: make(chan struct{})}
 	i.log = i.processLog().With("plugin", row.Name)
 	i.row.Store(&row)
+	i.acceptance = newAcceptance(row)
 	i.crew = &crew{log: i.log}
 	i.report = &report{
 		host: h, name: row.Name, log: i.log, crew: i.crew, redact: i.redact, figures: newFigures(),
-		seen:   ledger.PluginSeen{State: pluginsdk.PluginStarting, Restarts: row.Restarts},
+		seen:   ledger.PluginSeen{State: pluginsdk.PluginStarting, Restarts: row.Restarts, Refused: row.Refused},
 		stored: ledger.SeenOf(row), generation: row.Generation, quarantine: row.Quarantine,
 	}
 	i.router = &router{
@@ -125,6 +129,7 @@ func (i *Instance) processLog() *slog.Logger {
 // supervisor to follow the row.
 func (i *Instance) update(row ledger.Plugin, reading int64) (supervise func()) {
 	i.report.follow(row)
+	i.saveAccepted()
 	i.change(func(info *ledger.Plugin) {
 		if row.Problem != "" {
 			info.Position, info.Problem, info.Quarantine = row.Position, row.Problem, row.Quarantine

@@ -20,7 +20,7 @@ import (
 )
 
 // The test binary is a plugin when it is started under a name of this list.
-var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals", "wants"}
+var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals", "wants", "picky", "choosy"}
 
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); slices.Contains(parts, name) {
@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 			if version != "2.0.0" {
 				serve.Main(&looker{p})
 			}
+		case "picky":
+			serve.Main(&picky{choosy{p}})
+		case "choosy":
+			serve.Main(&choosy{p})
 		case "carries", "rivals":
 			serve.Main(&carrier{p})
 		}

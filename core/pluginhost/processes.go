@@ -24,6 +24,7 @@ func (i *Instance) leave(v *version) {
 }
 
 func (i *Instance) serves(v *version) {
+	i.took(v.stored, true)
 	i.change(func(info *ledger.Plugin) { info.Manifest, info.Version = v.manifest, v.manifest.Version })
 	i.log.Info("plugin serves", "pid", v.process.PID(), "version", v.manifest.Version)
 	if lacking := i.Info().Lacking(); len(lacking) > 0 {

@@ -55,6 +55,14 @@ func (s *supervisor) replace(ctx context.Context, made brought) {
 	old, b := s.current, s.bringing
 	s.bringing = nil
 	b.cancel()
+	var no settingsRefusal
+	if errors.As(made.err, &no) { // the row is carried out: the one that serves has what holds
+		s.hands.goesOn(old)
+		old.noteOffered(b.row)
+		s.move(onSetBack, saying{words: cut(s.redact(no.Error()), maxErrorWords)})
+		s.nudge()
+		return
+	}
 	if made.err != nil {
 		s.hands.goesOn(old)
 		words := cut(s.redact(fmt.Sprintf("version %s goes on, the one that was to replace it failed: %s", old.manifest.Version, made.err)), maxErrorWords)
@@ -96,12 +104,7 @@ func renewal(from, wanted *ledger.Plugin) string {
 // essence returns, as a string to compare, what of a row decides whether a start
 // succeeds: its generation too, which says that an operator wants something else.
 func essence(row *ledger.Plugin) string {
-	return fmt.Sprintf("%d %q %q %q %q %v %s", row.Generation, row.Path, row.SHA256, row.Attach, row.GrantedEnv, processLimits(row.Limits), settingsOf(row))
-}
-
-// settingsOf returns a string that differs when the row's settings do. It has no secrets.
-func settingsOf(row *ledger.Plugin) string {
-	return fmt.Sprintf("%d %s", row.SettingsRevision, row.Settings)
+	return fmt.Sprintf("%d %q %q %q %q %v %s", row.Generation, row.Path, row.SHA256, row.Attach, row.GrantedEnv, processLimits(row.Limits), row.SettingsMark())
 }
 
 // setback is a replacement that failed. While the row stays wanted, it is tried again

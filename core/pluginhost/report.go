@@ -149,6 +149,9 @@ func (r *report) follow(row ledger.Plugin) {
 	// An error that differs is written with the next change: the row's may be cut, or
 	// emptied by an operator.
 	seen.LastError, seen.LastErrorAt = r.stored.LastError, r.stored.LastErrorAt
+	if seen.Refused.Mark == r.stored.Refused.Mark {
+		seen.Refused = r.stored.Refused // nor are words that the row has otherwise
+	}
 	if seen != r.stored || r.unsaved {
 		r.store()
 	}
@@ -323,6 +326,7 @@ func (r *report) settingsTaken() {
 		if refusedSettings(*seen) {
 			absolve(seen)
 		}
+		seen.Refused = ledger.RefusedSettings{}
 	})
 }
 

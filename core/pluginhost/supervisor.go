@@ -303,7 +303,6 @@ func (s *supervisor) serve(v *version, what happening) {
 	s.hands.enter(v)
 	s.current = v
 	s.move(what, saying{carried: &v.row})
-	s.report.settingsTaken() // the version was started with those of its row
 	s.hands.serves(v)
 	s.nudge() // the row may have changed meanwhile
 }

@@ -23,8 +23,9 @@ type version struct {
 	fault    chan string        // why it has to be ended; the first one counts
 	denied   sync.Map           // capabilities: those whose lack was logged already
 
-	offered atomic.Pointer[string] // settingsOf the row whose settings it was offered last
-	telling atomic.Bool            // an offer of settings is under way
+	stored  *ledger.AcceptedSettings // the settings of its row, if it was started with those
+	offered atomic.Pointer[string]   // settingsOf the row whose settings it was offered last
+	telling atomic.Bool              // an offer of settings is under way
 
 	heard      pluginsdk.Position // its events begin after this; stopEvents sets where they ended
 	stopEvents func()             // ends its events, and sets heard; does nothing before subscribe
@@ -97,6 +98,10 @@ func withLastWords(reason string, v *version) error {
 // bring starts a version of the row and activates it; see hands.
 func (i *Instance) bring(ctx context.Context, row *ledger.Plugin, old *version, ready func()) (*version, error) {
 	v, err := i.launch(ctx, row)
+	var no settingsRefusal
+	if errors.As(err, &no) && (old == nil || renewal(&old.row, row) != "") {
+		v, err = i.launch(ctx, row) // with the settings that the plugin has accepted
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +150,19 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 		if err := i.admit(ctx, v); err != nil {
 			return err
 		}
-		if err := i.configure(ctx, v.row); err != nil {
+		had := i.settings.Load()
+		settings, err := i.configure(ctx, v.row)
+		if err != nil {
 			return fmt.Errorf("settings: %w", err)
 		}
+		v.stored = settings.Stored
 		described := time.Now()
 		v.heard = i.host.events.Position() // what the plugin reads in Start is at least as new
 		if err := v.process.Start(ctx); err != nil {
+			if i.refusedStart(v, err) {
+				defer i.settings.Store(settings.refusedFor(had))
+				return settingsRefusal{errors.New(i.refuses(&v.row, "start: "+err.Error()))}
+			}
 			return i.notReady(ctx, v, "start: "+err.Error(), err)
 		}
 		i.log.Debug("plugin was started", "pid", v.process.PID(), "verify", verified.Sub(began),
@@ -244,6 +256,12 @@ func (i *Instance) admit(ctx context.Context, v *version) error {
 	v.row.Manifest = v.manifest
 	i.host.described(i, v.manifest)
 	return nil
+}
+
+// refusedStart reports whether the plugin's Start has failed with err because of the
+// settings of its row (CodeInvalid), and others are kept that it has accepted.
+func (i *Instance) refusedStart(v *version, err error) bool {
+	return pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid && !v.ended() && v.stored != nil && i.acceptance.beside(v.stored.Mark)
 }
 
 func (i *Instance) activate(ctx context.Context, v *version) error {

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -54,7 +53,7 @@ func (r *Registry) Follow(ctx context.Context, name string) (Followed, error) {
 		followed.Standing = Wrong
 	case !settled:
 		followed.Standing = Pending
-	case row.State == pluginsdk.PluginServing && strings.HasPrefix(row.LastError, ledger.SettingsRefused):
+	case row.State == pluginsdk.PluginServing && row.RefusesSettings():
 		followed.Standing = Refused
 	case row.State == pluginsdk.PluginServing && row.Serving == row.SHA256 && row.Rejected == "":
 		followed.Standing = Serves

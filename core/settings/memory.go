@@ -29,6 +29,7 @@ type finding struct {
 	settings json.RawMessage
 	revision int64
 	row      string // its problem
+	refused  ledger.RefusedSettings
 	problem  string
 }
 
@@ -78,14 +79,14 @@ func (m *memory) found(info ledger.Plugin, problem string, err error) {
 		m.known = nil
 		return
 	}
-	m.known = &finding{slices.Clone(info.Settings), info.SettingsRevision, info.Problem, problem}
+	m.known = &finding{slices.Clone(info.Settings), info.SettingsRevision, info.Problem, info.Refused, problem}
 }
 
 // problemOf returns what is wrong with the settings of a row, if it is known.
 func (m *memory) problemOf(info ledger.Plugin) (problem string, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.known == nil || m.known.revision != info.SettingsRevision || m.known.row != info.Problem ||
+	if m.known == nil || m.known.revision != info.SettingsRevision || m.known.row != info.Problem || m.known.refused != info.Refused ||
 		!bytes.Equal(m.known.settings, info.Settings) {
 		return "", false
 	}

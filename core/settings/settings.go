@@ -54,56 +54,70 @@ func New(store Store, vault *Vault) *Settings {
 	return &Settings{store: store, vault: vault, plugins: make(map[string]*memory)}
 }
 
-// Of returns the settings that hold for a plugin, whose row and manifest info
-// has: the defaults of its schema, its plain settings and its secrets. They are
-// for that plugin only.
-//
-// secrets are the values that must not appear anywhere else; see Redactor. Those
-// that they replaced since the start of this process are among them, because the
-// plugin may still have them. They are returned with an error too, as far as they
-// are known.
-//
-// problem says for people what is wrong with what is stored; then the last plain
-// settings hold that were good since the start of the process. When there are
-// none, or a secret cannot be opened, or something required is not set, there are
-// no settings, and err says why. Neither has the value of a secret.
-func (s *Settings) Of(ctx context.Context, info ledger.Plugin) (
-	merged json.RawMessage, secrets []string, problem string, err error,
-) {
-	m := s.memory(info)
-	merged, secrets, problem, err = s.of(ctx, m, info)
-	m.found(info, problem, err)
-	return merged, secrets, problem, err
+// Held are the settings that hold for a plugin.
+type Held struct {
+	// Values are the defaults of its schema, its plain settings and its secrets. They are for
+	// that plugin only.
+	Values json.RawMessage
+	// Secrets are the values that must not appear anywhere else; see Redactor. Those that
+	// they replaced since the start of this process, and those that the plugin has refused,
+	// are among them, because it may still have them.
+	Secrets []string
+	// Problem says for people what is wrong with what is stored; without the value of a
+	// secret.
+	Problem string
+	// Stored are the row's settings, to be kept once the plugin has taken them; nil: others
+	// hold.
+	Stored *ledger.AcceptedSettings
 }
 
-func (s *Settings) of(ctx context.Context, m *memory, info ledger.Plugin) (
-	merged json.RawMessage, secrets []string, problem string, err error,
-) {
+// Of returns the settings that hold for a plugin, whose row and manifest info has. When
+// the plugin has refused the row's, or they are of no use, those hold that it accepted
+// last; where none are kept, the last plain ones that were good since the start of this
+// process, with the row's secrets. When there are none of these, or a secret cannot be
+// opened, or something required is not set, there are no settings, and err says why,
+// without the value of a secret. Secrets and Problem are returned with an error too.
+func (s *Settings) Of(ctx context.Context, info ledger.Plugin) (Held, error) {
+	m := s.memory(info)
+	held, err := s.of(ctx, m, info)
+	m.found(info, held.Problem, err)
+	return held, err
+}
+
+func (s *Settings) of(ctx context.Context, m *memory, info ledger.Plugin) (held Held, err error) {
 	schema, err := m.compile()
 	if err != nil {
-		return nil, m.remember(nil), plainWords(err), err
+		return Held{Secrets: m.remember(nil), Problem: plainWords(err)}, err
 	}
 	stored := readColumn(schema, info)
-	opened, err := s.open(ctx, info.Name, schema)
-	secrets = m.remember(append(texts(opened), texts(stored.exposed)...))
-	if err != nil {
-		return nil, secrets, plainWords(err), err
+	sealed, opened, err := s.open(ctx, info.Name, schema)
+	held.Secrets = m.remember(append(texts(opened), texts(stored.exposed)...))
+	if info.RefusesSettings() {
+		return s.refused(m, schema, info, held.Secrets)
 	}
-	merged, err = m.hold(schema, stored, opened)
-	problems := stored.problems
 	if err != nil {
+		held.Problem = plainWords(err)
+		return held, err
+	}
+	held.Values, err = m.hold(schema, stored, opened)
+	problems := stored.problems
+	if err == nil {
+		held.Stored = &ledger.AcceptedSettings{Mark: info.SettingsMark(), Plain: encode(stored.values), Secrets: sealed}
+	} else {
 		problems = append(problems, err.Error())
-		if last, ok := m.lastGood(schema, opened); ok {
-			merged, err = last, nil
+		if was := s.accepted(m, schema, info); was.err == nil {
+			held.Values, held.Secrets, err = was.values, was.secrets, nil
+		} else if last, ok := m.lastGood(schema, opened); ok {
+			held.Values, err = last, nil
 		} else {
-			merged = nil
+			held.Values = nil
 			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings of %s: %s", info.Name, strings.Join(problems, "; "))
 		}
 	}
-	if len(problems) == 0 {
-		return merged, secrets, "", err
+	if len(problems) > 0 {
+		held.Problem = oneLine("settings: " + strings.Join(problems, ", "))
 	}
-	return merged, secrets, oneLine("settings: " + strings.Join(problems, ", ")), err
+	return held, err
 }
 
 // together merges plain settings, secrets and defaults and checks them.
@@ -116,15 +130,17 @@ func together(schema *Schema, plain, secrets map[string]json.RawMessage) (json.R
 
 // open opens the secrets that the schema declares; others that are stored are
 // left alone.
-func (s *Settings) open(ctx context.Context, plugin string, schema *Schema) (map[string]json.RawMessage, error) {
+func (s *Settings) open(ctx context.Context, plugin string, schema *Schema) (
+	sealed map[string][]byte, opened map[string]json.RawMessage, err error,
+) {
 	if len(schema.secrets) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	sealed, err := s.store.PluginSecrets(ctx, plugin)
-	if err != nil {
-		return nil, err
+	if sealed, err = s.store.PluginSecrets(ctx, plugin); err != nil {
+		return nil, nil, err
 	}
-	return s.openAll(plugin, schema, sealed)
+	opened, err = s.openAll(plugin, schema, sealed)
+	return sealed, opened, err
 }
 
 func (s *Settings) openAll(plugin string, schema *Schema, sealed map[string][]byte) (map[string]json.RawMessage, error) {
@@ -148,8 +164,8 @@ func (s *Settings) Get(ctx context.Context, plugin string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	merged, _, _, err := s.Of(ctx, info)
-	return merged, err
+	held, err := s.Of(ctx, info)
+	return held.Values, err
 }
 
 // Problem says what is wrong with a plugin's stored settings, empty when they
@@ -161,6 +177,6 @@ func (s *Settings) Problem(ctx context.Context, info ledger.Plugin) string {
 	if problem, known := s.memory(info).problemOf(info); known {
 		return problem
 	}
-	_, _, problem, _ := s.Of(ctx, info)
-	return problem
+	held, _ := s.Of(ctx, info) // the problem says what the error does
+	return held.Problem
 }

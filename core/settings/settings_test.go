@@ -159,12 +159,12 @@ func (w *world) refused(patch, words string) {
 // gets checks what the plugin is given, and what people are told.
 func (w *world) gets(want, problem string) (secrets []string) {
 	w.Helper()
-	got, secrets, told, err := w.Of(w.Context(), w.store.info)
-	if err != nil || string(got) != want {
-		w.Errorf("the plugin gets %s, %v; want %s", got, err, want)
+	held, err := w.Of(w.Context(), w.store.info)
+	if err != nil || string(held.Values) != want {
+		w.Errorf("the plugin gets %s, %v; want %s", held.Values, err, want)
 	}
-	w.told(told, problem)
-	return secrets
+	w.told(held.Problem, problem)
+	return held.Secrets
 }
 
 func (w *world) told(got, want string) {
@@ -177,11 +177,11 @@ func (w *world) told(got, want string) {
 // getsNothing checks that the plugin is given no settings, and why.
 func (w *world) getsNothing(words string) {
 	w.Helper()
-	got, _, told, err := w.Of(w.Context(), w.store.info)
-	if err == nil || got != nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "hunter") {
-		w.Errorf("the plugin gets %s, %v; want an error with %q", got, err, words)
+	held, err := w.Of(w.Context(), w.store.info)
+	if err == nil || held.Values != nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "hunter") {
+		w.Errorf("the plugin gets %s, %v; want an error with %q", held.Values, err, words)
 	}
-	w.told(told, strings.ReplaceAll(words, "; ", ", "))
+	w.told(held.Problem, strings.ReplaceAll(words, "; ", ", "))
 }
 
 const defaults = `"channel":"general","mode":"quiet"`
@@ -256,9 +256,9 @@ func TestAReplacedSecretIsStillKeptOutOfLogs(t *testing.T) {
 	if err := os.Remove(w.key); err != nil {
 		t.Fatal(err)
 	}
-	_, secrets, _, err := w.Of(t.Context(), w.store.info)
-	if err == nil || !slices.Equal(secrets, []string{"hunter2hunter2", "hunter3hunter3"}) {
-		t.Errorf("%d secrets are known, %v", len(secrets), err)
+	held, err := w.Of(t.Context(), w.store.info)
+	if err == nil || !slices.Equal(held.Secrets, []string{"hunter2hunter2", "hunter3hunter3"}) {
+		t.Errorf("%d secrets are known, %v", len(held.Secrets), err)
 	}
 }
 
@@ -334,8 +334,8 @@ func TestWhatAnotherPluginHadIsForgotten(t *testing.T) {
 		w.gets(`{`+defaults+`,"token":"hunter2hunter2"}`, "")
 		w.Forget("p")
 		w.store.info.Settings, w.store.sealed = nil, nil
-		if _, secrets, _, _ := w.Of(t.Context(), w.store.info); len(secrets) != 0 {
-			t.Errorf("%d secrets are still known", len(secrets))
+		if held, _ := w.Of(t.Context(), w.store.info); len(held.Secrets) != 0 {
+			t.Errorf("%d secrets are still known", len(held.Secrets))
 		}
 	})
 }
@@ -503,8 +503,8 @@ func TestADatabaseThatIsAwayIsNoReasonToGoWithoutSecrets(t *testing.T) {
 	info := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{
 		Name: "p", Manifest: pluginsdk.Manifest{SettingsSchema: json.RawMessage(courier)},
 	}}
-	if got, _, _, err := s.Of(t.Context(), info); err == nil || got != nil {
-		t.Errorf("got %s, %v", got, err)
+	if held, err := s.Of(t.Context(), info); err == nil || held.Values != nil {
+		t.Errorf("got %s, %v", held.Values, err)
 	}
 }
 

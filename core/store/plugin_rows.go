@@ -21,7 +21,7 @@ import (
 // value that cannot be read must not hide the other rows.
 const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, position, settings, granted,
 	on_failure, state, last_error, last_error_at, restarts, failures, origin, publisher, previous, granted_env, limits, quarantine,
-	figures, checks, checked_at, attach, settings_revision, generation, settled, serving, rejected, grants_version, unconfirmed, updated_at FROM plugins`
+	figures, checks, checked_at, attach, settings_revision, accepted_settings, refused_settings, generation, settled, serving, rejected, grants_version, unconfirmed, updated_at FROM plugins`
 
 // Plugins returns the registry in the operator's order: by position, then by
 // name. A row with a value that makes no sense comes without it, and says so in
@@ -108,6 +108,10 @@ func (r *pluginRow) info() ledger.Plugin {
 	r.number("failures", func(n int64) { p.Failures = n })
 	parse(r, "manifest", &p.Manifest)
 	r.number("settings_revision", func(n int64) { p.SettingsRevision = n })
+	if accepted := r.text("accepted_settings"); accepted != "" {
+		p.Accepted = json.RawMessage(accepted)
+	}
+	_ = json.Unmarshal([]byte(r.text("refused_settings")), &p.Refused) // damaged by hand: as if there were none
 	r.number("generation", func(n int64) { p.Generation = n })
 	r.number("settled", func(n int64) { p.Settled = n })
 	r.number("grants_version", func(n int64) { p.GrantsVersion = int(n) })
@@ -214,6 +218,16 @@ func insertPlugin(into *ent.PluginClient, p ledger.Plugin) (*ent.PluginCreate, e
 	}
 	if p.Unconfirmed != nil {
 		create.SetUnconfirmed(p.Unconfirmed)
+	}
+	if p.Accepted != nil {
+		create.SetAcceptedSettings(p.Accepted)
+	}
+	if p.Refused != (ledger.RefusedSettings{}) {
+		refused, err := json.Marshal(p.Refused)
+		if err != nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "refused settings: %w", err)
+		}
+		create.SetRefusedSettings(refused)
 	}
 	if p.Settings != nil {
 		create.SetSettings(p.Settings)

@@ -120,6 +120,10 @@ func (s *Store) SavePluginManifest(ctx context.Context, name string, manifest pl
 
 // SavePluginSeen notes what is seen of a plugin.
 func (s *Store) SavePluginSeen(ctx context.Context, name string, seen ledger.PluginSeen) error {
+	refused, err := json.Marshal(seen.Refused)
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "refused settings: %w", err)
+	}
 	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) {
 		u.SetState(seen.State).SetLastError(clean(seen.LastError)).SetRestarts(seen.Restarts).
 			SetSettled(seen.Settled).SetServing(seen.Serving).SetRejected(seen.Rejected)
@@ -128,7 +132,21 @@ func (s *Store) SavePluginSeen(ctx context.Context, name string, seen ledger.Plu
 		} else {
 			u.ClearLastErrorAt()
 		}
+		if seen.Refused == (ledger.RefusedSettings{}) {
+			u.ClearRefusedSettings()
+		} else {
+			u.SetRefusedSettings(refused)
+		}
 	})
+}
+
+// SavePluginAccepted keeps the settings that a plugin has taken.
+func (s *Store) SavePluginAccepted(ctx context.Context, name string, accepted ledger.AcceptedSettings) error {
+	raw, err := json.Marshal(accepted)
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "accepted settings: %w", err)
+	}
+	return s.updatePlugin(ctx, relaxed, name, func(u *ent.PluginUpdate) { u.SetAcceptedSettings(raw) })
 }
 
 // AddPluginFailures counts n failed hooks against a plugin.

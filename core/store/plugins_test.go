@@ -67,6 +67,50 @@ func TestRegisterKeepsTheOperatorsWord(t *testing.T) {
 	})
 }
 
+// What a plugin has accepted and refused survives what else is done to its row, and goes
+// with the row.
+func TestAcceptedAndRefusedSettings(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		register(t, s, "web", 5)
+		accepted := ledger.AcceptedSettings{
+			Mark: "1 x", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Plain: json.RawMessage(`{"a":"\u0000"}`), Secrets: map[string][]byte{"token": {1, 2}},
+			Before: &ledger.AcceptedSettings{Mark: "0 x", Started: true},
+		}
+		check(t, s.SavePluginAccepted(ctx, "web", accepted))
+		row := must[ledger.Plugin](t)(s.Plugin(ctx, "web"))
+		seen := ledger.PluginSeen{State: pluginsdk.PluginServing, Refused: ledger.RefusedSettings{
+			Mark: row.SettingsMark(), Words: "no\x00 zone", At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
+		}}
+		check(t, s.SavePluginSeen(ctx, "web", seen))
+		check(t, s.SetPluginEnabled(ctx, "web", true))
+		check(t, s.EditPlugin(ctx, "web", "ann", "plugin.x", func(row *ledger.Plugin) (string, error) { row.Quarantine = ""; return "", nil }))
+		row = must[ledger.Plugin](t)(s.Plugin(ctx, "web"))
+		if !row.RefusesSettings() || ledger.SeenOf(row) != seen || row.WhenAccepted() != "2026-01-02 03:04:05 UTC" {
+			t.Errorf("refused %+v, accepted %s", row.Refused, row.Accepted)
+		}
+		if all := ledger.ReadAccepted(row.Accepted); len(all) != 2 || !reflect.DeepEqual(*all[0], accepted) {
+			t.Errorf("accepted %s", row.Accepted)
+		}
+		byHand(t, s, `UPDATE plugins SET settings = '{"b": 2}' WHERE name = 'web'`)
+		if must[ledger.Plugin](t)(s.Plugin(ctx, "web")).RefusesSettings() {
+			t.Error("what was edited by SQL counts as refused")
+		}
+		for _, damaged := range []string{`7`, `[]`, `"x"`, `{"mark":7}`} {
+			byHand(t, s, `UPDATE plugins SET accepted_settings = '`+damaged+`', refused_settings = '`+damaged+`' WHERE name = 'web'`)
+			if row := must[ledger.Plugin](t)(s.Plugin(ctx, "web")); row.Problem != "" || row.RefusesSettings() || row.WhenAccepted() != "" {
+				t.Errorf("%s: problem %q, refused %+v", damaged, row.Problem, row.Refused)
+			}
+		}
+		check(t, s.SavePluginSeen(ctx, "web", ledger.PluginSeen{}))
+		check(t, s.RemovePlugin(ctx, ledger.PluginRemoval{Name: "web", KeepState: true, Detail: func(ledger.Plugin) (string, error) { return "", nil }}))
+		register(t, s, "web", 5)
+		if row := must[ledger.Plugin](t)(s.Plugin(ctx, "web")); row.Accepted != nil || row.Refused != (ledger.RefusedSettings{}) {
+			t.Errorf("another plugin has %s, %+v", row.Accepted, row.Refused)
+		}
+	})
+}
+
 func TestPluginsAreInTheOperatorsOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for name, position := range map[string]int{"web": 2, "time": 1, "cron": 2, "activity": 1, "last": -1} {

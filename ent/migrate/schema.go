@@ -471,6 +471,8 @@ var (
 		{Name: "checked_at", Type: field.TypeTime, Nullable: true},
 		{Name: "attach", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "settings_revision", Type: field.TypeInt64, Default: 0},
+		{Name: "accepted_settings", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "refused_settings", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "generation", Type: field.TypeInt64, Default: 0},
 		{Name: "settled", Type: field.TypeInt64, Default: 0},
 		{Name: "serving", Type: field.TypeString, Default: ""},

@@ -65,6 +65,10 @@ const (
 	FieldAttach = "attach"
 	// FieldSettingsRevision holds the string denoting the settings_revision field in the database.
 	FieldSettingsRevision = "settings_revision"
+	// FieldAcceptedSettings holds the string denoting the accepted_settings field in the database.
+	FieldAcceptedSettings = "accepted_settings"
+	// FieldRefusedSettings holds the string denoting the refused_settings field in the database.
+	FieldRefusedSettings = "refused_settings"
 	// FieldGeneration holds the string denoting the generation field in the database.
 	FieldGeneration = "generation"
 	// FieldSettled holds the string denoting the settled field in the database.
@@ -110,6 +114,8 @@ var Columns = []string{
 	FieldCheckedAt,
 	FieldAttach,
 	FieldSettingsRevision,
+	FieldAcceptedSettings,
+	FieldRefusedSettings,
 	FieldGeneration,
 	FieldSettled,
 	FieldServing,

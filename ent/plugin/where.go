@@ -1201,6 +1201,26 @@ func SettingsRevisionLTE(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldLTE(FieldSettingsRevision, v))
 }
 
+// AcceptedSettingsIsNil applies the IsNil predicate on the "accepted_settings" field.
+func AcceptedSettingsIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldAcceptedSettings))
+}
+
+// AcceptedSettingsNotNil applies the NotNil predicate on the "accepted_settings" field.
+func AcceptedSettingsNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldAcceptedSettings))
+}
+
+// RefusedSettingsIsNil applies the IsNil predicate on the "refused_settings" field.
+func RefusedSettingsIsNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldIsNull(FieldRefusedSettings))
+}
+
+// RefusedSettingsNotNil applies the NotNil predicate on the "refused_settings" field.
+func RefusedSettingsNotNil() predicate.Plugin {
+	return predicate.Plugin(sql.FieldNotNull(FieldRefusedSettings))
+}
+
 // GenerationEQ applies the EQ predicate on the "generation" field.
 func GenerationEQ(v int64) predicate.Plugin {
 	return predicate.Plugin(sql.FieldEQ(FieldGeneration, v))

@@ -46,6 +46,8 @@ func (Plugin) Fields() []ent.Field {
 		field.Time("checked_at").Optional().Nillable(),
 		field.Text("attach").Default(""),
 		field.Int64("settings_revision").Default(0),
+		jsonField("accepted_settings", json.RawMessage{}), // of ledger.AcceptedSettings
+		jsonField("refused_settings", json.RawMessage{}),  // of ledger.RefusedSettings
 		field.Int64("generation").Default(0),
 		field.Int64("settled").Default(0),
 		field.String("serving").Default(""),

@@ -29,8 +29,9 @@ func newPluginSettings() *cobra.Command {
 what it is for. Of secrets it is shown only whether they are set.
 
 Settings are checked against what the plugin declares. A running daemon applies them
-without a restart; set and unset wait for that, and fail when the plugin refuses them,
-which are stored all the same. What the plugin does not declare is not
+without a restart; set and unset wait for that, and fail when the plugin refuses them.
+These are stored and shown all the same, but those that it accepted last stay in force, over
+restarts too, until you set others or go back with revert. What the plugin does not declare is not
 shown: nothing says that it is no secret.`,
 		Example: `  harness plugin settings time
   harness plugin settings set time timezone=Europe/Berlin
@@ -56,7 +57,7 @@ shown: nothing says that it is no secret.`,
 		},
 	}
 	cmd.Flags().Bool("json", false, "print the schema, the values and which secrets are set as JSON")
-	cmd.AddCommand(newSettingsSet(), newSettingsUnset())
+	cmd.AddCommand(newSettingsSet(), newSettingsUnset(), newSettingsRevert())
 	return cmd
 }
 
@@ -142,6 +143,25 @@ func newSettingsUnset() *cobra.Command {
 					return err
 				}
 				if err := with.settings.Change(ctx, operate.Who, args[0], raw); err != nil {
+					return err
+				}
+				return settingsChanged(ctx, cmd, with, args[0])
+			})
+		},
+	}
+}
+
+func newSettingsRevert() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revert NAME",
+		Short: "Go back to the settings that a plugin accepted last, from those that it refused",
+		Long: `Make the settings that a plugin accepted last, secrets too, those that are set again,
+instead of those that it has refused.`,
+		Example: "  harness plugin settings revert time",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withSettings(cmd, args[0], func(ctx context.Context, with administering) error {
+				if err := with.settings.Revert(ctx, operate.Who, args[0]); err != nil {
 					return err
 				}
 				return settingsChanged(ctx, cmd, with, args[0])

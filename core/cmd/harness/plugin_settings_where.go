@@ -23,6 +23,8 @@ type settable interface {
 	// Change sets what a patch names, and Replace makes an object all that is set but secrets.
 	Change(ctx context.Context, who, plugin string, patch json.RawMessage) error
 	Replace(ctx context.Context, who, plugin string, whole json.RawMessage) error
+	// Revert sets again what the plugin accepted last, instead of what it has refused.
+	Revert(ctx context.Context, who, plugin string) error
 }
 
 // administering is what the commands for settings work with.
@@ -116,4 +118,9 @@ func (s settingsElsewhere) Replace(ctx context.Context, who, plugin string, whol
 		return err
 	}
 	return s.Change(ctx, who, plugin, encoded)
+}
+
+// Revert is not in the API.
+func (s settingsElsewhere) Revert(_ context.Context, _, plugin string) error {
+	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "revert works on the daemon's own machine only; from here, set the settings: harness plugin settings set %s KEY=VALUE", plugin)
 }

@@ -214,6 +214,7 @@ func TestWhatIsDecidedSaysWhatComesOfIt(t *testing.T) {
 	d.follows(func(seen *ledger.PluginSeen, pin string) {
 		serves(seen, pin)
 		seen.LastError = ledger.SettingsRefused + ", and goes on with those that it has: no such zone"
+		seen.Refused = ledger.RefusedSettings{Mark: d.row("greeter").SettingsMark(), Words: "no such zone"}
 	})
 	if err := d.store.EditPluginSettings(t.Context(), "greeter", "test", func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
 		return json.RawMessage(`{}`), sealed, "", nil

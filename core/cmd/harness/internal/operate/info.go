@@ -160,7 +160,10 @@ func (o *Operator) trouble(r Report) {
 	if r.Unoffered != "" {
 		o.say("\n! %s", plain(r.Unoffered, longText))
 	}
-	if r.Problem != "" {
+	switch {
+	case r.RefusesSettings():
+		o.say("\n! %s", plain(r.Problem, 2000))
+	case r.Problem != "":
 		o.say("\n! Its row is wrong, the last good values hold: %s", plain(r.Problem, 2000))
 	}
 	if r.LastError != "" {

@@ -68,7 +68,10 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 		if lack := lacking[row.Name]; lack != "" {
 			o.say("! %s", plain(lack, longText))
 		}
-		if row.Problem != "" {
+		switch {
+		case row.RefusesSettings():
+			o.say("! %s: %s", plain(row.Name, shortText), plain(row.Problem, 400))
+		case row.Problem != "":
 			o.say("! the row of %s is wrong, its last good values hold: %s", plain(row.Name, shortText), plain(row.Problem, 200))
 		}
 		for _, check := range failing(row) {

@@ -68,8 +68,8 @@ func (o *Operator) SettingsChanged(ctx context.Context, name string) error {
 		return err
 	}
 	if followed.Standing == registry.Refused {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the settings of %[1]s are stored, but %[2]s. Once it is started anew it does not serve with them: "+
-			"`harness plugin settings set %[1]s KEY=VALUE` or `unset` puts them right", name, plain(followed.Plugin.LastError, longText))
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the settings of %[1]s are stored, but %[2]s. It is not given them again, also when it is restarted: "+
+			"`harness plugin settings set %[1]s KEY=VALUE` or `unset` puts them right, `harness plugin settings revert %[1]s` goes back", name, plain(followed.Plugin.LastError, longText))
 	}
 	return o.followed(followed, done)
 }

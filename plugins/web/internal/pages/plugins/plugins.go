@@ -130,13 +130,17 @@ func needs(of api.Plugin) (found []need) {
 		add(ui.Bad, "is not started any more: "+ui.Cut(of.Quarantine, 300), tab(of.Name, "log"), "See its log")
 	case of.Enabled && failed:
 		add(ui.Bad, "does not serve: "+ui.Cut(or(of.LastError, "nobody knows why"), 300), tab(of.Name, "log"), "See its log")
-	case of.Enabled && strings.HasPrefix(of.LastError, settingsRefused):
+	case of.Enabled && of.Problem == "" && strings.HasPrefix(of.LastError, settingsRefused):
 		add(ui.Wait, "goes on with the settings that it had: "+ui.Cut(of.LastError, 300), tab(of.Name, "settings"), "Change its settings")
 	case of.Enabled && strings.Contains(of.LastError, versionKept):
 		add(ui.Bad, "could not be replaced: "+ui.Cut(of.LastError, 300), tab(of.Name, "versions"), "Go back, or replace it again")
 	}
 	if of.Problem != "" {
-		add(ui.Bad, "has something wrong: "+ui.Cut(of.Problem, 300), tab(of.Name, "overview"), "See it")
+		to, do := tab(of.Name, "overview"), "See it"
+		if strings.HasPrefix(of.Problem, "settings:") {
+			to, do = tab(of.Name, "settings"), "Change its settings"
+		}
+		add(ui.Bad, "has something wrong: "+ui.Cut(of.Problem, 300), to, do)
 	}
 	if of.Enabled && len(of.Lacking) > 0 {
 		add(ui.Wait, "asks for what it was not granted: "+ui.Cut(strings.Join(of.Lacking, ", "), 200), tab(of.Name, "grants"), "See what it asks for")
