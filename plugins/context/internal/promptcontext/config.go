@@ -2,7 +2,11 @@ package promptcontext
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/seed-706843ae/harness/plugins/internal/settings"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -34,7 +38,8 @@ var settingsSchema = json.RawMessage(`{
 // config is the plugin's settings with their defaults.
 type config struct {
 	// Dir is the context directory; empty when there is none.
-	Dir string `json:"dir"`
+	Dir   string `json:"dir"`
+	named bool   // the settings name Dir
 	// MaxFileBytes is how much of each file is shown.
 	MaxFileBytes int64 `json:"maxFileBytes"`
 	audience
@@ -53,7 +58,8 @@ func parseConfig(raw json.RawMessage, workspace string) (config, error) {
 	if err := parsed.check(); err != nil {
 		return config{}, err
 	}
-	if parsed.Dir == "" && workspace != "" {
+	parsed.named = parsed.Dir != ""
+	if !parsed.named && workspace != "" {
 		parsed.Dir = filepath.Join(workspace, "context")
 	}
 	if parsed.Dir != "" && !filepath.IsAbs(parsed.Dir) {
@@ -61,4 +67,24 @@ func parseConfig(raw json.RawMessage, workspace string) (config, error) {
 			"settings: dir is %q; it must be an absolute path", parsed.Dir)
 	}
 	return parsed, nil
+}
+
+var errNoDirectory = errors.New("no such directory")
+
+// checkDir returns why the directory that the settings name cannot be read, and what to
+// do. That of the workspace may be away: then the agent has no memory.
+func (c config) checkDir() error {
+	if !c.named {
+		return nil
+	}
+	_, err := os.ReadDir(c.Dir)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: dir is %q, %w; make it, or name another", c.Dir, errNoDirectory)
+	case errors.Is(err, syscall.ENOTDIR):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: dir is %q, which is no directory; name one", c.Dir)
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: dir is %q, which cannot be read: %w; let the daemon's user read it, or name another", c.Dir, err)
 }

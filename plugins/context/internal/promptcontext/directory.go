@@ -24,6 +24,7 @@ const maxSectionBytes = 512 << 10
 // different threads arrive at the same time.
 type directory struct {
 	path     string
+	named    bool // by the settings: it should be there
 	maxBytes int64
 	log      *slog.Logger
 
@@ -32,9 +33,9 @@ type directory struct {
 	skipped map[string]string // why, by name, as it was logged
 }
 
-func newDirectory(path string, maxBytes int64, log *slog.Logger) *directory {
+func newDirectory(path string, named bool, maxBytes int64, log *slog.Logger) *directory {
 	return &directory{
-		path: path, maxBytes: maxBytes, log: log,
+		path: path, named: named, maxBytes: maxBytes, log: log,
 		cache: make(map[string]file), skipped: make(map[string]string),
 	}
 }
@@ -100,7 +101,7 @@ func (d *directory) names() []string {
 
 // skip logs, once, why the prompts go without a file, or without all of them.
 func (d *directory) skip(name string, err error) {
-	if name == "." && errors.Is(err, fs.ErrNotExist) {
+	if name == "." && !d.named && errors.Is(err, fs.ErrNotExist) {
 		return // an agent without a memory
 	}
 	if d.skipped[name] == err.Error() {

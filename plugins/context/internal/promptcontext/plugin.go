@@ -5,6 +5,7 @@ package promptcontext
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -59,7 +60,9 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	}
 }
 
-// Start reads the settings. Wrong ones are an error that names what is wrong.
+// Start reads the settings. Wrong ones are an error that names what is wrong. A directory
+// that the settings name and that is not there is CodeUnavailable: it can be on a disk that
+// comes later, and the plugin is started again until it is there.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.messages, p.log = host.Messages, host.Log
 	if p.log == nil {
@@ -69,7 +72,11 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if err != nil {
 		return err
 	}
-	return p.configure(answer.Settings)
+	err = p.configure(answer.Settings)
+	if errors.Is(err, errNoDirectory) {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w", err)
+	}
+	return err
 }
 
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last
@@ -83,10 +90,13 @@ func (p *Plugin) configure(raw []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := config.checkDir(); err != nil {
+		return err
+	}
 	if config.Dir == "" {
 		p.log.Warn("no context directory: " + workspaceVariable + " is not set, and the setting dir is not either")
 	}
-	p.shelf.Store(&shelf{files: newDirectory(config.Dir, config.MaxFileBytes, p.log), audience: config.audience})
+	p.shelf.Store(&shelf{files: newDirectory(config.Dir, config.named, config.MaxFileBytes, p.log), audience: config.audience})
 	return nil
 }
 

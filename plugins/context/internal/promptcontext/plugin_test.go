@@ -279,6 +279,63 @@ func TestSettings(t *testing.T) {
 	f.expect("session", want) // the last good ones stay
 }
 
+// A mistyped directory must not be taken: prompts would go without the agent's memory, and
+// nobody would know.
+func TestADirectoryThatIsNotThereIsRefused(t *testing.T) {
+	f := start(t)
+	file, locked := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "locked")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(locked, 0)); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	for dir, want := range map[string]struct {
+		words string
+		start pluginsdk.Code
+	}{
+		gone:                         {"no such directory; make it, or name another", pluginsdk.CodeUnavailable},
+		filepath.Join(gone, "below"): {"no such directory; make it, or name another", pluginsdk.CodeUnavailable},
+		file:                         {"which is no directory; name one", pluginsdk.CodeInvalid},
+		filepath.Join(file, "below"): {"which is no directory; name one", pluginsdk.CodeInvalid},
+		locked:                       {"let the daemon's user read it", pluginsdk.CodeInvalid},
+		gone + "\x00":                {"cannot be read", pluginsdk.CodeInvalid},
+	} {
+		if dir == locked && os.Geteuid() == 0 {
+			continue // root reads it
+		}
+		raw, err := json.Marshal(map[string]string{"dir": dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: raw})
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), want.words) {
+			t.Errorf("%q: %v", dir, err)
+		}
+		if err := new(Plugin).Start(t.Context(), f.host(string(raw))); pluginsdk.CodeOf(err) != want.start || !strings.Contains(err.Error(), want.words) {
+			t.Errorf("Start with %q: %v", dir, err)
+		}
+	}
+}
+
+func TestADirectoryThatVanishesIsLoggedOnce(t *testing.T) {
+	f := start(t)
+	dir := filepath.Join(t.TempDir(), "mounted")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(`{"dir":"` + dir + `"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		f.expect("", "HEADER\n\nhello") // prompts go on without the files
+	}
+	if strings.Count(f.log.String(), dir) == 0 || strings.Count(f.log.String(), "is skipped") != 1 {
+		t.Errorf("log = %s", f.log)
+	}
+}
+
 func TestNoWorkspaceIsSaidOnce(t *testing.T) {
 	t.Setenv("HARNESS_WORKSPACE", "")
 	f := fixture{T: t, thread: new(thread), log: new(bytes.Buffer), plugin: new(Plugin)}
