@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -55,13 +56,20 @@ func (p Plugin) RefusesSettings() bool {
 	return p.Refused.Mark != "" && p.Refused.Mark == p.SettingsMark()
 }
 
+// AcceptedSettings returns the settings that the plugin has accepted and not refused
+// since, the newest first. What a process has started with is not refused by another that
+// only ran.
+func (p Plugin) AcceptedSettings() []*AcceptedSettings {
+	return slices.DeleteFunc(ReadAccepted(p.Accepted), func(one *AcceptedSettings) bool {
+		return one.Mark == p.Refused.Mark && !one.Started
+	})
+}
+
 // WhenAccepted says in words when the plugin has taken the settings that hold while it
 // refuses those of its row; empty: none are kept.
 func (p Plugin) WhenAccepted() string {
-	for _, one := range ReadAccepted(p.Accepted) {
-		if one.Mark != p.Refused.Mark {
-			return one.At.UTC().Format(time.DateTime + " MST")
-		}
+	if kept := p.AcceptedSettings(); len(kept) > 0 {
+		return kept[0].At.UTC().Format(time.DateTime + " MST")
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package pluginhost
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,10 +77,8 @@ func acceptedOf(_ context.Context, row ledger.Plugin) (Settings, error) {
 	if !row.RefusesSettings() {
 		return Settings{Values: row.Settings, Stored: &ledger.AcceptedSettings{Mark: row.SettingsMark(), Plain: row.Settings}}, nil
 	}
-	for _, one := range ledger.ReadAccepted(row.Accepted) {
-		if one.Mark != row.Refused.Mark {
-			return Settings{Values: one.Plain, Problem: "refused"}, nil
-		}
+	for _, one := range row.AcceptedSettings() {
+		return Settings{Values: one.Plain, Problem: "refused"}, nil
 	}
 	return Settings{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "none are kept")
 }
@@ -117,7 +116,7 @@ func (c *choice) restart() {
 	_ = c.r.edit(c.name, func(p *ledger.Plugin) { // what a database keeps of a row
 		raw, err := json.Marshal(p.Refused)
 		p.Refused = ledger.RefusedSettings{}
-		if err = json.Unmarshal(raw, &p.Refused); err != nil {
+		if err := errors.Join(err, json.Unmarshal(raw, &p.Refused)); err != nil {
 			c.Error(err)
 		}
 	})
@@ -277,4 +276,33 @@ func TestAPluginThatRefusesWhatItHadAccepted(t *testing.T) {
 	c.says("start", "")
 	c.r.until(t, "the start", c.r.is(c.name, pluginsdk.PluginServing))
 	c.holds(`1.0.0 {"is":"good"}`)
+}
+
+// A full disk must not be why nothing is known of what was accepted.
+func TestAcceptedSettingsAreStoredOnceTheyCanBe(t *testing.T) {
+	c := newChoice(t, "picky")
+	c.r.noAccepting.Store(3)
+	c.set(`{"is":"better"}`)
+	c.r.until(t, "the accepted settings in the row", func() bool { return strings.Contains(string(c.r.row(c.name).Accepted), "better") })
+	c.set(`{"is":"never-change never-start"}`)
+	c.restart()
+	c.holds(`1.0.0 {"is":"better"}`)
+}
+
+// What happens before the row is read again counts: the settings change all the time.
+func TestSettingsThatChangeAllTheTime(t *testing.T) {
+	for _, name := range []string{"picky", "choosy"} {
+		c := newChoice(t, name)
+		for n := range 12 {
+			c.change([]string{`{"is":"never-change never-start"}`, `{"is":"fine"}`, `{"is":"never-start"}`}[n%3])
+		}
+		c.change(`{"is":"never-change never-start at last"}`)
+		c.settled()
+		c.refuses("is not for me")
+		c.restarted()
+		got, err := say(t, c.instance(), "which")
+		if err != nil || strings.Contains(got, "never-start") {
+			t.Errorf("it serves with %s, %v", got, err)
+		}
+	}
 }

@@ -105,7 +105,7 @@ func (i *Instance) offerSettings(v *version, row ledger.Plugin) bool {
 	case v.ended() || i.router.current() != v: // the version that replaces it has the settings
 	default:
 		i.refuses(&row, err.Error())
-		i.settings.Store(settings.refusedFor(had))
+		i.settings.CompareAndSwap(settings, settings.refusedFor(had)) // a version that is brought up may have others by now
 	}
 	return true
 }

@@ -21,14 +21,15 @@ import (
 
 // registry is a Store in memory that wakes who waits for a change.
 type registry struct {
-	mu      sync.Mutex
-	rows    []ledger.Plugin
-	audit   []string
-	changed chan struct{}
-	slow    atomic.Bool // what plugins say of themselves is not in the rows yet
-	bugs    bugs
-	accepts atomic.Int64 // writes of accepted settings
-	refuses atomic.Int64 // so many writes of what is seen fail
+	mu          sync.Mutex
+	rows        []ledger.Plugin
+	audit       []string
+	changed     chan struct{}
+	slow        atomic.Bool // what plugins say of themselves is not in the rows yet
+	bugs        bugs
+	accepts     atomic.Int64 // writes of accepted settings
+	noAccepting atomic.Int64 // so many of these fail
+	refuses     atomic.Int64 // so many writes of what is seen fail
 }
 
 // bugs are what panics, by name, the next n times that it is done.
@@ -104,6 +105,9 @@ func (r *registry) SavePluginSeen(_ context.Context, name string, seen ledger.Pl
 }
 
 func (r *registry) SavePluginAccepted(_ context.Context, name string, accepted ledger.AcceptedSettings) error {
+	if r.noAccepting.Add(-1) >= 0 {
+		return errors.New("the disk is full")
+	}
 	r.accepts.Add(1)
 	raw, err := json.Marshal(accepted)
 	if err != nil {

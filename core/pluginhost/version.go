@@ -160,8 +160,9 @@ func (i *Instance) launch(ctx context.Context, row *ledger.Plugin) (*version, er
 		v.heard = i.host.events.Position() // what the plugin reads in Start is at least as new
 		if err := v.process.Start(ctx); err != nil {
 			if i.refusedStart(v, err) {
-				defer i.settings.Store(settings.refusedFor(had))
-				return settingsRefusal{errors.New(i.refuses(&v.row, "start: "+err.Error()))}
+				words := i.refuses(&v.row, "start: "+err.Error())
+				i.settings.CompareAndSwap(settings, settings.refusedFor(had))
+				return settingsRefusal{errors.New(words)}
 			}
 			return i.notReady(ctx, v, "start: "+err.Error(), err)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -38,10 +37,7 @@ func (s *Settings) refused(m *memory, schema *Schema, info ledger.Plugin, secret
 // since, that fit its schema.
 func (s *Settings) accepted(m *memory, schema *Schema, info ledger.Plugin) held {
 	none := held{err: pluginsdk.Errorf(pluginsdk.CodeInvalid, "none are kept")}
-	for _, one := range ledger.ReadAccepted(info.Accepted) {
-		if one.Mark == info.Refused.Mark {
-			continue
-		}
+	for _, one := range info.AcceptedSettings() {
 		values, err := object(one.Plain)
 		if err != nil {
 			return held{err: err}
@@ -71,7 +67,7 @@ func (s *Settings) Revert(ctx context.Context, who, plugin string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%[1]s has not refused its settings, so that there is nothing to go back from; "+
 			"change them: harness plugin settings set %[1]s KEY=VALUE", plugin)
 	}
-	kept := slices.DeleteFunc(ledger.ReadAccepted(info.Accepted), func(one *ledger.AcceptedSettings) bool { return one.Mark == info.Refused.Mark })
+	kept := info.AcceptedSettings()
 	if len(kept) == 0 {
 		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "no settings are kept that %[1]s has accepted; change them: harness plugin settings set %[1]s KEY=VALUE", plugin)
 	}

@@ -111,6 +111,15 @@ func TestTheSettingsBeforeHoldWhereTheNewestAreRefused(t *testing.T) {
 	w.gets(first, "not today")
 }
 
+// A version that is replaced may refuse what the one that replaces it has started with.
+func TestSettingsWithWhichAProcessHasStartedHold(t *testing.T) {
+	w := newWorld(t, courier)
+	w.change(`{"port":80,"token":"hunter1hunter1"}`)
+	w.accepts(true)
+	w.refuses("the old version is late")
+	w.gets(first, "the old version is late")
+}
+
 func TestAcceptedSettingsThatCannotHold(t *testing.T) {
 	t.Run("none are kept", func(t *testing.T) {
 		for _, accepted := range []string{"", "null", "{", `{"mark":7}`} {

@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -122,6 +125,53 @@ func TestSettingsAreSetAndTakenBack(t *testing.T) {
 	}
 	if got := strings.Join(details, "|"); got != "set port, token, zone|unset port, zone|set port|set backup, port" {
 		t.Errorf("audit: %s", got)
+	}
+}
+
+// Who set what the plugin refuses sees that it does not hold, what does, and the way back.
+func TestRefusedSettingsAreShownAndGoneBackFrom(t *testing.T) {
+	data := withMail(t)
+	harness(t, "hunter2\n", "plugin", "settings", "set", "mail", "port=25", "token").want(t, 0, "are changed", "")
+	harness(t, "", "plugin", "settings", "revert", "mail").want(t, exitFailed, "", "mail has not refused its settings")
+	notes := func(note func(database *store.Store, row ledger.Plugin) error) {
+		t.Helper()
+		database := openStore(t, data)
+		defer database.Close()
+		row, err := database.Plugin(t.Context(), "mail")
+		if err := errors.Join(err, note(database, row)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes(func(database *store.Store, row ledger.Plugin) error {
+		held, err := daemon.NewSettings(daemon.Config{Data: data}, database).Of(t.Context(), row)
+		held.Stored.At = time.Date(2026, 11, 3, 4, 5, 6, 0, time.UTC)
+		return errors.Join(err, database.SavePluginAccepted(t.Context(), "mail", *held.Stored))
+	})
+	harness(t, "hunter3\n", "plugin", "settings", "set", "mail", "port=26", "token").want(t, 0, "are changed", "")
+	notes(func(database *store.Store, row ledger.Plugin) error {
+		seen := ledger.SeenOf(row)
+		seen.Refused = ledger.RefusedSettings{Mark: row.SettingsMark(), Words: "no such port", At: time.Now()}
+		return database.SavePluginSeen(t.Context(), "mail", seen)
+	})
+	const words = "it refused them: no such port. In force are those of 2026-11-03 04:05:06 UTC: set others, or go back to these: harness plugin settings revert mail"
+	harness(t, "", "plugin", "settings", "mail").want(t, 0, "port = 26   (set)", "")
+	for _, args := range []string{"settings mail", "info mail", "list", "list --json"} {
+		got := harness(t, "", append([]string{"plugin"}, strings.Fields(args)...)...)
+		got.want(t, 0, words, "")
+		if strings.Contains(got.out, "hunter") || strings.Contains(got.out, "age-encryption") || strings.Contains(got.out, "row is wrong") {
+			t.Errorf("%s: %s", args, got.out)
+		}
+	}
+	if got := mailSettings(t, data); got != `{"port":25,"token":"hunter2","zone":"UTC"}` {
+		t.Errorf("while they are refused the plugin gets %s", got)
+	}
+	harness(t, "", "plugin", "settings", "revert", "mail").want(t, 0, "The settings of mail are changed; they hold from the daemon's next start on.", "")
+	harness(t, "", "plugin", "settings", "mail").want(t, 0, "port = 25   (set)", "")
+	if got := harness(t, "", "plugin", "list", "--json"); strings.Contains(got.out, "refused") {
+		t.Errorf("after that it is still said: %s", got.out)
+	}
+	if got := mailSettings(t, data); got != `{"port":25,"token":"hunter2","zone":"UTC"}` {
+		t.Errorf("after that the plugin gets %s", got)
 	}
 }
 

@@ -161,7 +161,7 @@ func (o *Operator) trouble(r Report) {
 		o.say("\n! %s", plain(r.Unoffered, longText))
 	}
 	switch {
-	case r.RefusesSettings():
+	case r.Refused.Mark != "" && r.Problem != "":
 		o.say("\n! %s", plain(r.Problem, 2000))
 	case r.Problem != "":
 		o.say("\n! Its row is wrong, the last good values hold: %s", plain(r.Problem, 2000))

@@ -33,6 +33,9 @@ func (o *Operator) judge(ctx context.Context, row *ledger.Plugin) {
 
 // observed makes a row say what holds now: with the daemon down nothing serves.
 func observed(row *ledger.Plugin, running bool) {
+	if !row.RefusesSettings() {
+		row.Refused = ledger.RefusedSettings{} // of settings that are not set any more
+	}
 	row.Settings = nil
 	if !running {
 		row.Serving = ""
@@ -69,7 +72,7 @@ func (o *Operator) Overview(rows []ledger.Plugin) error {
 			o.say("! %s", plain(lack, longText))
 		}
 		switch {
-		case row.RefusesSettings():
+		case row.Refused.Mark != "" && row.Problem != "":
 			o.say("! %s: %s", plain(row.Name, shortText), plain(row.Problem, 400))
 		case row.Problem != "":
 			o.say("! the row of %s is wrong, its last good values hold: %s", plain(row.Name, shortText), plain(row.Problem, 200))
