@@ -17,9 +17,10 @@ type OnSettingsChangeRequest struct {
 type OnSettingsChangeResponse struct{}
 
 // SettingsChangeHook is told when an operator changed the plugin's settings. An error
-// refuses them: they stay stored, the process goes on with those that it had, and is not
-// asked again before they change; its next process gets them in Start. A call that is
-// late counts as refused. A plugin without the hook is started anew with the changed
+// refuses them: they stay stored, the process goes on with those that it had, and so do
+// its next processes; the plugin is not asked again before the settings change. A call
+// that is late counts as refused. Start refuses them by CodeInvalid: where the plugin has
+// accepted others before, it is started again with these. A plugin without the hook is started anew with the changed
 // settings.
 type SettingsChangeHook interface {
 	OnSettingsChange(ctx context.Context, request *OnSettingsChangeRequest) (*OnSettingsChangeResponse, error)
