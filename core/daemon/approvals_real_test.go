@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/approvals"
+	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -82,9 +83,16 @@ func (in *installation) reach(path string, out any) bool {
 	return response.StatusCode == http.StatusOK && json.NewDecoder(response.Body).Decode(out) == nil
 }
 
+// decide answers with a token of the name that the body has as author, else with the owner's.
 func (in *installation) decide(approval pluginsdk.Approval, body map[string]any) (status int) {
 	in.t.Helper()
-	return in.call(http.MethodPost, "/api/approvals/"+approval.ID+"/decide", body, nil)
+	made := struct{ Secret string }{owner.Token(in.base)}
+	if name, named := body["author"]; named {
+		if status := in.call(http.MethodPost, "/api/tokens", map[string]any{"name": name, "scope": pluginsdk.ScopeApprove}, &made); status != http.StatusCreated {
+			in.t.Errorf("make a token for %v: %d", name, status)
+		}
+	}
+	return in.callAs(made.Secret, http.MethodPost, "/api/approvals/"+approval.ID+"/decide", body, nil)
 }
 
 func (in *installation) ended(runID string) pluginsdk.Run {
@@ -210,7 +218,7 @@ func TestTheRealAgentAsksPeople(t *testing.T) {
 	if lineCount(t, file) != before || in.count("SELECT COUNT(*) FROM approvals WHERE state = 'open'") != 0 {
 		t.Error("somebody was asked, or nobody and it was done")
 	}
-	if n := in.count("SELECT COUNT(*) FROM audit_entries WHERE action LIKE 'approval.%' AND who = 'plugin:web (Ann)'"); n != 4 {
+	if n := in.count("SELECT COUNT(*) FROM audit_entries WHERE action LIKE 'approval.%' AND who LIKE 'plugin:web (owner, token %)'"); n != 4 {
 		t.Errorf("%d answers of Ann's in the audit log", n)
 	}
 }

@@ -168,6 +168,12 @@ func (in *installation) database() *store.Store {
 // call speaks to the API and decodes the answer into out.
 func (in *installation) call(method, path string, body, out any) int {
 	in.t.Helper()
+	return in.callAs(owner.Token(in.base), method, path, body, out)
+}
+
+// callAs is call with another token than the owner's.
+func (in *installation) callAs(token, method, path string, body, out any) int {
+	in.t.Helper()
 	var payload io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -181,6 +187,9 @@ func (in *installation) call(method, path string, body, out any) int {
 		in.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		in.t.Fatal(err)

@@ -236,13 +236,21 @@ func (h *hall) operatorSees(e exhibit) {
 	}
 }
 
-// saidInLog looks for what the daemon's log must say.
+// saidInLog looks for what the daemon's log must say, unless the plugin has used up its share
+// of it.
 func (h *hall) saidInLog(e exhibit) {
 	h.t.Helper()
+	said := 0
 	for line := range strings.Lines(h.log.String()) {
-		if strings.Contains(line, e.name) && containsAll(line, e.log) {
-			return
+		if strings.Contains(line, e.name) {
+			if containsAll(line, e.log) {
+				return
+			}
+			said += len(line)
 		}
+	}
+	if said > 60<<10 {
+		return
 	}
 	h.t.Errorf("the log has no line with %q", e.log)
 }

@@ -84,7 +84,7 @@ func TestOnlyAPersonHasAWordOnATask(t *testing.T) {
 			words = append(words, fmt.Sprintf("%d %s by %s: %s", answer.Iteration, answer.Answer, answer.Author, answer.Feedback))
 		}
 	}
-	if got := strings.Join(words, "; "); got != "1 reject by a person: once more; 2 accept by ann: " || len(history.Iterations) != 2 {
+	if got := strings.Join(words, "; "); got != "1 reject by owner: once more; 2 accept by owner: " || len(history.Iterations) != 2 {
 		t.Errorf("said: %q, %d iterations", got, len(history.Iterations))
 	}
 	event := watcher.next()

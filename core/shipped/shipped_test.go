@@ -77,13 +77,13 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 	const since6 = "commands.read, approvals.read, approvals.decide, files.read, files.write, workspace.read, workspace.write, " +
 		"tokens.check, tokens.admin, installation.read, installation.control, installation.backup, crons.read, accounts.write, " +
 		"turns.read, turns.change, turns.decide, tasks.prepare, tasks.judge"
-	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY", "HARNESS_OWNER_TOKEN"}) {
 		t.Errorf("what web has since the first version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	if added, env := shipped.Plugins.After("web", 2); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY", "HARNESS_OWNER_TOKEN"}) {
 		t.Errorf("what web has since the second version: %v %v", added, env)
 	}
-	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY"}) {
+	if added, env := shipped.Plugins.After("web", 3); list(added) != "metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_TLS_CERT", "HARNESS_TLS_KEY", "HARNESS_OWNER_TOKEN"}) {
 		t.Errorf("what web has since the third version: %v %v", added, env)
 	}
 	if added, _ := shipped.Plugins.After("web", 4); list(added) != "tasks.read, tasks.write, tasks.decide, "+since6 {

@@ -134,7 +134,8 @@ func denied() error {
 }
 
 // Check returns the token of a secret, or CodeDenied. A login token is for one login and
-// nothing else.
+// nothing else. While the database does not answer, a token that was good holds: figures and
+// health are looked at just then, and what is revoked in this process is refused all the same.
 func (r *Room) Check(ctx context.Context, secret string) (_ pluginsdk.Token, err error) {
 	defer func() { r.figures.count(forRequest, err) }()
 	if !wellFormed(secret) {
@@ -149,10 +150,12 @@ func (r *Room) Check(ctx context.Context, secret string) (_ pluginsdk.Token, err
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 			return pluginsdk.Token{}, denied()
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+			found = known{token, now}
+		case !ok:
 			return pluginsdk.Token{}, err
 		}
-		found = known{token, now}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -346,7 +349,10 @@ func (r *Room) Stop(ctx context.Context) error {
 	if !r.background.Stop() {
 		return nil
 	}
-	return r.touch(ctx)
+	if err := r.touch(ctx); err != nil {
+		r.config.Log.Warn("when tokens were last used is not stored", "err", err)
+	}
+	return nil
 }
 
 func (r *Room) loop(ctx context.Context) {

@@ -38,10 +38,12 @@ func (e *told) has(id string) bool {
 	return slices.Contains(e.ids, id)
 }
 
-// counting counts how often tokens are looked up, and how often sessions are begun.
+// counting counts how often tokens are looked up, and how often sessions are begun. While it
+// is away, no token can be looked up.
 type counting struct {
 	*store.Store
 	lookups, sessions atomic.Int64
+	away              atomic.Bool
 }
 
 func (c *counting) StartSession(ctx context.Context, want ledger.TokenSession) (ledger.Token, []string, error) {
@@ -51,6 +53,9 @@ func (c *counting) StartSession(ctx context.Context, want ledger.TokenSession) (
 
 func (c *counting) TokenOf(ctx context.Context, hash string) (ledger.Token, error) {
 	c.lookups.Add(1)
+	if c.away.Load() {
+		return ledger.Token{}, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away")
+	}
 	return c.Store.TokenOf(ctx, hash)
 }
 
@@ -305,6 +310,26 @@ func TestWhatAnotherProcessRevokesHoldsWithinASecond(t *testing.T) {
 		if !f.told.has(made.ID) {
 			f.Errorf("told of %v", f.told.ids)
 		}
+	})
+}
+
+// Somebody looks at the figures just when the database is away.
+func TestWhoWasKnownIsKnownWhileTheDatabaseIsAway(t *testing.T) {
+	each(t, func(f *fixture) {
+		_, known := f.make(pluginsdk.CreateTokenRequest{Name: "Ann", Scope: pluginsdk.ScopeRead})
+		_, stranger := f.make(pluginsdk.CreateTokenRequest{Name: "Ben", Scope: pluginsdk.ScopeRead})
+		over, short := f.make(pluginsdk.CreateTokenRequest{Name: "Cleo", Scope: pluginsdk.ScopeRead, ExpiresAt: f.clock.Add(time.Minute)})
+		f.good("before", known)
+		f.good("before its end", short)
+		f.database.away.Store(true)
+		f.pass(time.Hour)
+		f.good("while the database is away", known)
+		f.refused("one that is over, "+over.Name, short)
+		if _, err := f.Check(f.Context(), stranger); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable {
+			f.Errorf("one that nobody has shown before: %v", err)
+		}
+		f.database.away.Store(false)
+		f.good("once it is back", stranger)
 	})
 }
 
