@@ -218,7 +218,7 @@ func TestTheRealAgentAsksPeople(t *testing.T) {
 	if lineCount(t, file) != before || in.count("SELECT COUNT(*) FROM approvals WHERE state = 'open'") != 0 {
 		t.Error("somebody was asked, or nobody and it was done")
 	}
-	if n := in.count("SELECT COUNT(*) FROM audit_entries WHERE action LIKE 'approval.%' AND who LIKE 'plugin:web (owner, token %)'"); n != 4 {
+	if n := in.count("SELECT COUNT(*) FROM audit_entries WHERE action LIKE 'approval.%' AND who LIKE 'plugin:web (Ann, token %)'"); n != 4 {
 		t.Errorf("%d answers of Ann's in the audit log", n)
 	}
 }
