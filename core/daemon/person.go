@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -35,6 +36,30 @@ func Adopt(log *slog.Logger) (release func(), err error) {
 // started, however detached it is: what acts on the installation is for people. The daemon
 // must run; who has started the processes of one that has ended cannot be found out.
 func CheckPerson(config Config) error {
+	for _, data := range dataOf(config) {
+		config.Data = data
+		if err := checkBeside(config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dataOf returns the data directory, and those that its files really are in: a directory of
+// links to an installation's files is that installation.
+func dataOf(config Config) []string {
+	all := []string{config.Data}
+	for _, name := range []string{"harness.db", ConfigFile, "secrets.key", "installation-id"} {
+		if real, err := filepath.EvalSymlinks(filepath.Join(config.Data, name)); err == nil && !slices.Contains(all, filepath.Dir(real)) {
+			all = append(all, filepath.Dir(real))
+		}
+	}
+	return all
+}
+
+// checkBeside refuses whoever runs below the daemon of a data directory, and whoever does not
+// see its process, as in a namespace of their own: they cannot be told apart.
+func checkBeside(config Config) error {
 	if !Running(config) {
 		return nil
 	}
@@ -49,7 +74,11 @@ func CheckPerson(config Config) error {
 	}
 	held, ok := proc.Of(pid)
 	if !ok {
-		return nil
+		if _, err := os.Stat("/proc/self/stat"); err != nil || !Running(config) {
+			return nil //nolint:nilerr // processes are not seen here at all, or the daemon has just ended
+		}
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "the daemon (pid %d) is not seen from here, so that nobody knows whether the agent has started this command; "+
+			"run it where the daemon runs: in its container, or outside of this namespace", pid)
 	}
 	var r proc.Reader
 	if below, _ := r.Below(os.Getpid(), held); !below {
