@@ -47,7 +47,7 @@ func (c *Client) learn(response *http.Response, shown http.Header) bool {
 		return false
 	}
 	file := parameter(response.Header.Get("WWW-Authenticate"), ownerParameter)
-	if filepath.Base(file) != "owner.token" || !filepath.IsAbs(file) || !ownListener(c.base.Port()) {
+	if filepath.Base(file) != "owner.token" || !filepath.IsAbs(file) || !ownListener(c.base.Port(), file) {
 		return false
 	}
 	info, err := os.Lstat(file)

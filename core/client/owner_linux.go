@@ -9,7 +9,7 @@ import (
 
 // ownListener reports whether the program that listens at a port of this machine is this user's
 // or root's (proc_pid_net(5), tcp). What cannot be found out is not.
-func ownListener(port string) bool {
+func ownListener(port, _ string) bool {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
 		return false

@@ -29,7 +29,7 @@ func (d *Daemon) keepOwner(ctx context.Context) error {
 	if text, err := os.ReadFile(path); err == nil { //nolint:gosec // our own
 		_, err := d.tokens.Check(ctx, strings.TrimSpace(string(text)))
 		if pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
-			return err // nil: it is good
+			return errors.Join(err, os.Chmod(path, 0o600)) // nil: it is good; one that others may read is not shown
 		}
 	}
 	token, secret, err := d.tokens.Create(ctx, "daemon", pluginsdk.CreateTokenRequest{Name: OwnerName, Scope: pluginsdk.ScopeAdmin})

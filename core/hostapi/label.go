@@ -48,8 +48,17 @@ func (c *caller) label(ctx context.Context, named string) (pluginsdk.Label, erro
 // counts for nothing without that.
 type shown struct {
 	mu     sync.Mutex
-	tokens map[[2]string]pluginsdk.Token
+	tokens map[[2]string]shownToken
 }
+
+type shownToken struct {
+	pluginsdk.Token
+	at time.Time
+}
+
+// shownFor is how long it counts that a plugin has shown a token: for less long than it is
+// remembered that one was revoked.
+const shownFor = 10 * time.Minute
 
 // maxShown bounds how many are remembered; who has shown one shows it again with its next
 // request.
@@ -59,19 +68,20 @@ func (s *shown) note(plugin string, token pluginsdk.Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tokens == nil || len(s.tokens) >= maxShown {
-		s.tokens = make(map[[2]string]pluginsdk.Token)
+		s.tokens = make(map[[2]string]shownToken)
 	}
-	s.tokens[[2]string{plugin, token.ID}] = token
+	s.tokens[[2]string{plugin, token.ID}] = shownToken{token, time.Now()}
 }
 
 // shownBy returns a token that a plugin names, or CodeDenied: the plugin has not shown its
 // secret, or it is revoked or over.
 func (a *API) shownBy(plugin, id string) (pluginsdk.Token, error) {
 	a.shown.mu.Lock()
-	token, ok := a.shown.tokens[[2]string{plugin, id}]
+	found, ok := a.shown.tokens[[2]string{plugin, id}]
 	a.shown.mu.Unlock()
+	token := found.Token
 	switch {
-	case !ok:
+	case !ok, time.Since(found.at) > shownFor:
 		return token, pluginsdk.Errorf(pluginsdk.CodeDenied, "token: the plugin %s calls with the token %.50q, whose secret it has not shown; Tokens.Check first", plugin, id)
 	case a.Callers.Revoked(id), !token.ExpiresAt.IsZero() && !time.Now().Before(token.ExpiresAt):
 		return token, pluginsdk.Errorf(pluginsdk.CodeDenied, "token: %s is revoked or over", id)

@@ -38,7 +38,7 @@ func (s tasks) Create(ctx context.Context, request *pluginsdk.CreateTaskRequest)
 			if err != nil {
 				return err
 			}
-			if task.RequestedBy == "" || by.Token != "" {
+			if task.RequestedBy == "" || by.Token != "" || by.OfAgent() {
 				task.RequestedBy = by.Author
 			}
 			response.Task, response.Existed, err = s.Tasks.Create(ctx, ledger.NewTask{

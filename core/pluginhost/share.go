@@ -94,10 +94,11 @@ func (s *shares) take(plugin string, size int) bool {
 		s.of[plugin] = of
 		time.AfterFunc(shareEvery, func() { s.over(plugin) })
 	}
-	if of.bytes += size + lineBytes; of.bytes > shareBytes {
+	if of.bytes+size+lineBytes > shareBytes {
 		of.leftOut++
 		return false
 	}
+	of.bytes += size + lineBytes
 	return true
 }
 

@@ -24,7 +24,7 @@ type version struct {
 	denied   sync.Map           // capabilities: those whose lack was logged already
 
 	stored  *ledger.AcceptedSettings // the settings of its row, if it was started with those
-	offered atomic.Pointer[string]   // settingsOf the row whose settings it was offered last
+	offered atomic.Pointer[string]   // SettingsMark of the row whose settings it was offered last
 	telling atomic.Bool              // an offer of settings is under way
 
 	heard      pluginsdk.Position // its events begin after this; stopEvents sets where they ended

@@ -13,6 +13,7 @@ import (
 
 // held are accepted settings that can hold again.
 type held struct {
+	kept    *ledger.AcceptedSettings // as they are stored
 	values  json.RawMessage
 	secrets []string
 	at      time.Time
@@ -48,7 +49,7 @@ func (s *Settings) accepted(m *memory, schema *Schema, info ledger.Plugin) held 
 		if err == nil {
 			var merged json.RawMessage
 			if merged, err = together(schema, values, opened); err == nil {
-				return held{values: merged, secrets: secrets, at: one.At}
+				return held{values: merged, secrets: secrets, at: one.At, kept: one}
 			}
 		}
 		none.err = err
@@ -56,8 +57,8 @@ func (s *Settings) accepted(m *memory, schema *Schema, info ledger.Plugin) held 
 	return none
 }
 
-// Revert makes the settings that a plugin has accepted last, and not refused since, those
-// of its row again, secrets too. who is for the audit log.
+// Revert makes the newest settings that a plugin has accepted, and not refused since, and that
+// fit its schema, those of its row again, secrets too. who is for the audit log.
 func (s *Settings) Revert(ctx context.Context, who, plugin string) error {
 	info, err := s.store.Plugin(ctx, plugin)
 	if err != nil {
@@ -67,15 +68,17 @@ func (s *Settings) Revert(ctx context.Context, who, plugin string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeConflict, "%[1]s has not refused its settings, so that there is nothing to go back from; "+
 			"change them: harness plugin settings set %[1]s KEY=VALUE", plugin)
 	}
-	kept := info.AcceptedSettings()
-	if len(kept) == 0 {
+	if len(info.AcceptedSettings()) == 0 {
 		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "no settings are kept that %[1]s has accepted; change them: harness plugin settings set %[1]s KEY=VALUE", plugin)
 	}
 	schema, err := s.memory(info).compile()
 	if err != nil {
 		return err
 	}
-	last := kept[0]
+	last := s.accepted(s.memory(info), schema, info).kept
+	if last == nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "what %[1]s has accepted does not fit its schema any more; change its settings: harness plugin settings set %[1]s KEY=VALUE", plugin)
+	}
 	detail := "back to those that it accepted at " + last.At.UTC().Format(time.RFC3339)
 	return s.store.EditPluginSettings(ctx, plugin, who, func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
 		maps.DeleteFunc(sealed, func(name string, _ []byte) bool { return schema.secrets[name] })

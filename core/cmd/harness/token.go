@@ -21,11 +21,11 @@ func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Say who may use the API, and how far",
-		Long: `Say who may use the API, and how far. A token is demanded where the API listens on
-another address than loopback's (HARNESS_HTTP_ADDR), and on loopback where the setting
-auth of the plugin web says so. Its name is who its holder is: the author of what they
-write, a name in the audit log. Its scope is what they may: read (see), chat (read, and
-say something), approve (chat, and answer what the agent asks), admin (all).
+		Long: `Say who may use the API, and how far. A token is demanded of everybody,
+unless the setting auth of the plugin web is network: then not on loopback. Its name is
+who its holder is: the author of what they write, a name in the audit log. Its scope is
+what they may: read (see), chat (read, and say something), approve (chat, and answer what
+the agent asks), work (approve, and have work done that runs code), admin (all).
 
 It works with the daemon up or down; of a daemon elsewhere, through its API, with a token
 whose scope is admin.`,

@@ -139,7 +139,7 @@ func welcome(ctx context.Context, out io.Writer, d *daemon.Daemon, config daemon
 	}
 	token := ""
 	if found.Demands {
-		token = ` -H "Authorization: Bearer $(cat ` + filepath.Join(config.Data, daemon.OwnerTokenFile) + `)"`
+		token = ` -H "Authorization: Bearer $(cat '` + filepath.Join(config.Data, daemon.OwnerTokenFile) + `')"`
 		fmt.Fprintln(out, entrance(ctx, out, d, config))
 	}
 	fmt.Fprintf(out, `Try, in another terminal:

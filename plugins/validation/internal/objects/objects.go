@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -267,7 +269,7 @@ func (s *Store) Diff(ctx context.Context, from, to string, most int, options ...
 	diff := &head{most: most}
 	args := append([]string{"diff-tree", "-r", "-p", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color"}, options...)
 	_, err = git(ctx, []string{"GIT_DIR=" + s.Dir}, nil, diff, append(args, "--end-of-options", from, to)...)
-	return strings.ToValidUTF8(diff.data.String(), "\uFFFD"), diff.over, err
+	return visible(diff.data.String()), diff.over, err
 }
 
 // head keeps the first bytes of what is written.
@@ -377,4 +379,23 @@ func (s *Store) With(ctx context.Context, tree string, edits []Edit) (string, er
 		return "", err
 	}
 	return git(ctx, index, nil, nil, "write-tree")
+}
+
+// visible is a text in which everything can be seen: bytes that are no text stand as \x1f,
+// characters that nobody sees (that turn the direction of writing, that break a line) as \u202e.
+func visible(text string) string {
+	var b strings.Builder
+	for n := 0; n < len(text); {
+		r, size := utf8.DecodeRuneInString(text[n:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[n])
+		case r == '\n', r == '\t', r == '\r', r < utf8.RuneSelf, unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		n += size
+	}
+	return b.String()
 }

@@ -105,7 +105,7 @@ func TestPartsAreTheWholeChange(t *testing.T) {
 				put(t, dir, fmt.Sprintf("%d.bin", n), string(random[n*16<<10:][:16<<10]))
 			}
 			put(t, dir, "nul", "a\x00b\r\nc\rd")
-		}, 2, []string{"+++ b/4.bin", "+++ b/nul"}},
+		}, 3, []string{"+++ b/4.bin", "+++ b/nul"}},
 		"no newline, odd names": {func(dir string) { put(t, dir, "moved/from", numbered(3000, 0)) }, func(dir string) {
 			if err := os.Rename(filepath.Join(dir, "moved"), filepath.Join(dir, "to")); err != nil {
 				t.Fatal(err)

@@ -237,8 +237,14 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, why error) {
 		"(harness token create), a browser logs in at /login", true, "")
 }
 
-// ownerFor is the file of the owner's token, for a request of this machine.
+// ownerFor is the file of the owner's token, for a request of this machine that has come
+// through no proxy.
 func (g *Gate) ownerFor(r *http.Request) string {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+		if r.Header.Get(name) != "" {
+			return ""
+		}
+	}
 	if file := g.owners.Load(); file != nil && Address(r).IsLoopback() {
 		return *file
 	}

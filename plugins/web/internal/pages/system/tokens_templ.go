@@ -44,7 +44,7 @@ func tokensPage(page callers) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(page.tokens) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"muted\">There is no token. From this machine nobody needs one, unless the setting auth of the plugin web says so.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<p class=\"muted\">There is no token. Unless the setting auth of the plugin web is network, nobody can call without one.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
