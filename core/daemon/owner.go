@@ -87,19 +87,11 @@ const OpenLife = time.Minute
 // OpenLink makes a link that opens the dashboard in the owner's name, once, within OpenLife.
 // The secret is in its fragment, which browsers send to nobody.
 func (d *Daemon) OpenLink(ctx context.Context) (string, error) {
-	_, secret, err := d.tokens.Create(ctx, "daemon", OpenRequest(time.Now()))
+	_, secret, err := d.tokens.Create(ctx, "daemon", pluginsdk.CreateTokenRequest{
+		Name: OwnerName, Kind: pluginsdk.TokenLogin, Scope: pluginsdk.ScopeAdmin, ExpiresAt: time.Now().Add(OpenLife),
+	})
 	if err != nil {
 		return "", fmt.Errorf("make a link to open the dashboard: %w", err)
 	}
-	return OpenLinkOf(d.config.URL(), secret), nil
+	return d.config.URL() + "/login#" + secret, nil
 }
-
-// OpenRequest asks for the login token of a link that opens the dashboard.
-func OpenRequest(now time.Time) pluginsdk.CreateTokenRequest {
-	return pluginsdk.CreateTokenRequest{
-		Name: OwnerName, Kind: pluginsdk.TokenLogin, Scope: pluginsdk.ScopeAdmin, ExpiresAt: now.Add(OpenLife),
-	}
-}
-
-// OpenLinkOf is the link that opens the dashboard at an address with a login token's secret.
-func OpenLinkOf(base, secret string) string { return base + "/login#" + secret }

@@ -21,26 +21,6 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Knock and Answer are those of the program knocker.
-type Knock struct {
-	Method  string            `json:"method,omitempty"`
-	URL     string            `json:"url,omitempty"`
-	Header  map[string]string `json:"header,omitempty"`
-	Body    json.RawMessage   `json:"body,omitempty"`
-	Command []string          `json:"command,omitempty"`
-	Host    string            `json:"host,omitempty"`
-	Person  string            `json:"person,omitempty"`
-	Tool    bool              `json:"tool,omitempty"`
-	End     bool              `json:"end,omitempty"`
-}
-
-// Answer is what came of a Knock.
-type Answer struct {
-	OK   bool   `json:"ok"`
-	Code string `json:"code"`
-	Text string `json:"text"`
-}
-
 // The plugins that the program knocker plays.
 const (
 	tester  = "knocker" // has a single capability at a time, or all

@@ -18,37 +18,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/coretest/doors"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
 )
 
 // patience is how long a knock may take.
 const patience = 20 * time.Second
-
-// Knock is one try, of one of the kinds.
-type Knock struct {
-	// Method and URL are a request's, with its headers; Body is also the request of Host.
-	Method string            `json:"method,omitempty"`
-	URL    string            `json:"url,omitempty"`
-	Header map[string]string `json:"header,omitempty"`
-	Body   json.RawMessage   `json:"body,omitempty"`
-	// Command is a program with its arguments.
-	Command []string `json:"command,omitempty"`
-	// Host is a method of the plugin's host, such as Tokens.Create; Person in whose name it is
-	// called; Tool says that it is called from inside of the next call of the plugin's tool.
-	Host   string `json:"host,omitempty"`
-	Person string `json:"person,omitempty"`
-	Tool   bool   `json:"tool,omitempty"`
-	// End ends the process.
-	End bool `json:"end,omitempty"`
-}
-
-// Answer is what came of a Knock.
-type Answer struct {
-	OK   bool   `json:"ok"`
-	Code string `json:"code"` // a status, an exit code, the code of an error
-	Text string `json:"text"`
-}
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "serve" {
@@ -109,7 +85,7 @@ func (k *knocker) listen(path string) error {
 		return err
 	}
 	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's own
-		var knock Knock
+		var knock doors.Knock
 		if err := json.NewDecoder(r.Body).Decode(&knock); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -123,53 +99,53 @@ func (k *knocker) listen(path string) error {
 	}))
 }
 
-func (k *knocker) try(ctx context.Context, knock Knock) Answer {
+func (k *knocker) try(ctx context.Context, knock doors.Knock) doors.Answer {
 	switch {
 	case len(knock.Command) > 0:
 		return run(ctx, knock.Command)
 	case knock.URL != "":
 		return request(ctx, knock)
 	case k.host == nil:
-		return Answer{Code: "no plugin"}
+		return doors.Answer{Code: "no plugin"}
 	case !knock.Tool:
 		return k.call(context.Background(), knock)
 	}
-	done := make(chan Answer, 1)
+	done := make(chan doors.Answer, 1)
 	select {
 	case k.tool <- func(ctx context.Context) { done <- k.call(ctx, knock) }:
 		return <-done
 	case <-ctx.Done():
-		return Answer{Code: "no call", Text: "the tool was not called"}
+		return doors.Answer{Code: "no call", Text: "the tool was not called"}
 	}
 }
 
-func run(ctx context.Context, words []string) Answer {
+func run(ctx context.Context, words []string) doors.Answer {
 	var out bytes.Buffer
 	command := exec.CommandContext(ctx, words[0], words[1:]...) //nolint:gosec // the test's
 	command.Stdout, command.Stderr = &out, &out
 	err := command.Run()
-	return Answer{OK: err == nil, Code: fmt.Sprint(command.ProcessState.ExitCode()), Text: out.String()}
+	return doors.Answer{OK: err == nil, Code: fmt.Sprint(command.ProcessState.ExitCode()), Text: out.String()}
 }
 
-func request(ctx context.Context, knock Knock) Answer {
+func request(ctx context.Context, knock doors.Knock) doors.Answer {
 	r, err := http.NewRequestWithContext(ctx, knock.Method, knock.URL, bytes.NewReader(knock.Body))
 	if err != nil {
-		return Answer{Code: "no request", Text: err.Error()}
+		return doors.Answer{Code: "no request", Text: err.Error()}
 	}
 	for name, value := range knock.Header {
 		r.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return Answer{Code: "no answer", Text: err.Error()}
+		return doors.Answer{Code: "no answer", Text: err.Error()}
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	return Answer{OK: err == nil && response.StatusCode < 300, Code: fmt.Sprint(response.StatusCode), Text: string(text)}
+	return doors.Answer{OK: err == nil && response.StatusCode < 300, Code: fmt.Sprint(response.StatusCode), Text: string(text)}
 }
 
 // call calls a method of the host.
-func (k *knocker) call(ctx context.Context, knock Knock) Answer {
+func (k *knocker) call(ctx context.Context, knock doors.Knock) doors.Answer {
 	if knock.Person != "" {
 		ctx = pluginsdk.WithPerson(ctx, knock.Person)
 	}
@@ -177,12 +153,12 @@ func (k *knocker) call(ctx context.Context, knock Knock) Answer {
 	method := reflect.ValueOf(*k.host).FieldByName(service).MethodByName(name)
 	request := reflect.New(method.Type().In(1).Elem())
 	if err := json.Unmarshal(knock.Body, request.Interface()); err != nil {
-		return Answer{Code: "no request", Text: err.Error()}
+		return doors.Answer{Code: "no request", Text: err.Error()}
 	}
 	results := method.Call([]reflect.Value{reflect.ValueOf(ctx), request})
 	if err, _ := results[1].Interface().(error); err != nil {
-		return Answer{Code: string(pluginsdk.CodeOf(err)), Text: err.Error()}
+		return doors.Answer{Code: string(pluginsdk.CodeOf(err)), Text: err.Error()}
 	}
 	text, err := json.Marshal(results[0].Interface())
-	return Answer{OK: err == nil, Text: string(text)}
+	return doors.Answer{OK: err == nil, Text: string(text)}
 }
