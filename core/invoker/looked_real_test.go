@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -34,8 +35,11 @@ func TestRealGuardIsAskedBeforeACommandRuns(t *testing.T) {
 	lay(t, filepath.Dir(h.workspace), map[string]string{"outside": secret})
 	lay(t, h.workspace, map[string]string{"inside": "ours"})
 	attempts := bashes("cat < ../outside", "tac ../outside", "tac "+filepath.Dir(h.workspace)+"/outside", "sort ../outside", "cat inside", "tac inside", "mkdir made && ls")
+	var mu sync.Mutex
 	var asked []string
 	ask := func(_ context.Context, ask ledger.ToolAsk) ledger.ToolAnswer {
+		mu.Lock() // calls of one turn ask at the same time
+		defer mu.Unlock()
 		asked = append(asked, ask.Reason)
 		return ledger.ToolAnswer{Words: "no"}
 	}
