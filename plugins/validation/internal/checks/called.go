@@ -24,7 +24,7 @@ type Tree struct {
 func (t Tree) Files(commands []string) (map[string]bool, error) {
 	s := &search{
 		Tree: t, found: map[string]bool{}, seen: map[string]bool{}, folded: map[string][]string{}, bases: map[string][]string{},
-		goals: map[string]bool{"check": true}, contents: map[string]string{},
+		dirs: map[string][]string{}, named: map[string]bool{}, goals: map[string]bool{"check": true}, contents: map[string]string{},
 	}
 	for _, target := range targets {
 		for _, name := range target.names {
@@ -38,6 +38,7 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 		}
 		name := path.Base(file)
 		s.bases[strings.ToLower(name)] = append(s.bases[strings.ToLower(name)], file)
+		s.dirs[path.Dir(file)] = append(s.dirs[path.Dir(file)], file)
 		if len(s.odd) < maxOdd && word.FindString(name) != name && (e.Mode == objects.Program || !languages.MatchString(path.Ext(name))) {
 			s.odd = append(s.odd, file)
 		}
@@ -59,8 +60,8 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 	}
 	s.words("", strings.Join(commands, "\n"), false)
 	// What is found names more: targets, scripts, files.
-	for n, before := 0, -1; n < maxPasses && before != len(s.found)+len(s.goals); n++ {
-		before = len(s.found) + len(s.goals)
+	for n, before := 0, -1; n < maxPasses && before != len(s.found)+len(s.goals)+len(s.named); n++ {
+		before = len(s.found) + len(s.goals) + len(s.named)
 		if err := s.pass(); err != nil {
 			return nil, err
 		}
@@ -75,6 +76,7 @@ const (
 	maxPatterns = 200
 	maxOdd      = 1000
 	maxVariable = 64 << 10 // bytes
+	maxList     = 64 << 10 // bytes
 	maxPath     = 4 << 10  // bytes
 )
 
@@ -85,6 +87,8 @@ type search struct {
 	seen     map[string]bool     // files whose words were looked at, for good
 	folded   map[string][]string // files and directories, by their paths in small letters
 	bases    map[string][]string // files, by their base names in small letters
+	dirs     map[string][]string // files, by their directories
+	named    map[string]bool     // files that are data by their names; true: its words were looked at
 	odd      []string            // programs and scripts whose names are no single word
 	goals    map[string]bool     // targets of Makefiles and scripts of package.json that checks come to
 	contents map[string]string   // by the names of their blobs
@@ -118,8 +122,19 @@ func (s *search) pass() error {
 			ids = append(ids, e.ID)
 		}
 	}
+	for file, looked := range s.named {
+		if e := s.Entries[file]; !looked && e.Size >= 0 && e.Size <= maxList {
+			ids = append(ids, e.ID)
+		}
+	}
 	if err := s.read(ids); err != nil {
 		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(s.named)) {
+		if !s.named[file] {
+			s.named[file] = true
+			s.list(file, s.contents[s.Entries[file].ID])
+		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(s.found)) {
 		content, name := s.contents[s.Entries[file].ID], strings.ToLower(path.Base(file))
@@ -134,13 +149,48 @@ func (s *search) pass() error {
 			s.words(path.Dir(file), s.ofScripts(content), false)
 			s.words(path.Dir(file), configured(content), true)
 			continue
-		case name == "go.mod" || strings.HasSuffix(name, "ignore"):
+		case name == "go.mod" || strings.HasSuffix(name, "ignore") || locks.MatchString(name):
 		default:
-			s.words(path.Dir(file), content, ruled.MatchString(name) && s.Entries[file].Mode != objects.Program)
+			config := Named(file) || !languages.MatchString(path.Ext(name)) // which says where its parts lie; a script reaches for what it tests as well
+			s.words(path.Dir(file), content, config && ruled.MatchString(name) && s.Entries[file].Mode != objects.Program)
 		}
 		s.seen[file] = true
 	}
 	return nil
+}
+
+// list counts a file of data that a check names when it names files of the tree: a list of what is run.
+func (s *search) list(file, content string) {
+	for _, token := range word.FindAllString(content, -1) {
+		if len(token) > maxPath {
+			continue
+		}
+		for _, candidate := range []string{path.Join(path.Dir(file), token), path.Clean(token)} {
+			for _, at := range s.folded[strings.ToLower(candidate)] {
+				if _, ok := s.Entries[at]; ok && at != file {
+					s.add(file)
+					return
+				}
+			}
+		}
+	}
+}
+
+// module counts the files of a module of Python, as in python -m tools.check. only, which may be nil, are those
+// that count.
+func (s *search) module(dir, name string, only *regexp.Regexp) {
+	file := strings.ReplaceAll(strings.Trim(name, "."), ".", "/")
+	if file == "" {
+		return
+	}
+	for _, ending := range []string{".py", "/__main__.py", "/__init__.py"} {
+		for _, at := range s.bases[strings.ToLower(path.Base(file+ending))] {
+			near := only == nil || path.Dir(at) == dir || strings.EqualFold(at, file+ending)
+			if near && strings.HasSuffix(strings.ToLower("/"+at), strings.ToLower("/"+file+ending)) && (only == nil || only.MatchString(at)) {
+				s.add(at)
+			}
+		}
+	}
 }
 
 // follow counts what a link leads to: a file, or all below a directory.
@@ -200,9 +250,15 @@ var (
 
 	shells    = regexp.MustCompile(`(?i)^\.(sh|bash|zsh|ksh|fish|bats|ps1|bat|cmd|awk|sed)$`)
 	languages = regexp.MustCompile(`(?i)^\.(go|py|rb|pl|php|lua|[cm]?[jt]s|[jt]sx|java|kts?|groovy|r|tcl|exs?)$`)
+	sources   = regexp.MustCompile(`(?i)^\.(c|cc|cpp|cxx|h|hpp|rs|swift|m|mm|cs|fs|vb|scala|clj|hs|ml|erl|zig|d|nim|dart|vue|svelte|css|s[ac]ss|less|html?|svg|png|jpe?g|gif|ico|webp|pdf|woff2?)$`)
 	rules     = regexp.MustCompile(`(?i)^\.(ya?ml|toml|ini|cfg|conf|config|rc|xml|jsonc?|json5|properties|inc|env|neon|dist|args|rules|opts)$`)
 	locks     = regexp.MustCompile(`(?i)^(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|.*\.lock|go\.sum)$`)
 	testFile  = regexp.MustCompile(`(?i)(^|[/._-])(tests?|specs?)([._-][^/]*)?\.[a-z]+$|(^|/)(tests?|__tests__|specs?|e2e)/`)
+	checkDir  = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|qa|quality|checks?|verify|lint|tests?|__tests__|specs?|e2e|\.[^/]+)/`)
+	moves     = regexp.MustCompile(`(?i)\b(cd|pushd|chdir|workdir|working-directory)\b|(^|\s)(-C|--prefix|--dir|--directory|--cwd|--chdir|--project)\b`)
+	framework = regexp.MustCompile(`^(--test|-m)$`)
+	imports   = regexp.MustCompile(`^\s*(import|from)\s`)
+	module    = regexp.MustCompile(`^[A-Za-z_.][\w.]*$`)
 	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
 	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|\.|-[a-z]*f|--file|-r|--require|-c|--config)$`)
 )
@@ -215,18 +271,24 @@ func (s *search) words(dir, text string, ruled bool) {
 			s.goals[goal] = true
 		}
 	}
+	elsewhere := moves.MatchString(text)
 	for line := range strings.Lines(text) {
-		before, included := "", include.MatchString(line)
+		before, included, imported := "", include.MatchString(line), dir != "." && imports.MatchString(line)
 		for _, at := range word.FindAllStringIndex(line, -1) {
 			token := line[at[0]:at[1]]
 			if len(token) > maxPath {
 				continue
 			}
-			loose := at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
+			loose := elsewhere || at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
 			s.word(dir, token, included || runs.MatchString(before), loose, ruled)
+			if before == "-m" || before == "-p" && strings.Contains(line, "pytest") {
+				s.module(dir, token, nil)
+			} else if imported && module.MatchString(token) {
+				s.module(dir, token, checkDir)
+			}
 			option := strings.HasPrefix(token, "-")
 			asks := strings.HasSuffix(strings.TrimRight(line[:at[0]], " "), "[") || files.MatchString(before) // such as [ -f FILE ], rm -f FILE
-			if !option || runs.MatchString(token) && !asks {
+			if !option || framework.MatchString(token) || token == "-p" || runs.MatchString(token) && !asks {
 				before = strings.TrimLeft(token, "@+")
 			}
 		}
@@ -238,57 +300,67 @@ func (s *search) words(dir, text string, ruled bool) {
 	}
 }
 
-// word counts the files that one word names. loose: what stands before it is not known, so that any
-// file of its base name will do.
+// endings are what may be left out of the name of a file that is named, or that is run.
+var (
+	endings    = []string{"", ".json", ".js", ".mk"}
+	runEndings = []string{"", ".json", ".js", ".mk", ".mjs", ".cjs", ".ts", ".mts", ".py", ".rb", ".sh"}
+)
+
+// word counts the files that one word names. loose: what stands before it, or in which directory it is
+// said, is not known, so that any file of its base name will do.
 func (s *search) word(dir, token string, run, loose, ruled bool) {
 	token = strings.TrimLeft(token, "@+")
 	if len(token) > 2 && token[0] == '-' && token[1] != '-' {
 		token = token[2:]
 	}
-	var candidates []string
+	plain := !strings.ContainsAny(token, "/.")
 	near := strings.HasPrefix(token, "./") || strings.HasPrefix(token, "../") || ruled && loose
-	for _, ending := range []string{"", ".json", ".js", ".mk"} {
-		candidates = append(candidates, path.Join(dir, token)+ending)
+	without := endings
+	if run {
+		without = runEndings
+	}
+	for _, ending := range without {
+		if ending != "" && plain && !run {
+			break
+		}
+		s.path(path.Join(dir, token)+ending, run, near, ruled)
 		if !strings.HasPrefix(token, "..") {
-			candidates = append(candidates, path.Clean(token)+ending)
+			s.path(path.Clean(token)+ending, run, near, ruled)
 		}
-		if ending == "" && !strings.ContainsAny(token, "/.") {
-			break // a plain word
-		}
-	}
-	for _, candidate := range candidates {
-		if strings.ContainsAny(candidate, "*?") {
-			if s.patterns++; s.patterns > maxPatterns {
-				continue
+		if base := path.Base(token); loose && (run || strings.Contains(token, "/")) && len(base) > 1 {
+			for _, file := range s.bases[strings.ToLower(base+ending)] {
+				s.consider(file, run, near, ruled)
 			}
-			for file := range s.Entries {
-				if ok, err := path.Match(candidate, file); ok && err == nil {
-					s.consider(file, run, near, ruled)
-				}
-			}
-			continue
-		}
-		for _, file := range s.resolve(candidate) {
-			s.consider(file, run, near, ruled)
-			if run {
-				s.directory(file)
-			}
-		}
-	}
-	if base := path.Base(token); loose && strings.Contains(token, "/") && len(base) > 1 {
-		for _, file := range s.bases[strings.ToLower(base)] {
-			s.consider(file, run, near, ruled)
 		}
 	}
 }
 
-// directory counts the files of a directory that is run, as by go run ./tools/lint.
-func (s *search) directory(dir string) {
-	if _, file := s.Entries[dir]; file {
+// path counts the files that a path names, or a pattern of paths.
+func (s *search) path(candidate string, run, near, ruled bool) {
+	if strings.ContainsAny(candidate, "*?") {
+		if s.patterns++; s.patterns > maxPatterns {
+			return
+		}
+		for file := range s.Entries {
+			if ok, err := path.Match(candidate, file); ok && err == nil {
+				s.consider(file, run, near, ruled)
+			}
+		}
 		return
 	}
-	for file := range s.Entries {
-		if path.Dir(file) == dir && languages.MatchString(path.Ext(file)) && toolDir.MatchString(dir+"/") {
+	for _, file := range s.resolve(candidate) {
+		s.consider(file, run, near, ruled)
+		s.directory(file, run)
+	}
+}
+
+// directory counts the files of a directory that is named which can be run, and, where it is run as
+// by go run ./tools/lint, its sources.
+func (s *search) directory(dir string, run bool) {
+	for _, file := range s.dirs[dir] {
+		switch e, ending := s.Entries[file], path.Ext(file); {
+		case testFile.MatchString(path.Base(file)):
+		case e.Mode == objects.Program, shells.MatchString(ending), run && languages.MatchString(ending) && toolDir.MatchString(file):
 			s.add(file)
 		}
 	}
@@ -305,11 +377,16 @@ func (s *search) consider(file string, run, near, ruled bool) {
 	language := languages.MatchString(ending)
 	switch {
 	case locks.MatchString(name):
-	case language && testFile.MatchString(file) && !toolDir.MatchString(file):
+	case language && testFile.MatchString(file) && !toolDir.MatchString(file) && !run:
 	case e.Mode == objects.Program, e.Mode == objects.Link, e.Mode == objects.Submodule,
 		run, ending == "", ending == name, shells.MatchString(ending), rules.MatchString(ending),
 		language && (toolDir.MatchString(file) || ruled && near):
 		s.add(file)
+	case language || sources.MatchString(ending):
+	default:
+		if _, ok := s.named[file]; !ok {
+			s.named[file] = false
+		}
 	}
 }
 

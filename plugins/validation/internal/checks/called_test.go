@@ -46,27 +46,33 @@ func TestFilesOfTheChecks(t *testing.T) {
 			".github/workflows/CI.yml": "", ".golangci.yaml": "", "sub/.eslintrc.cjs": "", "eslint.config.mjs": "", "ruff.toml": "", "tox.ini": "", "x/conftest.py": "", "tsconfig.build.json": "", "jest.config.ts": "",
 			"vitest.config.ts": "", "pytest.ini": "", ".husky/pre-commit": "", ".pre-commit-config.yaml": "", "rules.mk": "", ".gitattributes": "", ".ci/run": "", "src/main.go": "", "docs/ci.md": "", "hooks/useX.ts": "", "config.yml": "", "ci.go": "",
 		}, nil, ".ci/run .eslintrc.cjs .gitattributes .github/workflows/CI.yml .golangci.yaml .husky/pre-commit .pre-commit-config.yaml eslint.config.mjs jest.config.ts pytest.ini rules.mk ruff.toml sub/.eslintrc.cjs tox.ini tsconfig.build.json vitest.config.ts x/conftest.py"},
-		"in capitals":                  {map[string]string{"MAKEFILE": "", ".GITHUB/Workflows/x": "", "Ruff.TOML": "", "PyTest.ini": "", ".CI/x": ""}, nil, ".CI/x .GITHUB/Workflows/x MAKEFILE PyTest.ini Ruff.TOML"},
-		"named in capitals":            {map[string]string{"Makefile": "test:\n\tsh Scripts/TEST.sh\n", "scripts/test.sh": ""}, nil, "scripts/test.sh"},
-		"called by the operator":       {map[string]string{"tools/all": "sh tools/one.sh\n", "tools/one.sh": "", "other.sh": ""}, []string{"cd x; tools/all --fast"}, "tools/all tools/one.sh"},
-		"scripts of a package":         {map[string]string{"package.json": `{"scripts":{"pretest":"node p.js","test":"npm run unit","unit":"node tools/unit.mjs","start":"node app.js"}}`, "p.js": "", "tools/unit.mjs": "", "app.js": ""}, nil, "p.js tools/unit.mjs"},
-		"what a package configures":    {map[string]string{"package.json": `{"jest":{"setupFiles":["<rootDir>/setup.js"]},"eslintConfig":{"extends":"./base"},"main":"./index.js"}`, "setup.js": "", "base.json": "", "index.js": ""}, nil, "base.json setup.js"},
-		"what a configuration extends": {map[string]string{"tsconfig.json": `{"extends":"./config/base.json"}`, "config/base.json": `{"extends":"./strict"}`, "config/strict.json": ""}, nil, "config/base.json config/strict.json tsconfig.json"},
-		"what a workflow calls":        {map[string]string{".github/workflows/x.yml": "run: ./go.sh\n", "go.sh*": "exec tools/deep", "tools/deep": "", "other": ""}, nil, ".github/workflows/x.yml go.sh tools/deep"},
-		"a program in Go":              {map[string]string{"Makefile": "lint:\n\tgo run -race ./tools/lint ./...\n\tgo run tools/one.go\n", "tools/lint/main.go": "", "tools/one.go": "", "tools/two.go": "", "main.go": ""}, nil, "tools/lint/main.go tools/one.go"},
-		"a module file of its tools":   {map[string]string{"Makefile": "lint:\n\tgo tool -modfile=tools/lint.conf golangci-lint run\n", "tools/lint.conf": "", "go.mod": ""}, nil, "go.mod tools/lint.conf"},
-		"other targets":                {map[string]string{"Makefile": "test: one\none:\n\t$(MAKE) two\ntwo:\n\tsh two.sh\nserve:\n\tsh serve.sh\n.PHONY: serve\n", "two.sh": "", "serve.sh": ""}, nil, "two.sh"},
-		"continued":                    {map[string]string{"Makefile": "test:\n\tcd x && \\\n\tsh ../t.sh\n", "t.sh": ""}, nil, "t.sh"},
-		"variables":                    {map[string]string{"Makefile": "A=x\nB:=$(A)/y\nC?=${B}/z.yml\ntest:\n\tlint -c$(C) $(UNKNOWN)/w.toml\n", "x/y/z.yml": "", "q/w.toml": "", "q/v.toml": ""}, nil, "q/w.toml x/y/z.yml"},
-		"links":                        {map[string]string{"Makefile": "test:\n\t./a/run\n", "a": "->b", "b": "->c/d", "c/d/run": "->../../e.sh", "e.sh": ""}, nil, "a b c/d/run e.sh"},
-		"links in a circle":            {map[string]string{"Makefile": "test:\n\t./a/run ./c\n", "a": "->b", "b": "->a", "c": "->/etc/passwd"}, nil, "a b c"},
-		"a link to all":                {map[string]string{".github": "->meta", "meta/workflows/x.yml": "", "meta/y": ""}, nil, ".github meta/workflows/x.yml meta/y"},
-		"a submodule":                  {map[string]string{"Makefile": "include common/rules.inc\n", "common": "submodule", "other": "submodule"}, nil, "common"},
-		"words with spaces":            {map[string]string{"Makefile": "test:\n\tsh \"the tests.sh\" 'prüfe alles'\n", "the tests.sh": "", "prüfe alles*": "", "no tests.sh": ""}, nil, "prüfe alles the tests.sh"},
-		"included, whatever its name":  {map[string]string{"Makefile": "-include $(wildcard conf/*) a.txt b.dat\ntest:\n\tgrep -qf w.txt x.txt\n", "conf/c.txt": "", "a.txt": "", "b.dat": "", "w.txt": "", "x.txt": ""}, nil, "a.txt b.dat conf/c.txt w.txt"},
-		"in place of its program":      {map[string]string{"package.json": `{"scripts":{"test":"jest"}}`, "node_modules/.bin/jest*": "", "node_modules/jest/x.js": "", "pytest.py": "", "sub/.venv/bin/python*": ""}, nil, "node_modules/.bin/jest node_modules/jest/x.js pytest.py sub/.venv/bin/python"},
-		"that wears out":               {map[string]string{"Makefile": "A = " + strings.Repeat("x", 2000) + "\ntest:\n\t" + strings.Repeat("$(A)", 1000) + strings.Repeat(" *", 500) + "\n\tsh t.sh\n" + strings.Repeat("A += y\n", 1000), "t.sh": ""}, nil, "t.sh"},
-		"no sources, no data":          {map[string]string{"Makefile": "SRC = main.c lib/x.c\ntest:\n\tcc $(SRC) && ./a.out <in.txt | diff out.txt -\n\tnode test.js\n\trm -rf in.txt; [ -f out.txt ] && test -f in.txt\n", "main.c": "", "lib/x.c": "", "in.txt": "", "out.txt": "", "test.js": ""}, nil, ""},
+		"in capitals":                     {map[string]string{"MAKEFILE": "", ".GITHUB/Workflows/x": "", "Ruff.TOML": "", "PyTest.ini": "", ".CI/x": ""}, nil, ".CI/x .GITHUB/Workflows/x MAKEFILE PyTest.ini Ruff.TOML"},
+		"named in capitals":               {map[string]string{"Makefile": "test:\n\tsh Scripts/TEST.sh\n", "scripts/test.sh": ""}, nil, "scripts/test.sh"},
+		"called by the operator":          {map[string]string{"tools/all": "sh tools/one.sh\n", "tools/one.sh": "", "other.sh": ""}, []string{"cd x; tools/all --fast"}, "tools/all tools/one.sh"},
+		"scripts of a package":            {map[string]string{"package.json": `{"scripts":{"pretest":"node p.js","test":"npm run unit","unit":"node tools/unit.mjs","start":"node app.js"}}`, "p.js": "", "tools/unit.mjs": "", "app.js": ""}, nil, "p.js tools/unit.mjs"},
+		"what a package configures":       {map[string]string{"package.json": `{"jest":{"setupFiles":["<rootDir>/setup.js"]},"eslintConfig":{"extends":"./base"},"main":"./index.js"}`, "setup.js": "", "base.json": "", "index.js": ""}, nil, "base.json setup.js"},
+		"what a configuration extends":    {map[string]string{"tsconfig.json": `{"extends":"./config/base.json"}`, "config/base.json": `{"extends":"./strict"}`, "config/strict.json": ""}, nil, "config/base.json config/strict.json tsconfig.json"},
+		"what a workflow calls":           {map[string]string{".github/workflows/x.yml": "run: ./go.sh\n", "go.sh*": "exec tools/deep", "tools/deep": "", "other": ""}, nil, ".github/workflows/x.yml go.sh tools/deep"},
+		"a program in Go":                 {map[string]string{"Makefile": "lint:\n\tgo run -race ./tools/lint ./...\n\tgo run tools/one.go\n", "tools/lint/main.go": "", "tools/one.go": "", "tools/two.go": "", "main.go": ""}, nil, "tools/lint/main.go tools/one.go"},
+		"a module file of its tools":      {map[string]string{"Makefile": "lint:\n\tgo tool -modfile=tools/lint.conf golangci-lint run\n", "tools/lint.conf": "", "go.mod": ""}, nil, "go.mod tools/lint.conf"},
+		"other targets":                   {map[string]string{"Makefile": "test: one\none:\n\t$(MAKE) two\ntwo:\n\tsh two.sh\nserve:\n\tsh serve.sh\n.PHONY: serve\n", "two.sh": "", "serve.sh": ""}, nil, "two.sh"},
+		"continued":                       {map[string]string{"Makefile": "test:\n\tcd x && \\\n\tsh ../t.sh\n", "t.sh": ""}, nil, "t.sh"},
+		"variables":                       {map[string]string{"Makefile": "A=x\nB:=$(A)/y\nC?=${B}/z.yml\ntest:\n\tlint -c$(C) $(UNKNOWN)/w.toml\n", "x/y/z.yml": "", "q/w.toml": "", "q/v.toml": ""}, nil, "q/w.toml x/y/z.yml"},
+		"links":                           {map[string]string{"Makefile": "test:\n\t./a/run\n", "a": "->b", "b": "->c/d", "c/d/run": "->../../e.sh", "e.sh": ""}, nil, "a b c/d/run e.sh"},
+		"links in a circle":               {map[string]string{"Makefile": "test:\n\t./a/run ./c\n", "a": "->b", "b": "->a", "c": "->/etc/passwd"}, nil, "a b c"},
+		"a link to all":                   {map[string]string{".github": "->meta", "meta/workflows/x.yml": "", "meta/y": ""}, nil, ".github meta/workflows/x.yml meta/y"},
+		"a submodule":                     {map[string]string{"Makefile": "include common/rules.inc\n", "common": "submodule", "other": "submodule"}, nil, "common"},
+		"words with spaces":               {map[string]string{"Makefile": "test:\n\tsh \"the tests.sh\" 'prüfe alles'\n", "the tests.sh": "", "prüfe alles*": "", "no tests.sh": ""}, nil, "prüfe alles the tests.sh"},
+		"included, whatever its name":     {map[string]string{"Makefile": "-include $(wildcard conf/*) a.txt b.dat\ntest:\n\tgrep -qf w.txt x.txt\n", "conf/c.txt": "", "a.txt": "", "b.dat": "", "w.txt": "", "x.txt": ""}, nil, "a.txt b.dat conf/c.txt w.txt"},
+		"in place of its program":         {map[string]string{"package.json": `{"scripts":{"test":"jest"}}`, "node_modules/.bin/jest*": "", "node_modules/jest/x.js": "", "pytest.py": "", "sub/.venv/bin/python*": ""}, nil, "node_modules/.bin/jest node_modules/jest/x.js pytest.py sub/.venv/bin/python"},
+		"that wears out":                  {map[string]string{"Makefile": "A = " + strings.Repeat("x", 2000) + "\ntest:\n\t" + strings.Repeat("$(A)", 1000) + strings.Repeat(" *", 500) + "\n\tsh t.sh\n" + strings.Repeat("A += y\n", 1000), "t.sh": ""}, nil, "t.sh"},
+		"no sources, no data":             {map[string]string{"Makefile": "SRC = main.c lib/x.c\ntest:\n\tcc $(SRC) && ./a.out <in.txt | diff out.txt -\n\tnode --test test.js && pytest tests/a.py && python3 -m unittest tests/a.py\n\trm -rf in.txt; [ -f out.txt ] && test -f in.txt\n", "main.c": "", "lib/x.c": "", "in.txt": "", "out.txt": "", "test.js": "", "tests/a.py": ""}, nil, ""},
+		"tests that are run as a program": {map[string]string{"Makefile": "test:\n\tnode test\n\tpython3 tests/run_all.py\n", "test.js": "require('./app')", "app.js": "", "tests/run_all.py": "import app, lib\nfrom more import x\n", "tests/lib.py": "", "tests/more.py": "", "app.py": "", "tests/test_a.py": ""}, nil, "test.js tests/lib.py tests/more.py tests/run_all.py"},
+		"in another directory":            {map[string]string{"Makefile": "test:\n\tcd qa && ./run && node all\nlint:\n\t$(MAKE) -C more\n", "qa/run": "sh deep/er", "qa/all.js": "", "qa/deep/er": "", "qa/x.js": "", "more/Makefile": ""}, nil, "more/Makefile qa/all.js qa/deep/er qa/run"},
+		"modules":                         {map[string]string{"Makefile": "test:\n\tpython -m tools.check src\n\tpython3 -m qa && pytest -p plug.strict\n", "tools/check.py": "from tools.deep import x\n", "tools/deep.py": "", "tools/other.py": "", "qa/__main__.py": "from . import more\nfrom .less import x\nimport app\n", "qa/less.py": "", "app.py": "", "plug/strict.py": "", "src/check.py": ""}, nil, "plug/strict.py qa/__main__.py qa/less.py tools/check.py tools/deep.py"},
+		"a list of what is run":           {map[string]string{"Makefile": "test:\n\twhile read t; do sh $$t; done <tests.list\n\tcat notes.txt\n", "tests.list": "one\ntwo\n", "one": "", "two": "", "three": "", "notes.txt": "one or two words"}, nil, "notes.txt one tests.list two"},
+		"on the path":                     {map[string]string{"Makefile": "export PATH := $(CURDIR)/tooling:$(PATH)\ntest:\n\tgrep -q two a.txt\n", "tooling/grep*": "", "tooling/x.py": ""}, nil, "tooling/grep"},
+		"what builds":                     {map[string]string{"build.rs": "", "sub/pom.xml": "", "setup.py": "", "Taskfile.dist.yml": "", "app/build.gradle.kts": "", "CMakeLists.txt": "", "gradle/wrapper/x.jar": "", "src/build.go": ""}, nil, "CMakeLists.txt Taskfile.dist.yml app/build.gradle.kts build.rs gradle/wrapper/x.jar setup.py sub/pom.xml"},
 	} {
 		found, err := tree(row.files).Files(row.commands)
 		if err != nil {
@@ -100,14 +106,39 @@ func TestPartsThatAreOfTheChecks(t *testing.T) {
 		"twice":                        {"package.json", `{"scripts":{"test":"strong"}}`, `{"scripts":{"test":"strong"},"scripts":{"test":"weak"}}`, false, "strong", "weak"},
 		"a configuration":              {"package.json", `{"name":"x"}`, `{"name":"x","jest":{"testPathIgnorePatterns":["."]}}`, false, `{"name":"x"}`, "jest"},
 		"unreadable":                   {"package.json", `{"scripts":{"test":"strong"}}`, `{"scripts":`, false, "strong", ""},
-		"new":                          {"package.json", "", `{"name":"x","scripts":{"test":"weak"}}`, false, `{"name":"x"}`, "weak"},
-		"new, without any":             {"package.json", "", `{"name":"x"}`, true, "", ""},
+		"new":                          {"package.json", "", `{"version":"1","scripts":{"test":"weak"}}`, false, `{"version":"1"}`, "weak"},
+		"new, without any":             {"package.json", "", `{"version":"1"}`, true, "", ""},
+		"a name":                       {"package.json", `{"version":"1"}`, `{"version":"1","name":"jest"}`, false, "{", "jest"},
 		"a tool":                       {"go.mod", "module x\ntool a\n", "module x\nrequire b v1\ntool (\n\tevil\n)\n", false, "tool a", "evil"},
 		"what is passed over":          {"go.mod", "module x\n", "module x\nignore (\n\t./core\n)\n", false, "module x", "core"},
 		"a requirement":                {"go.mod", "module x\ntool a\nrequire b v1\n", "module x\nrequire (\n\tb v2 // tool x\n\ttool v3\n)\ntool a\n", true, "", ""},
 		"a module in the project":      {"core/go.mod", "", "module x\n", false, "", "module"},
 		"no module any more":           {"go.mod", "module x\n", "", false, "module x", ""},
 		"a package in its place":       {"package.json", `{"devDependencies":{"jest":"1"},"name":"x"}`, `{"devDependencies":{"jest": "file:./fake"},"name":"x"}`, false, `"name":"x"`, "fake"},
+		"a package by an alias":        {"package.json", `{"devDependencies":{"jest":"1","b":"1"}}`, `{"devDependencies":{"jest":"npm:fake@1","b":"2"}}`, false, `"b":"2"`, "fake"},
+		"by an escape":                 {"package.json", `{"devDependencies":{"jest":"1"}}`, `{"devDependencies":{"jest":"\u0066ile:fake"}}`, false, "{", "ile:fake"},
+		"one that always was":          {"package.json", `{"dependencies":{"a":"workspace:*","b":"1"}}`, `{"dependencies":{"a":"workspace:*","b":"2"}}`, true, "", ""},
+		"one that was, and a script":   {"package.json", `{"dependencies":{"a":"workspace:*","b":"1"},"scripts":{"test":"x"}}`, `{"dependencies":{"a":"workspace:*","b":"2"}}`, false, `{"dependencies":{"a":"workspace:*","b":"2"},"scripts"`, ""},
+		"an entry point":               {"pyproject.toml", project, project + "[project.entry-points.pytest11]\na = 'fake'\n", false, project, "fake"},
+		"an entry point in a line":     {"pyproject.toml", project, project + "entry-points.pytest11.a = 'fake'\n", false, project, "fake"},
+		"a script in a line":           {"pyproject.toml", project, project + "scripts = {pytest = 'fake:main'}\n", false, project, "fake"},
+		"a path":                       {"pyproject.toml", "[tool.poetry.dependencies]\npytest = '8'\n", "[tool.poetry.dependencies]\npytest = {path='fake'}\n", false, "8", "fake"},
+		"a path in a section":          {"pyproject.toml", "[tool.poetry.dependencies]\na = '8'\n", "[tool.poetry.dependencies]\na = '8'\n[tool.poetry.dependencies.pytest]\n\"path\"= 'fake'\n", false, "8", "fake"},
+		"an escaped path":              {"pyproject.toml", "[tool.poetry.dependencies]\na = '8'\n", "[tool.poetry.dependencies]\na = {\"p\\u0061th\" = 'fake'}\n", false, "8", "fake"},
+		"an address":                   {"pyproject.toml", project, project + "dependencies = ['pytest @ file:///fake']\n", false, project, "fake"},
+		"an address, close":            {"pyproject.toml", project, project + "dependencies = ['pytest@https://fake']\n", false, project, "fake"},
+		"authors":                      {"pyproject.toml", project, project + "authors = [{name = 'A', email = 'a@b.example'}]\ndependencies = ['a>=2']\n", true, "", ""},
+		"a backend":                    {"pyproject.toml", project, project + "[build-system]\nbackend-path = ['fake']\n", false, project, "fake"},
+		"entry points of old":          {"setup.cfg", "[metadata]\nname = x\n", "[metadata]\nname = x\n[options.entry_points]\npytest11 = a = fake\n", false, "name = x", "fake"},
+		"a crate in its place":         {"Cargo.toml", "[package]\nname = 'x'\n[dev-dependencies]\na = '1'\n", "[package]\nname = 'x'\n[dev-dependencies]\na = {path = 'fake'}\n", false, "'1'", "fake"},
+		"a dependency of Maven":        {"pom.xml", "<project><dependencies><a/></dependencies></project>", "<project><dependencies><b/></dependencies></project>", true, "", ""},
+		"tests that Maven skips":       {"pom.xml", "<project></project>", "<project><properties><skipTests>true</skipTests></properties></project>", false, "<project></project>", "skip"},
+		"a lock":                       {"package-lock.json", `{"packages":{"node_modules/@a/b":{"resolved":"https://r.example/@a/b/-/b-1.tgz"}}}`, `{"packages":{"node_modules/@a/b":{"resolved":"https://r.example/@a/b/-/b-2.tgz"},"node_modules/x/node_modules/c":{"resolved":"https://r.example/c/-/c-1.tgz"}}}`, true, "", ""},
+		"a lock of another":            {"package-lock.json", `{"packages":{"node_modules/b":{"resolved":"https://r.example/b/-/b-1.tgz"}}}`, `{"packages":{"node_modules/b":{"resolved":"https://r.example/fake/-/fake-1.tgz"}}}`, false, "b-1", "fake"},
+		"a lock of a path":             {"package-lock.json", `{"packages":{}}`, `{"packages":{"node_modules/b":{"resolved":"\u0066ake","link":true}}}`, false, "{}", "ake"},
+		"a lock of another host":       {"yarn.lock", "resolved \"https://r.example/a.tgz\"\n", "resolved \"https://fake.example/a.tgz\"\n", false, "r.example", "fake"},
+		"a lock of a directory":        {"uv.lock", "source = { registry = \"https://r.example/simple\" }\n", "source = { registry = \"https://r.example/simple\" }\nsource = { editable = \"fake\" }\n", false, "simple", "fake"},
+		"a lock of more":               {"uv.lock", "source = { registry = \"https://r.example/simple\" }\nversion = 1", "version = 2\nsource = { registry = \"https://r.example/simple\" }\n", true, "", ""},
 		"a replacement":                {"go.mod", "module x\n", "module x\nreplace(\n lint => ./fake\n)\n", false, "module x", "fake"},
 		"a section":                    {"pyproject.toml", project + "[tool.pytest.ini_options]\naddopts = 'strict'\n", "[project]\nversion = '2'\n[tool.pytest.ini_options]\naddopts = '--ignore=.'\n", false, "version = '2'\n[tool.pytest.ini_options]\naddopts = 'strict'", "ignore"},
 		"before all sections":          {"pyproject.toml", project, "tool.pytest.ini_options.addopts = '--ignore=.'\n" + project, false, project, "ignore"},
@@ -123,6 +154,31 @@ func TestPartsThatAreOfTheChecks(t *testing.T) {
 		content, same := checks.Mixed(row.file, row.before, row.after)
 		if same != row.same || !same && (!strings.Contains(content, row.has) || row.not != "" && strings.Contains(content, row.not)) {
 			t.Errorf("%s: %q, %t", name, content, same)
+		}
+	}
+}
+
+// Checks of before that are not found any more are told by the files that hide them.
+func TestHiddenChecks(t *testing.T) {
+	root := map[string]string{"Makefile": "test:\n\tstrict\n", "sub/a.py": ""}
+	with := func(more map[string]string) map[string]string {
+		all := maps.Clone(root)
+		maps.Copy(all, more)
+		return all
+	}
+	for name, row := range map[string]struct {
+		before, after map[string]string
+		want          string
+	}{
+		"as before":       {root, with(map[string]string{"b.py": ""}), ""},
+		"one nearer":      {root, with(map[string]string{"sub/pyproject.toml": "[project]\ndependencies = [\"pytest\"]\n"}), "sub/pyproject.toml"},
+		"none any more":   {map[string]string{"pyproject.toml": "[project]\ndependencies = [\"pytest>=8\"]\n"}, map[string]string{"pyproject.toml": "[project]\n"}, "pyproject.toml"},
+		"the nearer went": {with(map[string]string{"sub/package.json": `{"scripts":{"test":"x"}}`}), root, "sub/package.json"},
+		"one more":        {root, with(map[string]string{"go.mod": "module x\n"}), ""},
+	} {
+		got, err := checks.Hidden(tree(row.before), tree(row.after), "sub")
+		if err != nil || strings.Join(got, " ") != row.want {
+			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 }

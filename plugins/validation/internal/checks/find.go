@@ -65,10 +65,11 @@ const settings = "settings"
 
 // in returns the checks of one directory.
 func in(dir string) []Check {
-	p := project(dir)
-	own := p.makefile()
-	usual := slices.Concat(p.packageJSON(), p.golang(), p.rust(), p.python())
-	all := slices.Concat(own, without(usual, own))
+	p := project{dir: dir, read: func(name string) string { return read(dir, name) }, has: func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}}
+	all := p.described()
 	if len(all) > 0 || p.has(".github/workflows") {
 		all = append(all, without(p.workflows(), all)...)
 	}
@@ -76,6 +77,19 @@ func in(dir string) []Check {
 		all[n].Dir = dir
 	}
 	return all
+}
+
+// described are the checks that the files of a project describe which are named in descriptions.
+func (p project) described() []Check {
+	own := p.makefile()
+	usual := slices.Concat(p.packageJSON(), p.golang(), p.rust(), p.python())
+	return slices.Concat(own, without(usual, own))
+}
+
+// descriptions are the files of a directory by which its checks are found, those of CI left out.
+var descriptions = []string{
+	"GNUmakefile", "makefile", "Makefile", "package.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "go.mod",
+	"Cargo.toml", "rustfmt.toml", ".rustfmt.toml", "clippy.toml", ".clippy.toml", "pyproject.toml", "uv.lock", "poetry.lock", "pytest.ini", "ruff.toml", "mypy.ini",
 }
 
 // without returns the checks of whose kind there is none among others.
@@ -86,18 +100,16 @@ func without(checks, others []Check) []Check {
 }
 
 // project is a directory in which checks are looked for.
-type project string
-
-// has reports whether there is such a file or directory.
-func (p project) has(name string) bool {
-	_, err := os.Lstat(filepath.Join(string(p), name))
-	return err == nil
+type project struct {
+	dir  string                   // its path; empty: it is one of a tree
+	has  func(name string) bool   // reports whether there is such a file or directory
+	read func(name string) string // returns a file; empty when it cannot be read
 }
 
 // read returns a file; empty when it cannot be read, or is no regular file in the
 // directory: an agent can make links, and pipes that block who opens them.
-func (p project) read(name string) string {
-	root, err := os.OpenRoot(string(p))
+func read(dir, name string) string {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return ""
 	}
@@ -195,6 +207,9 @@ func (p project) golang() []Check {
 		program(Lint, source, "go", "vet", "./..."),
 		program(Test, source, "go", "test", "./..."),
 	}
+	if p.dir == "" {
+		return found
+	}
 	if paths := p.goPaths(); len(paths) > 0 && len(paths) <= maxGoPaths {
 		format := program(Format, source, append([]string{"gofmt", "-l"}, paths...)...)
 		format.Silent = true
@@ -216,8 +231,8 @@ func (p project) goPaths() []string {
 	files := make(map[string][]string) // by their directory
 	spoilt := make(map[string]bool)    // directories with Go files below that are passed over
 	walked := 0
-	err := filepath.WalkDir(string(p), func(path string, entry fs.DirEntry, err error) error {
-		inside, _ := filepath.Rel(string(p), path)
+	err := filepath.WalkDir(p.dir, func(path string, entry fs.DirEntry, err error) error {
+		inside, _ := filepath.Rel(p.dir, path)
 		walked++
 		switch name := entry.Name(); {
 		case walked > maxWalk:
@@ -337,7 +352,7 @@ var known = []struct {
 
 // workflows are checks that the project's workflows run, the first one of each kind.
 func (p project) workflows() (found []Check) {
-	files, err := filepath.Glob(filepath.Join(string(p), ".github", "workflows", "*.y*ml"))
+	files, err := filepath.Glob(filepath.Join(p.dir, ".github", "workflows", "*.y*ml"))
 	if err != nil {
 		return nil
 	}

@@ -10,7 +10,11 @@ import (
 // base names in small letters: what is run, and by which rules.
 var byName = []*regexp.Regexp{
 	// What runs the checks.
-	regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$|^\.?justfile$|\.just$|^taskfile\.ya?ml$|^rakefile$|^magefile\.go$|^noxfile\.py$|^tox\.ini$|^(gulpfile|gruntfile)\.`),
+	regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$|^\.?justfile$|\.just$|^taskfile(\.dist)?\.ya?ml$|^rakefile$|^magefile\.go$|^noxfile\.py$|^tox\.ini$|^(gulpfile|gruntfile)\.`),
+	// What builds, and runs programs of the project while it does.
+	regexp.MustCompile(`^build\.(rs|zig|sbt|xml|cake)$|^(build|settings|init)\.gradle(\.kts)?$|^gradle(w|w\.bat|\.properties)$|^mvnw(\.cmd)?$|^setup\.py$|^setup\.hs$|^package\.swift$|^mix\.exs$|^rebar\.config$`),
+	regexp.MustCompile(`^cmakelists\.txt$|^cmakepresets\.json$|\.cmake$|^(meson\.build|meson_options\.txt|meson\.options)$|^(sconstruct|sconscript|wscript|configure|configure\.ac)$|^(build|workspace|module)(\.bazel)?$|^\.bazelrc$|\.bzl$|^directory\.build\.(props|targets)$|^(dodo|fabfile)\.py$`),
+	regexp.MustCompile(`^\.?(dockerfile|containerfile|docker-compose|compose)(\..*)?$|^(earthfile|tiltfile|vagrantfile|procfile|brewfile|hatch\.toml|pixi\.toml|flake\.nix|shell\.nix|default\.nix|mise\.toml|\.tool-versions|\.mise\.toml|cmakelists)$`),
 	// CI.
 	regexp.MustCompile(`^\.gitlab-ci.*\.ya?ml$|^\.travis\.ya?ml$|^azure-pipelines.*\.ya?ml$|^jenkinsfile(\..*)?$|^\.?appveyor\.ya?ml$|^bitbucket-pipelines\.ya?ml$|^\.?cirrus\.(ya?ml|star)$`),
 	regexp.MustCompile(`^\.(drone|woodpecker)\.(ya?ml|star|jsonnet)$|^cloudbuild\.ya?ml$|^buildspec\.ya?ml$|^\.?codecov\.ya?ml$|^action\.ya?ml$`),
@@ -31,7 +35,7 @@ var byName = []*regexp.Regexp{
 
 // below are directories all of whose files say what the checks are, or are programs that run them, in
 // small letters.
-var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases)|node_modules|\.?venv|\.tox|\.nox)(/|$)|^(ci|_?pytest)(/|$)`)
+var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases)|gradle/wrapper|buildsrc|node_modules|\.?venv|\.tox|\.nox)(/|$)|^(ci|_?pytest)(/|$)`)
 
 // Named reports whether the file of a path says what the checks are by its name alone. Of some,
 // such as package.json, only a part does.

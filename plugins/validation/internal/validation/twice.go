@@ -55,6 +55,18 @@ func (r *round) checkFiles(ctx context.Context, s *objects.Store, work review.Wo
 		}
 		maps.Copy(found, files)
 	}
+	inside, err := filepath.Rel(at.root, at.cwd)
+	if err != nil {
+		return nil, err
+	}
+	hidden, err := checks.Hidden(checks.Tree{Entries: before, Blobs: blobs}, checks.Tree{Entries: after, Blobs: blobs}, inside)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range hidden {
+		back = append(back, objects.Edit{Path: file, Mode: before[file].Mode, ID: before[file].ID})
+		delete(found, file)
+	}
 	for _, file := range slices.Sorted(maps.Keys(found)) {
 		if before[file] == after[file] {
 			continue
@@ -67,6 +79,7 @@ func (r *round) checkFiles(ctx context.Context, s *objects.Store, work review.Wo
 			back = append(back, *edit)
 		}
 	}
+	slices.SortFunc(back, func(a, b objects.Edit) int { return strings.Compare(a.Path, b.Path) })
 	return back, nil
 }
 
@@ -103,7 +116,7 @@ func takeBack(ctx context.Context, s *objects.Store, file string, before, after 
 }
 
 // maxParted is how large a file may be that is taken apart, in bytes.
-const maxParted = 1 << 20
+const maxParted = 32 << 20
 
 // checkAsBefore runs the checks that the work began with on the work. Where there were none, nothing
 // is run. What they come to rejects nothing and is no error: a person decides.

@@ -124,6 +124,12 @@ func TestChecksThatAreMadeWeaker(t *testing.T) {
 		"a directory of it":     {map[string]string{"Makefile": calls("sh check.sh"), "check.sh": strong}, map[string]string{"check.sh": "gone", "check.sh/x": "", "Makefile": calls("sh check.sh/x")}},
 		"attributes":            {map[string]string{"Makefile": "test:\n" + looks}, map[string]string{"Makefile": calls("true"), ".gitattributes": "Makefile -diff -text binary linguist-generated\n"}},
 		"a name of two words":   {map[string]string{"Makefile": calls("sh 'the check.sh'"), "the check.sh": strong}, map[string]string{"the check.sh": weak}},
+		"in its directory":      {map[string]string{"Makefile": calls("@cd qa && ./run"), "qa/run*": "#!/bin/sh\ngrep -q two ../a.txt\n"}, map[string]string{"qa/run*": weak}},
+		"a module":              {map[string]string{"Makefile": calls("@python3 -m tools.check"), "tools/check.py": "import sys; sys.exit('two' not in open('a.txt').read())\n"}, map[string]string{"tools/check.py": ""}},
+		"a test that is run":    {map[string]string{"Makefile": calls("@python3 tests/run_all.py"), "tests/run_all.py": "import sys; sys.exit('two' not in open('a.txt').read())\n"}, map[string]string{"tests/run_all.py": ""}},
+		"a list":                {map[string]string{"Makefile": calls("@while read t; do sh $$t; done <list.txt"), "list.txt": "strict\n", "strict": strong, "weak": weak}, map[string]string{"list.txt": "weak\n"}},
+		"a program before it":   {map[string]string{"Makefile": "export PATH := $(CURDIR)/tools-of-ours:$(PATH)\n" + calls("@grep -q two a.txt"), "tools-of-ours/x": ""}, map[string]string{"tools-of-ours/grep*": weak}},
+		"another Taskfile":      {map[string]string{"Makefile": calls("@sh -c \"`cat Task*`\""), "Taskfile.dist.yml": "grep -q two a.txt"}, map[string]string{"Taskfile.dist.yml": "true"}},
 		"a target before it":    {map[string]string{"Makefile": "test: unit\nunit:\n\tpython3 -c 1; sh u.sh\n", "u.sh": strong}, map[string]string{"u.sh": weak}},
 		"a new submodule":       {map[string]string{"Makefile": "test:\n" + looks}, map[string]string{".gitmodules": "[submodule \"x\"]\n", "Makefile": calls("true")}},
 	} {
@@ -162,6 +168,19 @@ func TestChecksThatAreMadeWeaker(t *testing.T) {
 	}
 }
 
+// Work in a directory of the project does not hide the project's checks by some of its own there.
+func TestChecksThatAreHidden(t *testing.T) {
+	f := project(t, map[string]string{"Makefile": "test:\n" + looks, "sub/b.txt": "one\n"})
+	f.settings(object{"checks": list{}, "environment": object{"RAN": filepath.Join(f.dir, ".git", "ran")}})
+	f.request.Task.Cwd = filepath.Join(f.dir, "sub")
+	f.says = []pluginsdk.InvokeResult{by("npm run test", "one")}
+	f.change(map[string]string{"sub/b.txt": "two\n", "sub/package.json": `{"scripts":{"test":"true"}}`})
+	said, err := f.review(f.serve())
+	if err != nil || said.Verdict != pluginsdk.VerdictWait || !slices.Equal(said.Marks, []string{"checks-changed"}) || len(f.turns()) != 0 {
+		t.Errorf("%+v, %v after %d reviews", said, err, len(f.turns()))
+	}
+}
+
 // What is no change to the checks is checked once, as it always was.
 func TestWhatIsNoChangeToTheChecks(t *testing.T) {
 	makefile := "test:\n" + looks + "run:\n\tpython3 app.py --config app.yml\n"
@@ -178,7 +197,7 @@ func TestWhatIsNoChangeToTheChecks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := project(t, map[string]string{
-				"Makefile": makefile, "app.py": "1\n", "app.yml": "1\n", "package.json": `{"scripts":{"start":"x"},"dependencies":{"a":"1"}}`,
+				"Makefile": makefile, "package-lock.json": "{}\n", "uv.lock": "1", "app.py": "1\n", "app.yml": "1\n", "package.json": `{"scripts":{"start":"x"},"dependencies":{"a":"1"}}`,
 				"sub/Cargo.toml": "[package]\nname = \"x\"\n[dependencies]\na = \"1\"\n", "go.mod": "module x\n\ngo 1.22\n\ntool b\n", "pyproject.toml": "[project]\nversion = '1'\n[tool.ruff]\nx = 1\n",
 			})
 			f.settings(object{"checks": list{object{"name": "build", "command": ""}, object{"name": "lint", "command": ""}, object{"name": "format", "command": ""}}, "environment": object{"RAN": filepath.Join(f.dir, "ran")}})
