@@ -16,8 +16,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// again is how often a condition is looked at.
-const again = 20 * time.Millisecond
+// A condition is looked at again after a while that grows: what has not come at once takes
+// long, and each look is work that the page, and the other tests, have to wait for.
+const (
+	soon  = 20 * time.Millisecond
+	later = 160 * time.Millisecond
+)
 
 // looks is an object of functions; what they promise stands there.
 //
@@ -94,9 +98,8 @@ func (p *Page) until(what string, holds func(ctx context.Context) (missing strin
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	ticker := time.NewTicker(again)
-	defer ticker.Stop()
-	for last := ""; ; {
+	again := soon
+	for last := ""; ; again = min(again*3/2, later) {
 		missing, err := holds(ctx)
 		switch {
 		case err == nil && missing == "":
@@ -107,7 +110,7 @@ func (p *Page) until(what string, holds func(ctx context.Context) (missing strin
 			last = err.Error()
 		}
 		select {
-		case <-ticker.C:
+		case <-time.After(again):
 		case <-ctx.Done():
 			p.fail("waited for %s: %s", what, last)
 		}

@@ -257,10 +257,12 @@ var (
 	checkDir  = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|qa|quality|checks?|verify|lint|tests?|__tests__|specs?|e2e|\.[^/]+)/`)
 	moves     = regexp.MustCompile(`(?i)\b(cd|pushd|chdir|workdir|working-directory)\b|(^|\s)(-C|--prefix|--dir|--directory|--cwd|--chdir|--project)\b`)
 	framework = regexp.MustCompile(`^(--test|-m)$`)
-	imports   = regexp.MustCompile(`^\s*(import|from)\s`)
+	imports   = regexp.MustCompile(`^\s*(import|from)\s|pytest_plugins`)
 	module    = regexp.MustCompile(`^[A-Za-z_.][\w.]*$`)
 	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
-	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|\.|-[a-z]*f|--file|-r|--require|-c|--config)$`)
+	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|bash_env|env|perl5opt|rubyopt|pythonpath|node_path|\.|-[a-z]*f|-r|-c|--[a-z-]*(file|require|config|import|loader|preload|plugins?|setup|reporter|rules-?dir))$`)
+	// evaluated is a line in which the words of a file are run.
+	evaluated = regexp.MustCompile("\\$[({](<|shell\\b|file\\b|cat\\b)|`\\s*(<|cat\\b)|\\b(eval|xargs)\\b|\\|\\s*(ba|da|z|k)?sh\\b|\\b(ba|da|z|k)?sh\\s*<")
 )
 
 // words counts the files that the words of a text name, relative to the top or to a directory. ruled
@@ -273,14 +275,14 @@ func (s *search) words(dir, text string, ruled bool) {
 	}
 	elsewhere := moves.MatchString(text)
 	for line := range strings.Lines(text) {
-		before, included, imported := "", include.MatchString(line), dir != "." && imports.MatchString(line)
+		before, run, imported := "", include.MatchString(line) || evaluated.MatchString(line), imports.MatchString(line)
 		for _, at := range word.FindAllStringIndex(line, -1) {
 			token := line[at[0]:at[1]]
 			if len(token) > maxPath {
 				continue
 			}
 			loose := elsewhere || at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
-			s.word(dir, token, included || runs.MatchString(before), loose, ruled)
+			s.word(dir, token, run || runs.MatchString(before), loose, ruled)
 			if before == "-m" || before == "-p" && strings.Contains(line, "pytest") {
 				s.module(dir, token, nil)
 			} else if imported && module.MatchString(token) {
@@ -327,9 +329,16 @@ func (s *search) word(dir, token string, run, loose, ruled bool) {
 		if !strings.HasPrefix(token, "..") {
 			s.path(path.Clean(token)+ending, run, near, ruled)
 		}
-		if base := path.Base(token); loose && (run || strings.Contains(token, "/")) && len(base) > 1 {
-			for _, file := range s.bases[strings.ToLower(base+ending)] {
+		base := path.Base(token)
+		if len(base) < 2 {
+			continue
+		}
+		for _, file := range s.bases[strings.ToLower(base+ending)] {
+			switch {
+			case loose && (run || strings.Contains(token, "/")):
 				s.consider(file, run, near, ruled)
+			case s.Entries[file].Mode == objects.Program, shells.MatchString(path.Ext(file)):
+				s.add(file) // wherever it lies, a word may be all that names it
 			}
 		}
 	}

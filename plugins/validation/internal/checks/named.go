@@ -35,7 +35,11 @@ var byName = []*regexp.Regexp{
 
 // below are directories all of whose files say what the checks are, or are programs that run them, in
 // small letters.
-var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases)|gradle/wrapper|buildsrc|node_modules|\.?venv|\.tox|\.nox)(/|$)|^(ci|_?pytest)(/|$)`)
+var below = regexp.MustCompile(`(^|/)(\.github|\.gitlab|\.circleci|\.ci|\.buildkite|\.husky|\.githooks|\.git-hooks|git-?hooks|\.teamcity|\.woodpecker|\.semaphore|\.forgejo|\.gitea|\.cargo|\.config/nextest[^/]*|\.yarn/(plugins|releases)|gradle/wrapper|buildsrc|node_modules|\.?venv|\.tox|\.nox|_?vendor|pods|carthage)(/|$)|^(ci|_?pytest)(/|$)`)
+
+// instead are files at the top of a project, or where its sources or tests begin, that Python loads in place of what its test
+// tools are made of.
+var instead = regexp.MustCompile(`^(src/|lib/|tests?/)?(pluggy|iniconfig|packaging|exceptiongroup|tomli|tomllib|colorama|pygments|attrs?|abc|argparse|ast|asyncio|builtins|codecs|collections|contextlib|copy|dataclasses|datetime|difflib|doctest|enum|fnmatch|functools|getopt|glob|importlib|inspect|io|json|linecache|locale|logging|math|optparse|os|pathlib|pdb|pkgutil|platform|pprint|random|re|runpy|select|shlex|shutil|signal|site|socket|stat|string|struct|subprocess|sysconfig|tempfile|textwrap|threading|time|token|tokenize|traceback|types|typing|unittest|uuid|warnings|weakref|zipfile|pytest|mypy|ruff|flake8|coverage|tox|nox|black|isort|pylint)(\.py|/[^/]+\.py)$`)
 
 // Named reports whether the file of a path says what the checks are by its name alone. Of some,
 // such as package.json, only a part does.
@@ -45,7 +49,7 @@ func Named(file string) bool {
 	if path.Ext(name) == ".md" {
 		return false
 	}
-	if below.MatchString(file) || parts[name] != nil {
+	if below.MatchString(file) || instead.MatchString(file) || parts[name] != nil {
 		return true
 	}
 	for _, one := range byName {
