@@ -35,6 +35,13 @@ func values(names string) map[string]*regexp.Regexp {
 	return two
 }
 
+// with returns options, and one more with its value.
+func with(two map[string]*regexp.Regexp, name string, value *regexp.Regexp) map[string]*regexp.Regexp {
+	two = maps.Clone(two)
+	two[name] = value
+	return two
+}
+
 // scripts are programs that run what package.json says.
 var scripts = extra{one: whole(`--silent|-s|--if-present|--workspaces|-ws|-r|--recursive|--`), operand: whole(`[A-Za-z0-9_][A-Za-z0-9_:.@/-]*`)}
 
@@ -64,7 +71,7 @@ var behind = map[string]map[string]extra{
 	"make":  {"": {one: whole(`-[jknsBiq0-9]+|--(?:jobs|keep-going|dry-run|silent|always-make)(?:=[0-9]+)?`), two: map[string]*regexp.Regexp{"-j": number}, operand: whole(`[^=]*`)}},
 	"gmake": {"": {one: whole(`-[jknsBiq0-9]+`), operand: whole(`[^=]*`)}},
 	"go": {
-		"test": goWords, "build": goWords, "vet": goWords, "list": {one: whole(`-(?:m|json|deps|test|e|u|versions)|-f=.+`), two: values("-f -tags")}, "fmt": {one: whole(`-[nx]`)},
+		"test": goWords, "build": goBuilds, "vet": goWords, "list": {one: whole(`-(?:m|json|deps|test|e|u|versions)|-f=.+`), two: values("-f -tags")}, "fmt": {one: whole(`-[nx]`)},
 		"doc": {one: whole(`-(?:all|c|cmd|short|src|u)`)}, "version": {one: whole(`-[mv]`)}, "env": {operand: whole(`[A-Z0-9_]+`)}, "mod": {one: whole(`-[ve]`), operand: whole(`tidy|verify|download|graph|why|[a-z0-9./@_-]+`)},
 	},
 	"cargo": {"": {one: whole(cargoOptions + `|--doc|--no-run|--no-fail-fast`), two: cargoValues, operand: whole(`[A-Za-z0-9_][A-Za-z0-9_:-]*`)}},
@@ -90,6 +97,7 @@ var (
 	gitShows = extra{one: whole(gitLogOptions + `|--|--cached|--staged|--merge-base|--exit-code|--quiet|--(?:pretty|format)=[A-Za-z]+|--name-only|--left-right|--cherry-pick|--no-pager|--stat=[0-9,]+|--color(?:=always)?|--format=.*`), two: gitValues}
 	goWords  = extra{one: whole(`-(?:v|x|n|a|race|short|failfast|json|cover|benchmem|trimpath|msan|asan)|-(?:p|count|cpu|parallel|timeout|shuffle|vet|run|skip|bench|tags|benchtime|fuzz|fuzztime|covermode)=.+`),
 		two: values("-run -skip -bench -count -p -parallel -timeout -tags -benchtime -shuffle -fuzz -fuzztime -covermode -cpu")}
+	goBuilds = extra{one: goWords.one, two: with(goWords.two, "-o", whole(`/dev/null|(?:\./)?(?:bin|build|dist|out|target)/[A-Za-z0-9_][A-Za-z0-9_.-]*`))}
 	// A script of sed that prints, deletes or replaces, and neither writes, reads nor runs.
 	sedScript = whole(`(?:[0-9$]+(?:,\+?[0-9$]+)?|/[^/]*/(?:,/[^/]*/)?)?[pdq=]|s([/|,#])[^\n;]*`)
 	awkWords  = extra{one: whole(`-F.+`), two: values("-F")}

@@ -106,6 +106,7 @@ func TestWordsBehindAPrefix(t *testing.T) {
 		"Bash(make:*)":      {[]string{"make", "make test lint", "make -j4 test"}, []string{"make -f x", "make -fx", "make -C ..", "make test SHELL=./x", "make --eval='x:' x", "make -I x", "make --file=x", "make -E x"}},
 		"Bash(make test:*)": {[]string{"make test"}, []string{"make test SHELL=x", "make test -f x"}},
 		"Bash(go test:*)":   {[]string{"go test ./...", "go test -run TestX -count=1 ./..."}, []string{"go test -exec ./x ./...", "go test -exec=./x", "go test -toolexec=x ./...", "go test -o x", "go test -C ..", "go test -modfile=x", "go test -overlay=x", "go test -cpuprofile=x", "go test --exec x"}},
+		"Bash(go build:*)":  {[]string{"go build ./...", "go build -o /dev/null ./...", "go build -o bin/app ./cmd/app"}, []string{"go build -o Makefile .", "go build -o ../bin/x .", "go build -o bin/../../x .", "go build -o .git/hooks/pre-commit .", "go build -o=x .", "go build -o"}},
 		"Bash(go:*)":        {[]string{"go version", "go vet ./..."}, []string{"go run x.go", "go generate", "go env -w X=y", "go vet -vettool=x ./...", "go tool x"}},
 		"Bash(rg:*)":        {[]string{"rg x", "rg -n x sub", "rg -e x -g '*.go'"}, []string{"rg --pre ./x y", "rg --pre=./x y", "rg --hostname-bin=x y", "rg -z x", "rg --search-zip x"}},
 		"Bash(sort:*)":      {[]string{"sort -rn main.go"}, []string{"sort -o x main.go", "sort -ox main.go", "sort --output=x main.go", "sort --compress-program=x main.go", "sort --compress-prog=x main.go", "sort -T x y"}},

@@ -71,7 +71,7 @@ func count(p *browser.Page, selector string) (n int) {
 	return n
 }
 
-const longAnswer = `[{"match": "tell", "pace": 30, "think": "I have to think about all that for a moment.", "toolName": "Bash", "toolInput": {"command": "ls"}, "toolResult": "a b",
+const longAnswer = `[{"match": "tell", "pace": 120, "think": "I have to think about all that for a moment.", "toolName": "Bash", "toolInput": {"command": "ls"}, "toolResult": "a b",
 	"text": "It **begins** here.\n\nThen come one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen words.\n\n1. first\n2. second\n\nAnd here it ends."}]`
 
 // painted watches what the page shows of the answer, and when what it hears is shown.
