@@ -92,7 +92,8 @@ type search struct {
 	odd      []string            // programs and scripts whose names are no single word
 	goals    map[string]bool     // targets of Makefiles and scripts of package.json that checks come to
 	contents map[string]string   // by the names of their blobs
-	patterns int                 // that were looked for
+	patterns [2]int              // that were looked for: such as are run, and such as rules name
+	selects  bool                // the file that is looked at says by patterns for which files it is
 }
 
 // add counts a file, and what it leads to where it is a link.
@@ -144,15 +145,24 @@ func (s *search) pass() error {
 			s.follow(path.Join(path.Dir(file), content))
 		case makefile.MatchString(name):
 			s.words(path.Dir(file), s.ofMakefile(content), false)
+			s.upToDate(path.Dir(file), content)
 			continue
 		case name == "package.json":
 			s.words(path.Dir(file), s.ofScripts(content), false)
+			s.selects = true
 			s.words(path.Dir(file), configured(content), true)
+			s.selects = false
 			continue
-		case name == "go.mod" || strings.HasSuffix(name, "ignore") || locks.MatchString(name):
+		case serving.MatchString(name) && !strings.Contains(name, "test"):
+			content = served.ReplaceAllStringFunc(content, func(line string) string { return programs.ReplaceAllString(line, "serves") })
+			s.words(path.Dir(file), content, strings.HasSuffix(name, "ml"))
+		case name == "go.mod" || patterned.MatchString(name) || strings.HasSuffix(name, "ignore") || locks.MatchString(name):
 		default:
 			config := Named(file) || !languages.MatchString(path.Ext(name)) // which says where its parts lie; a script reaches for what it tests as well
-			s.words(path.Dir(file), content, config && ruled.MatchString(name) && s.Entries[file].Mode != objects.Program)
+			read := config && ruled.MatchString(name) && s.Entries[file].Mode != objects.Program
+			s.selects = read && selecting.MatchString(name)
+			s.words(path.Dir(file), content, read)
+			s.selects = false
 		}
 		s.seen[file] = true
 	}
@@ -167,7 +177,7 @@ func (s *search) list(file, content string) {
 		}
 		for _, candidate := range []string{path.Join(path.Dir(file), token), path.Clean(token)} {
 			for _, at := range s.folded[strings.ToLower(candidate)] {
-				if _, ok := s.Entries[at]; ok && at != file {
+				if _, ok := s.Entries[at]; (ok || strings.Contains(token, "/") && lists.MatchString(path.Ext(file))) && at != file {
 					s.add(file)
 					return
 				}
@@ -239,7 +249,10 @@ func (s *search) resolve(file string) (found []string) {
 var (
 	makefile = regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$`)
 	// ruled are files that are read and not run.
-	ruled = regexp.MustCompile(`\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|[cm]?[jt]s)$|^\.[a-z-]+rc$`)
+	ruled     = regexp.MustCompile(`\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|xml(\.dist)?|[cm]?[jt]s)$|^\.[a-z-]+rc$`)
+	selecting = regexp.MustCompile(`\.(json|jsonc|json5|toml|xml(\.dist)?|[cm]?[jt]s)$|rc$`)
+	// patterned are files that say by patterns for which files they are, and call nothing.
+	patterned = regexp.MustCompile(`^(\.gitattributes|\.editorconfig|codeowners)$`)
 
 	word     = regexp.MustCompile("[^\\s\"'`;|&()<>{}=,\\[\\]$!#:]+")
 	variable = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|\?|\+)=[ \t]*(.*)$`)
@@ -248,8 +261,8 @@ var (
 	include  = regexp.MustCompile(`^[ \t]*[-s]?include[ \t]`)
 	makes    = regexp.MustCompile(`(?m)(?:\bg?make|\$[({]MAKE[)}])([^\n;|&]*)`)
 
-	shells    = regexp.MustCompile(`(?i)^\.(sh|bash|zsh|ksh|fish|bats|ps1|bat|cmd|awk|sed)$`)
-	languages = regexp.MustCompile(`(?i)^\.(go|py|rb|pl|php|lua|[cm]?[jt]s|[jt]sx|java|kts?|groovy|r|tcl|exs?)$`)
+	shells    = regexp.MustCompile(`(?i)^\.(sh|bash|zsh|ksh|fish|ps1|bat|cmd|awk|sed)$`)
+	languages = regexp.MustCompile(`(?i)^\.(go|py|rb|pl|php|lua|bats|[cm]?[jt]s|[jt]sx|java|kts?|groovy|r|tcl|exs?)$`)
 	sources   = regexp.MustCompile(`(?i)^\.(c|cc|cpp|cxx|h|hpp|rs|swift|m|mm|cs|fs|vb|scala|clj|hs|ml|erl|zig|d|nim|dart|vue|svelte|css|s[ac]ss|less|html?|svg|png|jpe?g|gif|ico|webp|pdf|woff2?)$`)
 	rules     = regexp.MustCompile(`(?i)^\.(ya?ml|toml|ini|cfg|conf|config|rc|xml|jsonc?|json5|properties|inc|env|neon|dist|args|rules|opts)$`)
 	locks     = regexp.MustCompile(`(?i)^(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|.*\.lock|go\.sum)$`)
@@ -260,7 +273,21 @@ var (
 	imports   = regexp.MustCompile(`^\s*(import|from)\s|pytest_plugins`)
 	module    = regexp.MustCompile(`^[A-Za-z_.][\w.]*$`)
 	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
-	runs      = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|bash_env|env|perl5opt|rubyopt|pythonpath|node_path|\.|-[a-z]*f|-r|-c|--[a-z-]*(file|require|config|import|loader|preload|plugins?|setup|reporter|rules-?dir))$`)
+	ownDir    = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+|qa|quality|checks?|verify|lint|[a-z]+-rules)/`) // of programs that check
+	sourceDir = regexp.MustCompile(`(?i)(^|/)(src|lib|app|pages|components)/`)
+	// aids are what tests and linters load before they begin, when their rules name it.
+	aids = regexp.MustCompile(`(?i)(setup|teardown|bootstrap|hooks?|helper|preset|resolver|reporter|transform|runner|matchers?)s?[^/]*$`)
+	// exempt are lists of what a check passes over.
+	exempt    = regexp.MustCompile(`(?i)(allow|block|deny|ignore|exclu|exempt|skip|known|baseline|whitelist|blacklist|quarantine|flaky|xfail|suppress|waive)`)
+	lists     = regexp.MustCompile(`(?i)^(\.(txt|list|lst|in))?$`)
+	compiled  = regexp.MustCompile(`(?i)^\.(go|java|kts?|groovy)$`)   // which no rules load
+	linted    = regexp.MustCompile(`\b(shellcheck|shfmt)\b[^\n;&|]*`) // which reads scripts, and runs none
+	documents = regexp.MustCompile(`(?i)^(readme|licen[cs]e|copying|notice|changelog)([.-].*)?$|\.(md|rst|adoc)$`)
+	// served is a line that says what a container runs when it is in use.
+	served   = regexp.MustCompile(`(?im)^\s*(CMD\b|ENTRYPOINT\b|[a-z]+:).*`)
+	serving  = regexp.MustCompile(`(?i)^\.?(dockerfile|containerfile|docker-compose|compose|procfile)(\..*)?$`)
+	programs = regexp.MustCompile(`\b(python[0-9.]*|node|ruby|php|bun|deno|tsx|ts-node)\b`)
+	runs     = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|bash_env|env|perl5opt|rubyopt|pythonpath|node_path|\.|-[a-z]*f|-r|-c|--[a-z-]*(file|require|config|import|loader|preload|plugins?|setup|reporter|rules-?dir))$`)
 	// evaluated is a line in which the words of a file are run.
 	evaluated = regexp.MustCompile("\\$[({](<|shell\\b|file\\b|cat\\b)|`\\s*(<|cat\\b)|\\b(eval|xargs)\\b|\\|\\s*(ba|da|z|k)?sh\\b|\\b(ba|da|z|k)?sh\\s*<")
 )
@@ -273,6 +300,7 @@ func (s *search) words(dir, text string, ruled bool) {
 			s.goals[goal] = true
 		}
 	}
+	text = linted.ReplaceAllString(text, "")
 	elsewhere := moves.MatchString(text)
 	for line := range strings.Lines(text) {
 		before, run, imported := "", include.MatchString(line) || evaluated.MatchString(line), imports.MatchString(line)
@@ -281,8 +309,8 @@ func (s *search) words(dir, text string, ruled bool) {
 			if len(token) > maxPath {
 				continue
 			}
-			loose := elsewhere || at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
-			s.word(dir, token, run || runs.MatchString(before), loose, ruled)
+			joined := at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
+			s.word(dir, token, run || runs.MatchString(before), elsewhere || joined, ruled, ruled && joined)
 			if before == "-m" || before == "-p" && strings.Contains(line, "pytest") {
 				s.module(dir, token, nil)
 			} else if imported && module.MatchString(token) {
@@ -306,20 +334,24 @@ func (s *search) words(dir, text string, ruled bool) {
 var (
 	endings    = []string{"", ".json", ".js", ".mk"}
 	runEndings = []string{"", ".json", ".js", ".mk", ".mjs", ".cjs", ".ts", ".mts", ".py", ".rb", ".sh"}
+
+	ruledEndings = []string{"", ".json", ".js", ".mjs", ".cjs", ".ts", ".mts", "/index.js", "/index.mjs", "/index.cjs", "/index.ts"}
 )
 
 // word counts the files that one word names. loose: what stands before it, or in which directory it is
 // said, is not known, so that any file of its base name will do.
-func (s *search) word(dir, token string, run, loose, ruled bool) {
+func (s *search) word(dir, token string, run, loose, ruled, near bool) {
 	token = strings.TrimLeft(token, "@+")
 	if len(token) > 2 && token[0] == '-' && token[1] != '-' {
 		token = token[2:]
 	}
 	plain := !strings.ContainsAny(token, "/.")
-	near := strings.HasPrefix(token, "./") || strings.HasPrefix(token, "../") || ruled && loose
+	near = near || strings.HasPrefix(token, "./") || strings.HasPrefix(token, "../")
 	without := endings
 	if run {
 		without = runEndings
+	} else if ruled && near {
+		without = ruledEndings
 	}
 	for _, ending := range without {
 		if ending != "" && plain && !run {
@@ -347,11 +379,16 @@ func (s *search) word(dir, token string, run, loose, ruled bool) {
 // path counts the files that a path names, or a pattern of paths.
 func (s *search) path(candidate string, run, near, ruled bool) {
 	if strings.ContainsAny(candidate, "*?") {
-		if s.patterns++; s.patterns > maxPatterns {
+		// Rules say for which files they are by patterns: those are the work, but for what commands in them run.
+		count := &s.patterns[map[bool]int{true: 1}[ruled]]
+		if *count++; *count > maxPatterns || s.selects && !run {
 			return
 		}
-		for file := range s.Entries {
-			if ok, err := path.Match(candidate, file); ok && err == nil {
+		for file, e := range s.Entries {
+			if ok, err := path.Match(candidate, file); !ok || err != nil {
+				continue
+			}
+			if !ruled || run || e.Mode == objects.Program || shells.MatchString(path.Ext(file)) || ownDir.MatchString(file) {
 				s.consider(file, run, near, ruled)
 			}
 		}
@@ -369,7 +406,7 @@ func (s *search) directory(dir string, run bool) {
 	for _, file := range s.dirs[dir] {
 		switch e, ending := s.Entries[file], path.Ext(file); {
 		case testFile.MatchString(path.Base(file)):
-		case e.Mode == objects.Program, shells.MatchString(ending), run && languages.MatchString(ending) && toolDir.MatchString(file):
+		case e.Mode == objects.Program, shells.MatchString(ending), run && languages.MatchString(ending) && ownDir.MatchString(file):
 			s.add(file)
 		}
 	}
@@ -386,14 +423,19 @@ func (s *search) consider(file string, run, near, ruled bool) {
 	language := languages.MatchString(ending)
 	switch {
 	case locks.MatchString(name):
+	case documents.MatchString(name) && !run && e.Mode != objects.Program && e.Mode != objects.Link:
+	case language && ruled && !compiled.MatchString(ending) && aids.MatchString(file):
+		s.add(file)
 	case language && testFile.MatchString(file) && !toolDir.MatchString(file) && !run:
 	case e.Mode == objects.Program, e.Mode == objects.Link, e.Mode == objects.Submodule,
 		run, ending == "", ending == name, shells.MatchString(ending), rules.MatchString(ending),
-		language && (toolDir.MatchString(file) || ruled && near):
+		language && (ownDir.MatchString(file) || ruled && near && !compiled.MatchString(ending) && !sourceDir.MatchString(file)):
 		s.add(file)
 	case language || sources.MatchString(ending):
 	default:
-		if _, ok := s.named[file]; !ok {
+		if exempt.MatchString(name) {
+			s.add(file)
+		} else if _, ok := s.named[file]; !ok {
 			s.named[file] = false
 		}
 	}
@@ -410,7 +452,11 @@ func (s *search) ofScripts(content string) string {
 		if s.goals[name] {
 			text.WriteString(script + "\n")
 			for called := range described.Scripts {
-				if slices.Contains(strings.Fields(script), called) {
+				calls := func(word string) bool { // such as test, or test:*
+					ok, err := path.Match(strings.TrimPrefix(strings.Trim(word, `"'`), "npm:"), called)
+					return ok && err == nil
+				}
+				if slices.ContainsFunc(strings.Fields(script), calls) {
 					s.goals[called], s.goals["pre"+called], s.goals["post"+called] = true, true, true
 				}
 			}
@@ -462,6 +508,42 @@ func (s *search) ofMakefile(content string) string {
 		})
 	}
 	return expanded
+}
+
+// upToDate counts what lies in a directory of the name of a target that is made without needing anything
+// and is not said to be phony: nothing is run for it any more once that is there.
+func (s *search) upToDate(dir, content string) {
+	needs, phony := make(map[string]bool), make(map[string]bool)
+	for line := range strings.Lines(strings.ReplaceAll(content, "\\\n", " ")) {
+		match := makeRule.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		if match == nil {
+			continue
+		}
+		before, _, _ := strings.Cut(match[2], ";")
+		switch targets := strings.Fields(match[1]); {
+		case slices.Contains(targets, ".PHONY") && strings.Contains(before, "$"):
+			return
+		case slices.Contains(targets, ".PHONY"):
+			for _, target := range strings.Fields(before) {
+				phony[target] = true
+			}
+		default:
+			for _, target := range targets {
+				needs[target] = needs[target] || strings.TrimSpace(before) != ""
+			}
+		}
+	}
+	for target, needing := range needs {
+		at := path.Join(dir, target)
+		if needing || phony[target] || !s.goals[target] || len(s.folded[strings.ToLower(at)]) == 0 {
+			continue
+		}
+		for file := range s.Entries {
+			if strings.HasPrefix(file, at+"/") {
+				s.add(file)
+			}
+		}
+	}
 }
 
 // makeRule is the line of targets of a rule.

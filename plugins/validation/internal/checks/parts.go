@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path"
@@ -19,9 +20,14 @@ var parts = map[string]func(content string) apart{
 	"cargo.toml":     bySection(`^\[(workspace\.)?((dev-|build-)?dependencies|features|target\.[^\[\]"']+\.(dev-|build-)?dependencies)(\.[\w-]+)?\]\s*$`),
 	"setup.cfg":      bySection(`^\[(metadata|options|options\.(packages\.find|package_data|exclude_package_data|data_files|extras_require))\]\s*$`),
 	"pom.xml":        inPOM,
+	"pipfile":        bySection(`^\[(packages|dev-packages|requires)\]\s*$`),
 
-	"package-lock.json":   inLock,
-	"npm-shrinkwrap.json": inLock,
+	"gemfile":          byLine(`^\s*gem\s+["'][\w.-]+["']\s*(,\s*["'][\w.~<>=! -]+["']\s*)*(,\s*(require:\s*(true|false|nil)|(groups?|platforms?):\s*(:\w+|\[[:\w, ]*\]|%i\[[\w ]*\]))\s*)*(#.*)?$`, "", ""),
+	"build.gradle":     byLine(plainGradle, "\ndependencies {\n", "}\n"),
+	"build.gradle.kts": byLine(plainGradle, "\ndependencies {\n", "}\n"),
+
+	"package-lock.json":   inSources,
+	"npm-shrinkwrap.json": inSources,
 	"pnpm-lock.yaml":      inLock,
 	"yarn.lock":           inLock,
 	"bun.lock":            inLock,
@@ -30,14 +36,25 @@ var parts = map[string]func(content string) apart{
 	"uv.lock":             inLock,
 	"pdm.lock":            inLock,
 	"pipfile.lock":        inLock,
-	"composer.lock":       inLock,
+	"composer.lock":       inSources,
 	"gemfile.lock":        inLock,
 }
+
+// plainGradle is a line with which a project of Gradle's depends on a package that is released.
+const plainGradle = `^\s*(api|implementation|compileOnly|runtimeOnly|annotationProcessor|kapt|ksp|test(Implementation|CompileOnly|RuntimeOnly)|androidTestImplementation|debugImplementation)\s*\(?\s*(platform\()?(["'][\w.-]+:[\w.-]+(:[\w.+-]+)?["']|libs\.[\w.]+)\)*\s*(//.*)?$`
+
+// pins are files of pip that name what is installed.
+var pins = regexp.MustCompile(`(^|/)(requirements/[\w.-]+|[\w.-]*(requirements|constraints)[\w.-]*)\.(txt|in)$`)
+
+var inPins = byLine(`^\s*([A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*([~<>=!]=[^;@/\\]*|[<>][^;@/\\]*)?(;[^@/\\]*)?|(--hash=\w+:[0-9a-f]+\s*)+|#.*)?\\?\s*$`, "", "")
 
 // apart is a file taken apart.
 type apart struct {
 	checks string // the part that says what the checks are
-	rest   string
+	// told is what of that part is compared, where that is less than what is put into another file;
+	// empty: all of it.
+	told string
+	rest string
 	// with returns the rest with the checks of another file of this kind.
 	with func(checks string) string
 }
@@ -48,13 +65,23 @@ func whole(content string) apart {
 }
 
 // InParts reports whether only a part of the file of a path says what the checks are.
-func InParts(file string) bool { return parts[strings.ToLower(path.Base(file))] != nil }
+func InParts(file string) bool { return partsOf(file) != nil }
+
+func partsOf(file string) func(content string) apart {
+	file = strings.ToLower(file)
+	if pins.MatchString(file) {
+		return inPins
+	}
+	return parts[path.Base(file)]
+}
 
 func takeApart(file, content string) apart {
-	if of := parts[strings.ToLower(path.Base(file))]; of != nil {
-		return of(content)
+	taken := whole(content)
+	if of := partsOf(file); of != nil {
+		taken = of(content)
 	}
-	return whole(content)
+	taken.told = cmp.Or(taken.told, taken.checks)
+	return taken
 }
 
 // Mixed returns a file whose part that says what the checks are is as in before, and the rest as in
@@ -67,7 +94,7 @@ func Mixed(file, before, after string) (content string, same bool) {
 	if before == "" {
 		old.rest = "none"
 	}
-	if old.checks == young.checks {
+	if old.told == young.told {
 		return after, true
 	}
 	if old.rest == "" || young.rest == "" { // one of them cannot be taken apart, or is not there
@@ -96,7 +123,9 @@ func configured(content string) string {
 	if json.Unmarshal([]byte(content), &all) != nil {
 		return content
 	}
-	delete(all, "scripts")
+	for _, name := range []string{"scripts", "bin", "directories", "imports"} { // what it offers to others is the work
+		delete(all, name)
+	}
 	return inJSON(encoded(all)).checks
 }
 
@@ -196,28 +225,72 @@ func inGoMod(content string) apart {
 
 // elsewhere is in a section of what a project depends on when something comes from a path or an
 // address, when a name is spelled so that it could be one, or when the section says what is run.
-var elsewhere = regexp.MustCompile(`(?m)\\|@\s*[a-z+]+:|\b(path|file|url|git|registry|registry-index|workspace)["']?\s*[=:]|\b(file|git\+\w+|directory):|^\s*["']?(scripts|gui-scripts|entry-points|entry_points|plugins|build)["']?\s*[.=]`)
+var elsewhere = regexp.MustCompile(`(?m)\\|@\s*[a-z+]+:|\b(path|file|url|git|registry|registry-index|workspace|package)["']?\s*[=:]|\b(file|git\+\w+|directory):|^\s*["']?(scripts|gui-scripts|entry-points|entry_points|plugins|build)["']?\s*[.=]`)
+
+// inherited is what a crate takes from the description of its workspace, which is looked at itself.
+var inherited = regexp.MustCompile(`\bworkspace\s*=\s*true\b`)
+
+// described are the lines of a crate that say nothing of how it is checked.
+var described = regexp.MustCompile(`^\s*(version|description|authors|license|readme|homepage|repository|documentation|keywords|categories)\s*=`)
+
+// balanced reports whether what a line begins ends on it.
+func balanced(line string) bool {
+	return strings.Count(line, "[")+strings.Count(line, "{") == strings.Count(line, "]")+strings.Count(line, "}") && !strings.HasSuffix(strings.TrimSpace(line), "=")
+}
+
+// fromElsewhere are the lines of a section that say that something comes from elsewhere, with its
+// header; all of it where that takes several lines.
+func fromElsewhere(section string) string {
+	var lines strings.Builder
+	found := 0
+	for line := range strings.Lines(section) {
+		bare := inherited.ReplaceAllString(line, "")
+		here := len(elsewhere.FindAllString(bare, -1))
+		if here > 0 && !balanced(line) {
+			return section
+		}
+		if found += here; here > 0 || lines.Len() == 0 {
+			lines.WriteString(line)
+		}
+	}
+	if found != len(elsewhere.FindAllString(inherited.ReplaceAllString(section, ""), -1)) {
+		return section
+	}
+	return lines.String()
+}
 
 // bySection takes a file apart by its sections: those whose header matches harmless do not count,
-// unless something in them comes from elsewhere. One with texts of several lines, in which a header could stand, cannot be taken apart.
+// unless something in them comes from elsewhere; then the lines are compared that say so. One with texts of several lines, in which a header could stand, cannot be taken apart.
 func bySection(harmless string) func(content string) apart {
 	header := regexp.MustCompile(harmless)
 	return func(content string) apart {
 		if strings.Contains(content, `"""`) || strings.Contains(content, `'''`) {
 			return whole(content)
 		}
-		var checks, rest, section strings.Builder
+		var checks, told, rest, section strings.Builder
 		counts := true
 		flush := func() {
 			text := section.String()
 			section.Reset()
-			if !counts && !elsewhere.MatchString(text) {
+			if !counts && !elsewhere.MatchString(inherited.ReplaceAllString(text, "")) {
 				rest.WriteString(text)
 				return
 			}
-			for line := range strings.Lines(text) {
-				if bare := strings.TrimSpace(line); bare != "" && !strings.HasPrefix(bare, "#") {
-					checks.WriteString(line)
+			lines := text
+			if !counts {
+				lines = fromElsewhere(text)
+			}
+			of := strings.TrimSpace(text[:strings.IndexByte(text+"\n", '\n')])
+			crate := of == "[package]" || of == "[workspace.package]"
+			for _, to := range []struct {
+				text string
+				*strings.Builder
+			}{{text, &checks}, {lines, &told}} {
+				for line := range strings.Lines(to.text) {
+					bare := strings.TrimSpace(line)
+					if bare != "" && !strings.HasPrefix(bare, "#") && !(to.Builder == &told && crate && described.MatchString(line) && balanced(line)) {
+						to.WriteString(line)
+					}
 				}
 			}
 		}
@@ -229,7 +302,37 @@ func bySection(harmless string) func(content string) apart {
 			section.WriteString(line)
 		}
 		flush()
-		return halves(checks.String(), rest.String())
+		taken := halves(checks.String(), rest.String())
+		taken.told = told.String()
+		return taken
+	}
+}
+
+// byLine takes a file apart by its lines: those that match plain do not count. Put into another file
+// they stand at its end, between two texts.
+func byLine(plain, before, after string) func(content string) apart {
+	line := regexp.MustCompile(plain)
+	return func(content string) apart {
+		if strings.Contains(content, `"""`) || strings.Contains(content, `'''`) {
+			return whole(content)
+		}
+		var checks, rest strings.Builder
+		for one := range strings.Lines(content) {
+			if line.MatchString(strings.TrimRight(one, "\r\n")) {
+				rest.WriteString(strings.TrimRight(one, "\r\n") + "\n")
+			} else if strings.TrimSpace(one) != "" {
+				checks.WriteString(strings.TrimRight(one, "\r\n") + "\n")
+			}
+		}
+		if content == "" {
+			return apart{with: func(other string) string { return other }}
+		}
+		return apart{checks: checks.String(), rest: cmp.Or(rest.String(), "none"), with: func(other string) string {
+			if rest.Len() == 0 {
+				return other
+			}
+			return strings.TrimRight(other, "\n") + "\n" + before + rest.String() + after
+		}}
 	}
 }
 
@@ -244,12 +347,12 @@ func halves(checks, rest string) apart {
 	}}
 }
 
-// dependencies are a block of a pom.xml.
-var dependencies = regexp.MustCompile(`(?s)<dependencies>.*?</dependencies>`)
+// dependencies are a block of a pom.xml, and comment is what nobody reads of it.
+var comment, dependencies = regexp.MustCompile(`(?s)<!--.*?-->`), regexp.MustCompile(`(?s)<dependencies>.*?</dependencies>`)
 
 // inPOM takes what a project depends on out of a pom.xml. The rest cannot be put into another file.
 func inPOM(content string) apart {
-	if strings.Contains(content, "<!") || strings.Contains(content, "systemPath") {
+	if content = comment.ReplaceAllString(content, ""); strings.Contains(content, "<!") || strings.Contains(content, "systemPath") {
 		return whole(content)
 	}
 	return apart{checks: dependencies.ReplaceAllString(content, ""), with: func(checks string) string { return checks }}
@@ -257,16 +360,13 @@ func inPOM(content string) apart {
 
 var (
 	address = regexp.MustCompile(`(?i)\b[a-z][a-z+.-]*://[^\s"',;)}\]]+`)
-	near    = regexp.MustCompile(`(?i)\b(file|link|portal|workspace|path|directory|editable|virtual|exec|patch)["']?\s*[:=@]\s*["']?[^\s"',)}\]]+`)
+	near    = regexp.MustCompile(`(?i)(?:^|[\s"'{(,@:])(?:(?:link|portal|workspace|path|directory|editable|virtual|exec|patch|remote)["']?\s*[:=@]|file["']?\s*[:@])\s*["']?[^\s"',)}\]]+|type = "(?:file|directory|git|url)"(?:\nurl = .*)?`)
+	builtin = regexp.MustCompile(`patch:\w+@[^#&]*#(optional!|~)?builtin<compat/\w+>(::[\w=&%.-]*)?:?$`) // which come with yarn
+	// another is a package under the name of another one, as pnpm writes it down.
+	another = regexp.MustCompile(`(?m)^\s+version: ['"]?/?@?[a-zA-Z][^\s('":]*@.*$`)
+	// ofYarn is where a package comes from, after the names that it goes by.
+	ofYarn = regexp.MustCompile(`(?m)^"?(@?[^@\s"]+)@[^\n]*:\n(?:  .*\n)*?  resol(?:ved|ution:) "([^"\n]*)"`)
 )
-
-// locked is what is read of the lock file of npm.
-type locked struct {
-	Packages, Dependencies map[string]struct {
-		Resolved string
-		Link     bool
-	}
-}
 
 // inLock is of a lock file where its packages come from: the hosts, and what comes from a path or is
 // another package than its name says. A lock file cannot be taken apart.
@@ -279,29 +379,86 @@ func inLock(content string) apart {
 		}
 		content = unescaped(content)
 	}
-	var npm locked
-	if json.Unmarshal([]byte(content), &npm) == nil {
-		for place, p := range npm.Packages {
-			name := place[strings.LastIndex(place, "node_modules/")+1:]
-			if p.Link || p.Resolved != "" && !strings.Contains(p.Resolved, strings.TrimPrefix(name, "ode_modules")+"/-/") {
-				from[place+" "+p.Resolved] = true
-			}
-		}
-		for name, p := range npm.Dependencies { // of an old one
-			if p.Resolved != "" && !strings.Contains(p.Resolved, "/"+name+"/-/") {
-				from[name+" "+p.Resolved] = true
-			}
-		}
-	}
 	for _, one := range address.FindAllString(content, -1) {
-		scheme, rest, _ := strings.Cut(one, "://")
-		host, _, _ := strings.Cut(rest, "/")
-		from[strings.ToLower(scheme+"://"+host)] = true
+		from[host(one)] = true
 	}
 	for _, one := range near.FindAllString(content, -1) {
+		if !builtin.MatchString(one) {
+			from[one] = true
+		}
+	}
+	for _, one := range another.FindAllString(content, -1) {
 		from[one] = true
 	}
+	for _, one := range ofYarn.FindAllStringSubmatch(content, -1) {
+		name, at, called := one[1], one[2], false
+		for _, name := range []string{name, strings.TrimSuffix(name, "-cjs")} {
+			called = called || strings.Contains(at, "/"+name+"/-/") || strings.HasPrefix(at, name+"@")
+		}
+		if !called {
+			from[name+" "+at] = true
+		}
+	}
+	return locked(from)
+}
+
+// locked is a lock file whose packages come from these places.
+func locked(from map[string]bool) apart {
 	return apart{checks: strings.Join(slices.Sorted(maps.Keys(from)), "\n"), with: func(string) string { return "" }}
+}
+
+// inSources is inLock of npm and composer: what else stands there are addresses of who made a package.
+func inSources(content string) apart {
+	var all map[string]any
+	if content != "" && json.Unmarshal([]byte(content), &all) != nil {
+		return whole(content)
+	}
+	from := make(map[string]bool)
+	sourcesIn("", all, from)
+	return locked(from)
+}
+
+func host(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	name, _, _ := strings.Cut(rest, "/")
+	return strings.ToLower(scheme + "://" + name)
+}
+
+// sourcesIn finds where the packages come from that a lock file of npm or composer names.
+func sourcesIn(key string, in any, from map[string]bool) {
+	switch one := in.(type) {
+	case []any:
+		for _, each := range one {
+			sourcesIn(key, each, from)
+		}
+	case map[string]any:
+		name := key[strings.LastIndex("/"+key, "/node_modules/")+1:]
+		name = strings.TrimPrefix(name, "ode_modules/")
+		resolved, _ := one["resolved"].(string)
+		version, _ := one["version"].(string)
+		link, _ := one["link"].(bool)
+		if resolved != "" {
+			from[host(resolved)] = true
+			if real := strings.TrimSuffix(name, "-cjs"); !strings.Contains(resolved, "/"+real+"/-/") && !strings.Contains(resolved, "/"+name+"/-/") {
+				from[key+" "+resolved] = true
+			}
+		}
+		if called, _ := one["name"].(string); called != "" && strings.Contains(key, "node_modules/") && called != name && called != strings.TrimSuffix(name, "-cjs") {
+			from[key+" "+called] = true
+		}
+		if link || strings.Contains(version, ":") {
+			from[key+" "+version+" "+resolved] = true
+		}
+		if at, ok := one["url"].(string); ok && (key == "dist" || key == "source") {
+			from[host(at)] = true
+			if !strings.Contains(at, "://") || one["type"] == "path" {
+				from[at] = true
+			}
+		}
+		for name, each := range one {
+			sourcesIn(name, each, from)
+		}
+	}
 }
 
 // unescaped is JSON whose texts are spelled without needless escapes.

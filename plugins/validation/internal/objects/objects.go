@@ -390,7 +390,7 @@ func visible(text string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[n])
-		case r == '\n', r == '\t', r == '\r', r < utf8.RuneSelf, unicode.IsPrint(r):
+		case r == '\n', r == '\t', r == '\r', r < utf8.RuneSelf, unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) && !unicode.Is(unicode.Variation_Selector, r) && r != '\u2800':
 			b.WriteRune(r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)

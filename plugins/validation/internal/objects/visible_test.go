@@ -9,6 +9,7 @@ func TestEverythingCanBeSeen(t *testing.T) {
 		"\xe9\xed\xf0x":   `\xe9\xed\xf0x`,
 		"a\u202eb\u2028c": `a\u202eb\u2028c`,
 		"\U000e0041":      `\ue0041`,
+		"a\u3164\u115f\uffa0\u034fb\U000e0100\u2800": `a\u3164\u115f\uffa0\u034fb\ue0100\u2800`,
 	} {
 		if got := visible(text); got != want {
 			t.Errorf("%q is shown as %q, not %q", text, got, want)

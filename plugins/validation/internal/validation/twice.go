@@ -48,12 +48,21 @@ func (r *round) checkFiles(ctx context.Context, s *objects.Store, work review.Wo
 	}
 	blobs := func(ids []string) (map[string]string, error) { return s.Blobs(ctx, ids) }
 	found := make(map[string]bool)
-	for _, entries := range []map[string]objects.Entry{before, after} {
+	// What is run in the end is searched as well: what the work has added wears no search out there.
+	mixed := maps.Clone(after)
+	for _, entries := range []map[string]objects.Entry{before, after, mixed} {
 		files, err := checks.Tree{Entries: entries, Blobs: blobs}.Files(commands)
 		if err != nil {
 			return nil, err
 		}
 		maps.Copy(found, files)
+		for file := range found {
+			if e, ok := before[file]; ok {
+				mixed[file] = e
+			} else {
+				delete(mixed, file)
+			}
+		}
 	}
 	inside, err := filepath.Rel(at.root, at.cwd)
 	if err != nil {
