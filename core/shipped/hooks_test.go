@@ -118,3 +118,18 @@ func TestTheOperatorsSettingsAreThoseThatSchemasMark(t *testing.T) {
 		}
 	}
 }
+
+// Who is shown memory, whose application the bot is (its owner is the assistant's, when no other
+// is set), and where reports go, is for a person to say: a plugin that may change settings must
+// not give a stranger more than it has itself.
+func TestWhoIsTrustedIsNotForPluginsToSay(t *testing.T) {
+	for plugin, settings := range map[string][]string{
+		"context": {"threads", "filesForOthers"}, "discord": {"token", "owner", "channel"},
+	} {
+		for _, setting := range settings {
+			if !slices.Contains(shipped.Operators[plugin], setting) {
+				t.Errorf("any plugin with plugins.admin changes %s of %s", setting, plugin)
+			}
+		}
+	}
+}

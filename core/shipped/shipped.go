@@ -72,12 +72,13 @@ var Limits = map[string]pluginsdk.PluginLimits{
 }
 
 // Operators are the settings of the shipped plugins that only an operator changes: commands,
-// directories, addresses, and whom to trust. Their schemas mark them so; what an installation
+// directories, addresses, whom to trust, and who is shown memory. The token of Discord says whose
+// application it is, and with that who the owner is. Their schemas mark them so; what an installation
 // has stored of a plugin's schema may be older.
 var Operators = map[string][]string{
-	"context":    {"dir"},
+	"context":    {"dir", "filesForOthers", "threads"},
 	"delegation": {"roots"},
-	"discord":    {"apiURL", "approvers", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "users", "workers"},
+	"discord":    {"apiURL", "approvers", "channel", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "token", "users", "workers"},
 	"validation": {"checks", "environment"},
 	"web":        {"allowedHosts", "auth"},
 	"worktree":   {"setup"},

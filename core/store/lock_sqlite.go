@@ -14,8 +14,8 @@ import (
 const fileLook = time.Second
 
 // fileGrip is the grip of SQLite, which needs no lock beside that on its directory. It is lost
-// while another file, or none, has the database's name: what is written then, nobody finds
-// again.
+// while another file, or none, has the database's name, or that of its log (WAL): what is written
+// then, nobody finds again.
 type fileGrip struct {
 	path string
 	file os.FileInfo
@@ -23,7 +23,8 @@ type fileGrip struct {
 	done chan struct{} // closed by stop
 
 	mu   sync.Mutex
-	gone chan struct{} // closed when the file is no longer there
+	log  os.FileInfo   // nil: there was none yet; it stays the same as long as a connection is open
+	gone chan struct{} // closed when a file is no longer there
 }
 
 func (b *sqliteBackend) lock(context.Context, string) (grip, error) {
@@ -33,6 +34,9 @@ func (b *sqliteBackend) lock(context.Context, string) (grip, error) {
 		return nil, err
 	}
 	g := &fileGrip{path: path, file: file, done: make(chan struct{}), gone: make(chan struct{})}
+	if g.log, err = os.Stat(path + "-wal"); err != nil {
+		g.log = nil // it is made with the first write
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -74,6 +78,22 @@ func (g *fileGrip) look() error {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s was moved or deleted while the daemon has it open; put that file back, or restart the daemon", g.path)
 	case err == nil && !os.SameFile(now, g.file):
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s was replaced by another file while the daemon has it open; put the old file back, or restart the daemon with the new one", g.path)
+	}
+	return g.lookAtLog()
+}
+
+// lookAtLog fails unless the log of what was written last is the file that it was. The daemon's
+// end writes what is in it into the database; a kill would lose that.
+func (g *fileGrip) lookAtLog() error {
+	now, err := os.Stat(g.path + "-wal")
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.log == nil && err == nil:
+		g.log = now
+	case g.log != nil && (os.IsNotExist(err) || err == nil && !os.SameFile(now, g.log)):
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+			"%s-wal, which has what was written last, was moved, deleted or replaced while the daemon has it open; put that file back, or stop the daemon (not by kill -9) and start it", g.path)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ func TestADatabaseThatIsTakenAwayIsNoticed(t *testing.T) {
 			}
 			return os.Rename(path+".new", path)
 		},
+		"its log is deleted":     func(path string) error { return os.Remove(path + "-wal") },
 		"its directory is moved": func(path string) error { return os.Rename(filepath.Dir(path), filepath.Dir(path)+".away") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -34,6 +35,8 @@ func TestADatabaseThatIsTakenAwayIsNoticed(t *testing.T) {
 			defer lease.Release()
 			path, kept := filepath.Join(config.Dir, "harness.db"), filepath.Join(t.TempDir(), "kept")
 			check(t, os.Link(path, kept))
+			check(t, os.Link(path+"-wal", kept+"-wal"))
+			check(t, lease.Regain(t.Context())) // it has been looked at once
 			check(t, take(path))
 			select {
 			case <-lease.Lost():
@@ -43,6 +46,7 @@ func TestADatabaseThatIsTakenAwayIsNoticed(t *testing.T) {
 			wantCode(t, lease.Regain(t.Context()), pluginsdk.CodeUnavailable)
 			check(t, os.MkdirAll(config.Dir, 0o700))
 			check(t, os.Rename(kept, path))
+			check(t, os.Rename(kept+"-wal", path+"-wal"))
 			check(t, lease.Regain(t.Context()))
 			select {
 			case <-lease.Lost():

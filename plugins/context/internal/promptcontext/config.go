@@ -24,11 +24,13 @@ var settingsSchema = json.RawMessage(`{
     "dir": {"operator": true, "type": "string", "description": "Absolute path of the context directory; the workspace's context directory when not set"},
     "maxFileBytes": {"type": "integer", "minimum": 1, "maximum": 1048576, "default": 65536, "description": "How much of each file is shown"},
     "threads": {
+      "operator": true,
       "type": "array", "items": {"type": "string", "pattern": "` + threadsPattern + `"},
       "default": ["primary", "cron", "general/web", "general/cli", "general/discord-owner"],
       "description": "Threads that are shown all context files: a kind (primary, task, cron, general), or KIND/SOURCE such as general/discord"
     },
     "filesForOthers": {
+      "operator": true,
       "type": "array", "items": {"type": "string", "pattern": "` + filePattern + `"}, "default": [],
       "description": "Names of the context files that all other threads are shown, strangers' and tasks' too, such as system.md"
     }

@@ -41,8 +41,8 @@ var settingsSchema = json.RawMessage(`{
     "ids": {"type": "array", "items": {"type": "string", "pattern": "^[0-9]{15,20}$"}, "default": []}
   },
   "properties": {
-    "token": {"type": "string", "secret": true, "title": "Token", "description": "The bot's token; not set: ` + tokenVariable + ` of the environment"},
-    "channel": {"type": "string", "pattern": "^([0-9]{15,20})?$", "title": "Channel for reports", "description": "Id of the channel for what has no place of its own; not set: ` + channelVariable + ` of the environment"},
+    "token": {"operator": true, "type": "string", "secret": true, "title": "Token", "description": "The bot's token; not set: ` + tokenVariable + ` of the environment"},
+    "channel": {"operator": true, "type": "string", "pattern": "^([0-9]{15,20})?$", "title": "Channel for reports", "description": "Id of the channel for what has no place of its own; not set: ` + channelVariable + ` of the environment"},
     "owner": {"operator": true, "type": "string", "pattern": "^([0-9]{15,20})?$", "title": "Owner", "description": "Id of the user whose assistant it is; not set: the owner of the application"},
     "users": {"operator": true, "$ref": "#/$defs/ids", "title": "Users", "description": "Ids of users who may talk to the assistant"},
     "roles": {"operator": true, "$ref": "#/$defs/ids", "title": "Roles", "description": "Ids of roles whose members may talk to it"},
