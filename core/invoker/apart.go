@@ -64,8 +64,11 @@ func operators(rules []string) []string {
 
 // apartEnvironment is added to that of a session apart.
 var apartEnvironment = []string{
-	"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1",
+	"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", withoutGit,
 }
+
+// withoutGit has the CLI run no git of its own, for what it says of the repository.
+const withoutGit = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1"
 
 // apartRules are what a session apart may not do, whatever else allows it.
 func (c Config) apartRules() []string {

@@ -53,6 +53,12 @@ func (c *Claude) prepare(w *want) *pluginsdk.Failure {
 		failure.Retryable = true // perhaps the file is just being written
 		return failure
 	}
+	if c.config.Guard != nil {
+		// 2.1.197 runs git status as soon as it begins, before people can be asked (beginIn).
+		if _, runs := c.config.Guard.Repository(w.cwd); runs != "" {
+			environ = append(environ, withoutGit)
+		}
+	}
 	w.brief = brief{settings: settings, environ: append(environ, cli.Search(c.config.searches()))}
 	w.brief.prompt, w.brief.cut = c.prompt(*w)
 	w.stamp, w.binary = w.brief.stamp(), cli.Binary{}

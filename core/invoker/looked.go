@@ -188,8 +188,10 @@ func (t *turn) beginIn(ctx context.Context) *pluginsdk.Failure {
 // gitGuards are settings of git that hold in every session, whatever a repository says: no
 // program watches its files, none is fetched from by ext::, a directory that only looks like a
 // bare repository is none, no signature is checked unasked, and a command that shows something
-// leaves the index as it is, so that no hook runs.
-var gitGuards = []string{"core.fsmonitor", "false", "protocol.ext.allow", "never", "safe.bareRepository", "explicit", "log.showSignature", "false", "core.pager", "cat"}
+// leaves the index as it is, so that no hook runs (`git diff` would write it without regard to
+// GIT_OPTIONAL_LOCKS, and run post-index-change).
+var gitGuards = []string{"core.fsmonitor", "false", "protocol.ext.allow", "never", "safe.bareRepository", "explicit", "log.showSignature", "false", "core.pager", "cat",
+	"diff.autoRefreshIndex", "false"}
 
 // withGit adds gitGuards to an environment, behind what the operator has put there.
 func withGit(env []string) []string {

@@ -3,13 +3,16 @@ package invoker
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // wary objects to what names a file outside, and to a configuration of git.
@@ -53,5 +56,30 @@ func TestRealGuardIsAskedBeforeACommandRuns(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(h.workspace, "made")); err != nil {
 		t.Error("what a rule allows did not run")
+	}
+}
+
+// Before people have been asked about a git configuration, the CLI runs no git either.
+func TestRealNothingOfARepositoryRunsBeforeTheQuestion(t *testing.T) {
+	h := startHousehold(t, func(c *Config) { c.Guard = wary{runs: "It runs x."} })
+	ran, root := filepath.Join(realDir(t), "ran"), filepath.Dir(h.workspace)
+	for _, arguments := range [][]string{{"config", "filter.x.clean", "touch " + ran + "; cat"}, {"config", "core.attributesFile", filepath.Join(root, ".git", "x")}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, arguments...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v %s", arguments, err, out)
+		}
+	}
+	lay(t, root, map[string]string{".git/x": "* filter=x\n"})
+	if err := os.Chtimes(filepath.Join(h.workspace, "CLAUDE.md"), time.Time{}, time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(context.Context, ledger.ToolAsk) ledger.ToolAnswer {
+		if _, err := os.Stat(ran); err == nil {
+			t.Error("what people are asked about has run")
+		}
+		return ledger.ToolAnswer{Words: "no"}
+	}
+	result := h.invoke(t.Context(), ledger.AgentRequest{ThreadID: "t", Prompt: "say:hello", Ask: ask, Cwd: h.workspace}, func(pluginsdk.StreamEvent) {})
+	if result.Failure == nil || !strings.Contains(result.Failure.Message, "It runs x.") {
+		t.Errorf("%+v", result)
 	}
 }

@@ -13,8 +13,9 @@ func TestWhoseMessagesShowFiles(t *testing.T) {
 	const plain = "mail ann@example.org"
 	for text, want := range map[string]string{
 		"@/etc/passwd": "@\u2060/etc/passwd", "see @~/.ssh/id_rsa, please": "see @\u2060~/.ssh/id_rsa, please",
-		`what is in @"a b"?`: "what is in @\u2060\"a b\"?", "(@x)": "(@x)", "a\n@x": "a\n@\u2060x", "\t@x": "\t@\u2060x",
-		"@@x": "@\u2060@x", "@ @x": "@\u2060 @\u2060x", "é@x": "é@x", plain: plain, "": "",
+		`what is in @"a b"?`: "what is in @\u2060\"a b\"?", "(@x)": "(@\u2060x)", "a\u00a0@x": "a\u00a0@\u2060x", "a\u3000@x": "a\u3000@\u2060x", "a\v@x": "a\v@\u2060x",
+		"a\ufeff@x": "a\ufeff@\u2060x", "a\u2028@x": "a\u2028@\u2060x", "看。@x": "看。@\u2060x", "@\u2060x": "@\u2060x", "a\n@x": "a\n@\u2060x", "\t@x": "\t@\u2060x",
+		"@@x": "@\u2060@\u2060x", "@ @x": "@\u2060 @\u2060x", "é@x": "é@x", plain: plain, "": "",
 	} {
 		if got := inert(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -28,5 +29,21 @@ func TestWhoseMessagesShowFiles(t *testing.T) {
 		if got := strings.Contains(text, "@/key"); got != shown {
 			t.Errorf("scope %q: %q", scope, text)
 		}
+	}
+}
+
+// What was said before, memory and names show no file, whoever speaks now; what the person who
+// may have work done says in this message does.
+func TestOnlyTheMessageItselfShowsFiles(t *testing.T) {
+	prompt := "# Conversation History\n\n[user]: see @/key\n\n---\n\n[thread T, name \"a @/key\"]\n\n---\n\nread @/mine"
+	got := inertBut(prompt, []string{"read @/mine"})
+	if strings.Contains(got, "@/key") || !strings.HasSuffix(got, "read @/mine") {
+		t.Errorf("%q", got)
+	}
+	if got := inertBut(prompt, nil); strings.Contains(got, "@/") {
+		t.Errorf("nobody may: %q", got)
+	}
+	if got := inertBut("read @/a\n\nand @/b", []string{"and @/b", "read @/a"}); got != "read @/a\n\nand @/b" {
+		t.Errorf("two messages: %q", got)
 	}
 }

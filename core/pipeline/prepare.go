@@ -298,7 +298,7 @@ func messageText(message pluginsdk.Message, desk ledger.Desk) string {
 		text = fmt.Sprintf("[from %s]:\n%s", notAPerson(message.Label().String(), from.Apart), text)
 	}
 	for _, file := range message.Attachments {
-		text += attachmentText(file, desk)
+		text += inert(attachmentText(file, desk))
 	}
 	return text
 }
@@ -435,5 +435,6 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 			}
 			return prompt
 		})
+	t.prompt = inertBut(t.prompt, t.mentioning())
 	return err
 }

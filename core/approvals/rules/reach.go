@@ -225,11 +225,19 @@ func (r *reader) reached(words []word, texts, feed []string) string {
 	return ""
 }
 
-// listed reports whether a command reads the names of what it reads from a file.
+// listed reports whether a command reads the names of what it reads, or its own options, from a
+// file. Of a long option programs take the beginning as well.
 func listed(texts []string) bool {
-	return slices.ContainsFunc(texts, func(text string) bool {
-		return strings.HasPrefix(text, "--files0") || strings.HasPrefix(text, "--files-from") || strings.HasPrefix(text, "--arg-file") ||
-			texts[0] == "file" && (strings.HasPrefix(text, "-f") || strings.HasPrefix(text, "--files"))
+	return slices.ContainsFunc(texts[1:], func(text string) bool {
+		name, _, _ := strings.Cut(text, "=")
+		begins := func(shortest string, options ...string) bool {
+			return strings.HasPrefix(name, shortest) && slices.ContainsFunc(options, func(option string) bool { return strings.HasPrefix(option, name) })
+		}
+		return begins("--f", "--files0-from", "--files-from") && !slices.Contains([]string{"grep", "rg", "ls"}, texts[0]) ||
+			begins("--arg", "--arg-file") || text == "-files0-from" ||
+			texts[0] == "file" && len(text) > 1 && text[0] == '-' && text[1] != '-' && strings.Contains(text, "f") ||
+			texts[0] == "strings" && strings.HasPrefix(text, "@") ||
+			strings.HasSuffix(texts[0], "sum") && (begins("--c", "--check") || len(text) > 1 && text[0] == '-' && text[1] != '-' && strings.Contains(text, "c"))
 	})
 }
 
@@ -258,7 +266,8 @@ func (r *reader) fed(texts, feed []string) string {
 	}
 	lists := feed[0] == "find" || feed[0] == "git" && len(feed) > 1 && feed[1] == "ls-files" ||
 		(feed[0] == "grep" || feed[0] == "rg") && slices.ContainsFunc(feed[1:], func(text string) bool {
-			return text == "--files" || text == "--files-with-matches" || len(text) > 1 && text[0] == '-' && text[1] != '-' && strings.Contains(text, "l")
+			// -el is a search for the letter l.
+			return text == "--files" || text == "--files-with-matches" || len(text) > 1 && text[0] == '-' && text[1] != '-' && strings.Contains(text, "l") && !strings.ContainsAny(text, "efmABCd")
 		})
 	if !lists || slices.ContainsFunc(feed, func(text string) bool { return strings.HasPrefix(text, "-printf") }) {
 		return unknown

@@ -21,7 +21,7 @@ import (
 // with a command that people are asked about and that says so: hooks, and programs that
 // show pages or edit texts.
 var programKeys = []string{
-	"alias.*", "core.alternaterefscommand", "core.askpass", "core.gitproxy", "core.sshcommand", "core.worktree",
+	"alias.*", "blame.ignorerevsfile", "core.alternaterefscommand", "core.askpass", "core.gitproxy", "core.sshcommand", "core.worktree",
 	"credential.helper", "credential.*.helper", "diff.external", "diff.*.command", "diff.*.textconv",
 	"filter.*.clean", "filter.*.smudge", "filter.*.process", "gc.recentobjectshook",
 	"gpg.program", "gpg.*.program", "gpg.ssh.defaultkeycommand", "hook.*.command", "interactive.difffilter",
@@ -41,14 +41,15 @@ var ordinary = map[string][]string{
 // RunsPrograms says in a sentence which programs the git configuration around a directory has
 // git run. It is empty where there is no repository, and where its configuration runs none.
 func RunsPrograms(directory string) string {
-	repository := repositoryOf(directory)
+	tree, repository := treeOf(directory)
 	if repository == "" {
 		return ""
 	}
-	c := configuration{repository: repository, tree: filepath.Dir(repository)}
-	for _, path := range configsOf(repository) {
+	c := configuration{repository: repository, tree: tree}
+	for _, path := range configsOf(tree, repository) {
 		c.read(path, 0)
 	}
+	c.runs = append(c.runs, leadsAway(tree, repository)...)
 	if len(c.runs) == 0 {
 		return ""
 	}
@@ -68,12 +69,12 @@ const maxShown = 8
 // RepositoryStamp returns a text that changes when the git configuration around a directory
 // does; empty: there is no repository.
 func RepositoryStamp(directory string) string {
-	repository := repositoryOf(directory)
+	tree, repository := treeOf(directory)
 	if repository == "" {
 		return ""
 	}
 	var stamp strings.Builder
-	for _, path := range configsOf(repository) {
+	for _, path := range configsOf(tree, repository) {
 		stamp.WriteString(path)
 		if info, err := os.Stat(path); err == nil {
 			fmt.Fprintf(&stamp, " %d %d", info.Size(), info.ModTime().UnixNano())
@@ -87,26 +88,40 @@ func RepositoryStamp(directory string) string {
 // directory or of the nearest one above it, or what a file of that name leads to. It is empty
 // when there is none.
 func repositoryOf(directory string) string {
+	_, repository := treeOf(directory)
+	return repository
+}
+
+// treeOf returns the repository as repositoryOf does, and the directory that has its `.git`.
+func treeOf(directory string) (tree, repository string) {
 	directory, ok := realDirectory(directory)
 	if !ok {
-		return ""
+		return "", ""
 	}
 	for {
-		path := filepath.Join(directory, ".git")
-		info, err := os.Stat(path)
-		switch {
-		case err == nil && info.IsDir():
-			return path
-		case err == nil:
-			if to, ok := linkedRepository(path); ok {
-				return to
-			}
+		if repository := repositoryAt(directory); repository != "" {
+			return directory, repository
 		}
 		if directory == filepath.Dir(directory) {
-			return ""
+			return "", ""
 		}
 		directory = filepath.Dir(directory)
 	}
+}
+
+// repositoryAt returns the repository of a directory that has a `.git`; empty: it has none.
+func repositoryAt(directory string) string {
+	path := filepath.Join(directory, ".git")
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return path
+	}
+	if err == nil {
+		if to, ok := linkedRepository(path); ok {
+			return to
+		}
+	}
+	return ""
 }
 
 // linkedRepository returns where a file with the name .git leads.
@@ -144,24 +159,54 @@ func readShort(path string) (string, error) {
 }
 
 // configsOf returns the configurations that a repository has of its own: of a linked working
-// tree those of the repository that it belongs to, and those of submodules, in which git
-// looks as well.
-func configsOf(repository string) []string {
-	common := repository
-	if content, err := readShort(filepath.Join(repository, "commondir")); err == nil {
-		common = relativeTo(repository, strings.TrimSpace(content))
-	}
-	configs := []string{filepath.Join(common, "config"), filepath.Join(repository, "config.worktree")}
-	for _, pattern := range []string{"modules/*/config", "modules/*/*/config", "modules/*/*/*/config"} {
-		found, _ := filepath.Glob(escaped(common) + "/" + pattern) // the pattern is valid
-		configs = append(configs, found...)
-	}
-	return append(configs, nestedConfigs(filepath.Dir(repository))...)
+// tree those of the repository that it belongs to, and those of the repositories in its
+// working tree, in which git looks as well.
+func configsOf(tree, repository string) []string {
+	w := walk{seen: make(map[string]bool)}
+	w.repository(tree, repository, 0)
+	return w.configs
 }
 
-// nestedConfigs returns the configurations of submodules whose repository is in their own
-// directory.
-func nestedConfigs(tree string) (configs []string) {
+// walk goes through a repository and those in it.
+type walk struct {
+	configs []string
+	seen    map[string]bool
+}
+
+// maxNested is how deep repositories are looked for in others.
+const maxNested = 10
+
+func (w *walk) repository(tree, repository string, depth int) {
+	if w.seen[repository] || depth > maxNested {
+		return
+	}
+	w.seen[repository] = true
+	common := commonOf(repository)
+	w.configs = append(w.configs, filepath.Join(common, "config"), filepath.Join(repository, "config.worktree"))
+	for _, pattern := range []string{"modules/*/config", "modules/*/*/config", "modules/*/*/*/config"} {
+		found, _ := filepath.Glob(escaped(common) + "/" + pattern) // the pattern is valid
+		w.configs = append(w.configs, found...)
+	}
+	for _, path := range append(submodules(tree), gitlinks(repository)...) {
+		nested := filepath.Join(tree, path)
+		if inside := repositoryAt(nested); inside != "" {
+			w.repository(nested, inside, depth+1)
+		} else {
+			w.configs = append(w.configs, filepath.Join(nested, ".git", "config"))
+		}
+	}
+}
+
+// commonOf returns the repository that a linked working tree's belongs to, else itself.
+func commonOf(repository string) string {
+	if content, err := readShort(filepath.Join(repository, "commondir")); err == nil {
+		return relativeTo(repository, strings.TrimSpace(content))
+	}
+	return repository
+}
+
+// submodules returns the paths of submodules that .gitmodules names.
+func submodules(tree string) (paths []string) {
 	content, err := readShort(filepath.Join(tree, ".gitmodules"))
 	if err != nil {
 		return nil
@@ -169,10 +214,10 @@ func nestedConfigs(tree string) (configs []string) {
 	entries, _ := parseConfig(content) // what can be read of it
 	for _, entry := range entries {
 		if strings.HasPrefix(entry.key, "submodule.") && strings.HasSuffix(entry.key, ".path") {
-			configs = append(configs, filepath.Join(tree, entry.value, ".git", "config"))
+			paths = append(paths, entry.value)
 		}
 	}
-	return configs
+	return paths
 }
 
 // configuration is what a repository's configuration has git run.
@@ -223,9 +268,13 @@ func (c *configuration) harmless(entry configEntry, path string) bool {
 	switch {
 	case strings.HasPrefix(entry.key, "alias."), strings.HasSuffix(entry.key, ".update"):
 		return !strings.HasPrefix(entry.value, "!")
+	case entry.key == "blame.ignorerevsfile": // git says what stands in it, when that is no list of revisions
+		real, ok := follow(relativeTo(c.tree, entry.value))
+		return entry.value == "" || ok && within(c.tree, real)
 	case entry.key == "core.worktree":
 		real, ok := follow(relativeTo(filepath.Dir(path), entry.value))
-		return ok && within(c.tree, real)
+		// A linked working tree shares the submodules' repositories of that which it belongs to.
+		return ok && (within(c.tree, real) || within(filepath.Dir(commonOf(c.repository)), real))
 	}
 	return false
 }
