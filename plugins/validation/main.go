@@ -4,8 +4,12 @@
 package main
 
 import (
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/validation"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
 )
 
-func main() { serve.Main(new(validation.Plugin)) }
+func main() {
+	run.Reap()
+	serve.Main(new(validation.Plugin))
+}

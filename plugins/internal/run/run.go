@@ -29,7 +29,8 @@ type Command struct {
 	// Most is how many bytes of output are taken into the result; more of it end the program.
 	// 0: only the last TailBytes are kept, of as much as there is.
 	Most int
-	// EndGroup ends what it has started and left behind when it ends.
+	// EndGroup ends what it has started and left behind when it ends: its process group and, where
+	// Reap was called, what has left that.
 	EndGroup bool
 }
 
@@ -53,6 +54,9 @@ func Do(ctx context.Context, c Command) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%s has not ended within %s: %w", c.Args[0], c.Limit, ErrLate))
 	defer cancel()
 	command := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	if c.EndGroup {
+		throughReaper(command)
+	}
 	command.Dir, command.Env, command.Stdin = c.Dir, c.Env, c.Stdin
 	command.SysProcAttr = attributes()
 	// A child that keeps the output open does not keep its parent's result.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,11 @@ import (
 	"testing"
 	"time"
 )
+
+func TestMain(m *testing.M) {
+	Reap()
+	os.Exit(m.Run())
+}
 
 func sh(script string) Command {
 	return Command{Args: []string{"/bin/sh", "-c", script}, Dir: "/", Env: os.Environ(), Limit: time.Minute}
@@ -28,6 +34,35 @@ func TestItEndsByItself(t *testing.T) {
 	}
 	if _, err := Do(t.Context(), Command{Args: []string{"/absent"}, Limit: time.Minute}); err == nil {
 		t.Error("an absent program was run")
+	}
+}
+
+// So it is of a program that ends with all that it has started.
+func TestItEndsWithAll(t *testing.T) {
+	t.Parallel()
+	whole := func(c Command) Command { c.EndGroup = true; return c }
+	c := whole(sh("cat; echo wrong >&2; exit 3"))
+	c.Stdin = strings.NewReader("hello\n")
+	if got, err := Do(t.Context(), c); err != nil || got.Code != 3 || string(got.Stdout) != "hello\n" || got.Stderr != "wrong\n" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := Do(t.Context(), whole(sh("kill -9 $$"))); err != nil || got.Code != -1 {
+		t.Errorf("killed: %+v, %v", got, err)
+	}
+	if _, err := Do(t.Context(), Command{Args: []string{"/absent"}, Limit: time.Minute, EndGroup: true}); err == nil {
+		t.Error("an absent program was run")
+	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/absent\n"), 0o700); err != nil { //nolint:gosec // a script
+		t.Fatal(err)
+	}
+	if got, err := Do(t.Context(), Command{Args: []string{script}, Limit: time.Minute, EndGroup: true}); err != nil || got.Code != 126 || !strings.Contains(got.Stderr, script) {
+		t.Errorf("without an interpreter: %+v, %v", got, err)
+	}
+	c = whole(sh("trap '' TERM; echo begun; while :; do sleep 1; done"))
+	c.Limit = 100 * time.Millisecond
+	if got, err := Do(t.Context(), c); !errors.Is(err, ErrLate) {
+		t.Errorf("late: %+v, %v", got, err)
 	}
 }
 

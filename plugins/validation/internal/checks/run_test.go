@@ -11,8 +11,14 @@ import (
 	"testing"
 	"time"
 
+	program "github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
 )
+
+func TestMain(m *testing.M) {
+	program.Reap()
+	os.Exit(m.Run())
+}
 
 func run(t *testing.T, runner *checks.Runner, check checks.Check) checks.Outcome {
 	t.Helper()
@@ -80,9 +86,12 @@ func TestNothingOfACheckIsLeft(t *testing.T) {
 		command string
 		late    bool
 	}{
-		"hangs":           {`sleep 1000 & echo $! >pid; wait`, true},
-		"leaves one over": {`sleep 1000 >/dev/null 2>&1 & echo $! >pid`, false},
-		"holds the pipe":  {`sleep 1000 & echo $! >pid`, false},
+		"hangs":             {`sleep 1000 & echo $! >pid; wait`, true},
+		"leaves one over":   {`sleep 1000 >/dev/null 2>&1 & echo $! >pid`, false},
+		"holds the pipe":    {`sleep 1000 & echo $! >pid`, false},
+		"leaves its group":  {`setsid sh -c 'echo $$ >pid; exec sleep 1000' >/dev/null 2>&1 & while [ ! -s pid ]; do :; done`, false},
+		"is nobody's child": {`(env -i /usr/bin/setsid -f /bin/sh -c 'echo $$ >pid; exec sleep 1000') >/dev/null 2>&1 </dev/null; while [ ! -s pid ]; do :; done`, false},
+		"listens to nobody": {`setsid sh -c 'trap "" TERM HUP INT; echo $$ >pid; while :; do sleep 1; done' & trap "" TERM; wait`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := shell(row.command)

@@ -26,6 +26,7 @@ func TestTheReviewerSeesTheTreeAndNotWhatChecksMakeOfIt(t *testing.T) {
 		"its own git":          "rm -rf .git; git init -q",
 		"a filter of its own":  "git config filter.x.smudge 'echo benign'; git -C $DIR config filter.x.smudge 'echo benign'; echo '* filter=x' >$DIR/.git/info/attributes",
 		"a reading-only place": "mkdir ro; touch ro/x; chmod 500 ro",
+		"outlives the checks":  "setsid sh -c 'echo $$ >$DIR/outlives; while :; do sleep 1; done' >/dev/null 2>&1 & while [ ! -s $DIR/outlives ]; do :; done",
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
@@ -45,6 +46,11 @@ func TestTheReviewerSeesTheTreeAndNotWhatChecksMakeOfIt(t *testing.T) {
 				}
 				if _, there := os.Lstat(filepath.Join(filepath.Dir(filepath.Dir(dir)), "checks")); there == nil {
 					t.Error("the checkout of the checks is there yet")
+				}
+				if pid, err := os.ReadFile(filepath.Join(f.dir, "outlives")); err == nil {
+					if _, err := os.Lstat(filepath.Join("/proc", strings.TrimSpace(string(pid)), "fd", "0")); err == nil {
+						t.Error("what the checks have started is there yet")
+					}
 				}
 				read = string(content)
 				return good(rejection)

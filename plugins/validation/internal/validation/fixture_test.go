@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/validation"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
@@ -27,6 +28,11 @@ type fixture struct {
 	says    []pluginsdk.InvokeResult // what the reviewer says, one turn after the other; the last one for ever
 	asked   []pluginsdk.StartTurnRequest
 	request pluginsdk.OnTaskCompleteRequest
+}
+
+func TestMain(m *testing.M) {
+	run.Reap()
+	os.Exit(m.Run())
 }
 
 func git(t *testing.T, dir string, args ...string) string {
