@@ -67,9 +67,19 @@ func parseLine(line string) (slog.Record, bool) {
 	}
 	record := slog.NewRecord(at, levelOf(level), message, 0)
 	for _, key := range fieldKeys(fields) {
-		record.AddAttrs(slog.Any(key, fields[key]))
+		record.AddAttrs(slog.Any(ownKey(key), fields[key]))
 	}
 	return record, true
+}
+
+// ownKey is the key under which a plugin's field is logged: not one by which the daemon's log
+// says where a line is from, how serious it is and when it was written.
+func ownKey(key string) string {
+	switch key {
+	case "plugin", "room", "pid", "stream", slog.TimeKey, slog.LevelKey, slog.MessageKey, slog.SourceKey:
+		return "its_" + key
+	}
+	return key
 }
 
 // fieldKeys are the keys that are not hclog's own, sorted.

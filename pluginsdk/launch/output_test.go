@@ -87,6 +87,23 @@ func TestLinesOfTheLogAreRecognised(t *testing.T) {
 	}
 }
 
+// A plugin's fields do not stand for what the daemon's log says of a line itself.
+func TestALineOfAPluginSaysNotWhoseItIs(t *testing.T) {
+	var text strings.Builder
+	parser := logParser{log: slog.New(slog.NewTextHandler(&text, nil)).With("plugin", "flood")}
+	parser.write(`{"@level":"info","@message":"m","plugin":"web","room":"daemon","level":"ERROR","time":"1","msg":"x","source":"s","mine":"2"}`)
+	for _, want := range []string{"level=INFO msg=m plugin=flood ", " its_level=ERROR ", " its_plugin=web ", " its_room=daemon ", " mine=2"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("%q is not in %s", want, text.String())
+		}
+	}
+	for _, forged := range []string{" plugin=web", " room=", " level=ERROR", " msg=x", " source="} {
+		if strings.Contains(text.String(), forged) {
+			t.Errorf("%q is in %s", forged, text.String())
+		}
+	}
+}
+
 func TestTheTraceOfACrashIsAnError(t *testing.T) {
 	var text strings.Builder
 	parser := logParser{log: slog.New(slog.NewTextHandler(&text, nil))}

@@ -21,6 +21,7 @@ import (
 // The labels of a task with its worktree, which who makes worktrees sets: where it is, and
 // the checkout that it is merged into.
 const (
+	worktreePlugin  = "worktree"
 	labelWorktree   = "worktree.path"
 	labelRepository = "worktree.repository"
 )
@@ -171,7 +172,8 @@ type place struct {
 func placeOf(task pluginsdk.Task, cwd string, labels map[string]string) place {
 	cwd = filepath.Clean(cwd)
 	at := place{cwd: cwd, root: cwd, own: task.OwnDirectory}
-	if inWorktree(cwd, labels) {
+	// Labels are anybody's to set: the plugin worktree is believed of a directory that it has given.
+	if task.CwdPlugin == worktreePlugin && inWorktree(cwd, labels) {
 		at.root, at.checkout, at.own = filepath.Clean(labels[labelWorktree]), true, true
 	} else {
 		at.empty = task.OwnDirectory

@@ -31,7 +31,7 @@ func TestAWorkerIsToldTheChecks(t *testing.T) {
 		return answer
 	}
 	labels := map[string]string{"worktree.path": f.dir, "worktree.repository": "/the/repository"}
-	own := in(pluginsdk.Task{}, pluginsdk.TaskContext{Cwd: f.dir, Context: "You are in a worktree.", Labels: labels})
+	own := in(pluginsdk.Task{CwdPlugin: "worktree"}, pluginsdk.TaskContext{Cwd: f.dir, Context: "You are in a worktree.", Labels: labels})
 	if !slices.Equal(own.AllowTools, []string{"Bash(make it)"}) || own.SetLabels["validation.checks"] != "make lint && make more\nmake it" || own.Cwd != nil || own.PermissionMode != nil {
 		t.Errorf("in its worktree: %+v", own)
 	}
@@ -40,15 +40,20 @@ func TestAWorkerIsToldTheChecks(t *testing.T) {
 			t.Errorf("%q is not in %q", want, *own.Context)
 		}
 	}
-	if part := in(pluginsdk.Task{}, pluginsdk.TaskContext{Cwd: filepath.Join(f.dir, "sub"), Labels: labels}); len(part.AllowTools) != 1 || !strings.Contains(*part.Context, "run in "+f.dir) {
+	if part := in(pluginsdk.Task{CwdPlugin: "worktree"}, pluginsdk.TaskContext{Cwd: filepath.Join(f.dir, "sub"), Labels: labels}); len(part.AllowTools) != 1 || !strings.Contains(*part.Context, "run in "+f.dir) {
 		t.Errorf("in a part of it: %+v", part)
 	}
 	directory := in(pluginsdk.Task{OwnDirectory: true}, pluginsdk.TaskContext{Cwd: t.TempDir()})
 	if !slices.Equal(directory.AllowTools, []string{"Bash(make test)"}) {
 		t.Errorf("in a directory of its own: %+v", directory)
 	}
+	for _, by := range []string{"", "stranger", "Worktree"} { // who has set the labels is not known
+		if moved := in(pluginsdk.Task{CwdPlugin: by}, pluginsdk.TaskContext{Cwd: f.dir, Labels: labels}); len(moved.AllowTools) > 0 {
+			t.Errorf("moved there by %q: %+v", by, moved)
+		}
+	}
 	for name, labels := range map[string]map[string]string{"none": nil, "another's": {"worktree.path": t.TempDir()}, "a strange one": {"worktree.path": "."}} {
-		if shared := in(pluginsdk.Task{}, pluginsdk.TaskContext{Cwd: f.dir, Labels: labels}); len(shared.AllowTools) > 0 || shared.Context == nil || strings.Contains(*shared.Context, "may run") {
+		if shared := in(pluginsdk.Task{CwdPlugin: "worktree"}, pluginsdk.TaskContext{Cwd: f.dir, Labels: labels}); len(shared.AllowTools) > 0 || shared.Context == nil || strings.Contains(*shared.Context, "may run") {
 			t.Errorf("in a directory of others, worktree %s: %+v", name, shared)
 		}
 	}
