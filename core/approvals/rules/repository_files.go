@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 // What git finds of a repository without its configuration: repositories in it, and files that
@@ -80,19 +82,58 @@ const maxIndex = 256 << 20
 func gitlinks(repository string) (paths []string) {
 	shared, _ := filepath.Glob(escaped(repository) + "/sharedindex.*") // the pattern is valid
 	for _, path := range append(shared, filepath.Join(repository, "index")) {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxIndex {
-			continue
-		}
-		content, err := os.ReadFile(path) //nolint:gosec // of the repository
-		if err != nil {
-			continue
-		}
-		// How long a hash is, the configuration says; an index of the other kind has no such entries.
-		for _, hash := range []int{20, 32} {
-			paths = append(paths, linksIn(content, hash)...)
-		}
+		paths = append(paths, indexes.links(path)...)
 	}
 	return paths
+}
+
+// readIndexes are the indexes that were read last, by their paths. Each turn asks for them, and
+// that of a large repository has millions of bytes.
+type readIndexes struct {
+	mu   sync.Mutex
+	read map[string]readIndex
+}
+
+type readIndex struct {
+	size     int64
+	modified time.Time
+	links    []string
+}
+
+// maxRead is how many indexes are remembered.
+const maxRead = 100
+
+var indexes = readIndexes{read: make(map[string]readIndex)}
+
+// links returns the paths of an index's entries for other repositories. An index is read again
+// when its size or its time of modification is another one.
+func (r *readIndexes) links(path string) []string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIndex {
+		return nil
+	}
+	r.mu.Lock()
+	known, ok := r.read[path]
+	r.mu.Unlock()
+	if ok && known.size == info.Size() && known.modified.Equal(info.ModTime()) {
+		return known.links
+	}
+	content, err := os.ReadFile(path) //nolint:gosec // of the repository
+	if err != nil {
+		return nil
+	}
+	now := readIndex{size: info.Size(), modified: info.ModTime()}
+	// How long a hash is, the configuration says; an index of the other kind has no such entries.
+	for _, hash := range []int{20, 32} {
+		now.links = append(now.links, linksIn(content, hash)...)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.read) >= maxRead {
+		clear(r.read)
+	}
+	r.read[path] = now
+	return now.links
 }
 
 // linksIn returns the paths of an index's entries for other repositories, as far as the index can
