@@ -24,10 +24,11 @@ type administration struct {
 }
 
 func (a administration) SetEnabled(ctx context.Context, by, plugin string, enabled bool) (err error) {
+	may := a.registry.For(by)
 	if enabled {
-		_, err = a.registry.Enable(ctx, hostapi.AuditName(ctx, by), registry.EnableRequest{Name: plugin})
+		_, err = may.Enable(ctx, hostapi.AuditName(ctx, by), registry.EnableRequest{Name: plugin})
 	} else {
-		_, err = a.registry.Disable(ctx, hostapi.AuditName(ctx, by), plugin)
+		_, err = may.Disable(ctx, hostapi.AuditName(ctx, by), plugin)
 	}
 	return err
 }

@@ -41,7 +41,8 @@ type Acceptance struct {
 	Answer  *Answer
 	TraceID string
 	// MaxWaiting, when greater than 0, refuses (CodeExhausted) a message for a
-	// thread that has that many runs waiting.
+	// thread that has that many runs waiting, and one of a plugin that does not come with
+	// Harness, and of no token's person, once half of what others leave is the plugin's.
 	MaxWaiting int
 	// MaxDepth, when greater than 0, refuses (CodeExhausted) a message that is
 	// more runs away from one that nothing caused.

@@ -20,7 +20,8 @@ type EnableRequest struct {
 // Enable turns a plugin on and ends its quarantine, unless what it declares is
 // somebody else's (CodeConflict).
 func (r *Registry) Enable(ctx context.Context, who string, request EnableRequest) (Outcome, error) {
-	return r.change(ctx, ledger.PluginChange{Name: request.Name, Who: who, Action: "plugin.enable", Edit: func(row *ledger.Plugin, all []ledger.Plugin) (detail string, err error) {
+	return r.turning(request.Name).change(ctx, ledger.PluginChange{Name: request.Name, Who: who, Action: "plugin.enable", Edit: func(row *ledger.Plugin, all []ledger.Plugin) (detail string, err error) {
+		was := *row
 		if !request.Force {
 			err = r.mayEnable(*row, all, "harness plugin enable "+request.Name)
 		} else {
@@ -30,6 +31,9 @@ func (r *Registry) Enable(ctx context.Context, who string, request EnableRequest
 			detail = "out of quarantine"
 		}
 		row.Enabled, row.Quarantine = true, ""
+		if err == nil {
+			err = r.mayHoldUp(was, *row)
+		}
 		return detail, err
 	}})
 }
@@ -39,9 +43,17 @@ func (r *Registry) Disable(ctx context.Context, who, name string) (Outcome, erro
 	return r.disable(ctx, who, name, func(ledger.Plugin) error { return nil })
 }
 
+// turning is the registry for turning a plugin on or off, which each may itself.
+func (r *Registry) turning(name string) *Registry {
+	if name == r.plugin {
+		return New(r.Config)
+	}
+	return r
+}
+
 // disable is Disable of a row that may does not refuse.
 func (r *Registry) disable(ctx context.Context, who, name string, may func(row ledger.Plugin) error) (Outcome, error) {
-	return r.change(ctx, ledger.PluginChange{Name: name, Who: who, Action: "plugin.disable", Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (string, error) {
+	return r.turning(name).change(ctx, ledger.PluginChange{Name: name, Who: who, Action: "plugin.disable", Edit: func(row *ledger.Plugin, _ []ledger.Plugin) (string, error) {
 		err := may(*row)
 		row.Enabled = false
 		return "", err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
+	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -95,4 +96,76 @@ func TestWhatAnUpgradeHasGrantedIsConfirmed(t *testing.T) {
 	if err != nil || len(outcome.Plugin.Unconfirmed) > 0 {
 		t.Errorf("what was taken back is unconfirmed: %q, %v", outcome.Plugin.Unconfirmed, err)
 	}
+}
+
+// A plugin that decides about others must not have all work wait by a plugin whose closed hook
+// lacks its grant, whichever way it has that turned on. An operator may, and sees it.
+func TestAPluginTurnsOnNoClosedHookWithoutItsGrant(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, database *store.Store) {
+		o, ctx := openOffice(t, database), t.Context()
+		gate := func(version string, hooks ...pluginsdk.Hook) pluginsdk.Manifest {
+			m := wants("gate", version)
+			m.Hooks = hooks
+			return m
+		}
+		o.shelf.manifests["open"] = gate("1", pluginsdk.HookMessage)
+		o.shelf.manifests["gate"] = gate("2", pluginsdk.HookMessage, pluginsdk.HookBeforeRun)
+		strict := gate("3", pluginsdk.HookMessage)
+		strict.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookMessage: pluginsdk.FailClosed}
+		o.shelf.manifests["strict"] = strict
+		enable := func(as *registry.Registry, name string) func() error {
+			return func() error {
+				_, err := as.Enable(ctx, "plugin:page", registry.EnableRequest{Name: name})
+				return err
+			}
+		}
+		install := func(source string, on bool) func() error {
+			return func() error {
+				plan, err := o.page.PlanInstall(ctx, registry.InstallRequest{Source: source, Enable: on})
+				return do(t, plan, err)
+			}
+		}
+		upgrade := func(source string) func() error {
+			return func() error {
+				plan, err := o.page.PlanUpgrade(ctx, registry.UpgradeRequest{Name: "gate", Source: source})
+				return do(t, plan, err)
+			}
+		}
+		may := func(what string, do func() error) {
+			t.Helper()
+			if err := do(); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		says := []string{"OnBeforeRun", "harness plugin grant gate turns.decide", "harness plugin enable gate"}
+		o.refused("to install it and turn it on", install("gate", true), says...)
+		may("to install it", install("gate", false))
+		o.refused("to turn it on", enable(o.page, "gate"), says...)
+		may("an operator turns it on", enable(o.Registry, "gate"))
+		may("it stays on", enable(o.page, "gate"))
+		_, err := o.page.Disable(ctx, "plugin:page", "gate")
+		may("to turn it off", func() error { return err })
+		_, err = o.Grant(ctx, "op", registry.GrantRequest{Name: "gate", Grants: capabilities("turns.decide")})
+		may("an operator grants it", func() error { return err })
+		may("to turn on what was granted", enable(o.page, "gate"))
+		_, err = o.page.Revoke(ctx, "plugin:page", registry.GrantRequest{Name: "gate", Grants: capabilities("turns.decide")})
+		may("to take back what an upgrade of Harness may have granted", func() error { return err })
+
+		done(t)(o.PlanRemove(ctx, registry.RemoveRequest{Name: "gate"}))
+		may("to turn on one that may be passed over", install("open", true))
+		o.refused("an upgrade to a closed hook", upgrade("gate"), says[:2]...)
+		o.refused("an upgrade to a hook that is to be closed", upgrade("strict"), "OnMessage", "turns.read")
+
+		// A plugin turns itself on and off, with no hook that lacks its grant.
+		_, err = o.page.Disable(ctx, "plugin:page", "page")
+		may("to turn itself off", func() error { return err })
+		may("to turn itself on", enable(o.page, "page"))
+		_, err = o.page.Disable(ctx, "plugin:page", "page")
+		may("to turn itself off", func() error { return err })
+		closed := o.shelf.manifests["page2"]
+		closed.Hooks = []pluginsdk.Hook{pluginsdk.HookBeforeRun}
+		o.shelf.manifests["page2"] = closed
+		done(t)(o.PlanUpgrade(ctx, registry.UpgradeRequest{Name: "page", Source: "page2"}))
+		o.refused("to turn itself on with a closed hook", enable(o.page, "page"), "OnBeforeRun")
+	})
 }

@@ -64,6 +64,9 @@ func (r *Registry) may(was, next ledger.Plugin, all []ledger.Plugin) error {
 	case next.Name == "":
 		return nil
 	}
+	if err := r.mayHoldUp(was, next); err != nil {
+		return err
+	}
 	before := r.InForce(was)
 	if was.Name == "" {
 		before = r.InForce(own)
@@ -72,6 +75,35 @@ func (r *Registry) may(was, next ledger.Plugin, all []ledger.Plugin) error {
 		return r.denied("%s may set no limit above its own: %s", "harness plugin limits "+name, strings.Join(raised, ", "))
 	}
 	return nil
+}
+
+// mayHoldUp refuses to a plugin that another one, or itself, comes to be on with a closed hook that
+// lacks its grant: work would wait for that, which is for operators to decide. What is taken
+// back is not looked at.
+func (r *Registry) mayHoldUp(was, next ledger.Plugin) error {
+	was.Granted = next.Granted
+	hooks := without(lacking(next), lacking(was))
+	if r.plugin == "" || len(hooks) == 0 {
+		return nil
+	}
+	var missing Rights
+	for _, hook := range hooks {
+		spec, _ := hook.Spec()
+		missing = missing.plus(Rights{Capabilities: []pluginsdk.Capability{spec.Capability}})
+	}
+	return r.denied("%s may not have %s turned on without %s: its closed hooks (%s) would have work wait for that. First let it be granted (`%s`)",
+		"harness plugin enable "+next.Name, next.Name, missing, list(hooks), GrantCommand(next.Name, missing))
+}
+
+// lacking are the closed hooks of a plugin that is on for which it lacks the grant: work waits
+// for them.
+func lacking(row ledger.Plugin) []pluginsdk.Hook {
+	if !row.Enabled {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(row.Manifest.Hooks), func(hook pluginsdk.Hook) bool {
+		return row.MayAnswer(hook) == nil || row.FailureMode(hook) != pluginsdk.FailClosed
+	})
 }
 
 // own is the row of the plugin that decides, as long as it may.

@@ -94,7 +94,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 		return ledger.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
 			"run %s was caused by a run that was caused by a run, %d deep, and may cause no further one", a.Submission.CauseRunID, a.MaxDepth)
 	}
-	idle, err := t.room(ctx, a, s.on, offPlugins(s.config.Carriers))
+	idle, err := s.room(ctx, t, a)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -191,7 +191,7 @@ func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
 
 // room refuses a run when too many wait, and otherwise reports whether it may be
 // claimed as it is stored: somebody wants it, and nothing is in front of it.
-func (t *tx) room(ctx context.Context, a ledger.Acceptance, on, off string) (idle bool, err error) {
+func (s *Store) room(ctx context.Context, t *tx, a ledger.Acceptance) (idle bool, err error) {
 	if a.Answer != nil || a.MaxWaiting <= 0 && a.Claimer == "" {
 		return false, nil
 	}
@@ -201,23 +201,77 @@ func (t *tx) room(ctx context.Context, a ledger.Acceptance, on, off string) (idl
 	query := fmt.Sprintf(`SELECT
 		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside%s LIMIT %d) AS head),
 		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1 AND NOT beside)
-			OR EXISTS (%s AND p.name = $2)`, on, max(a.MaxWaiting, 1), off)
+			OR EXISTS (%s AND p.name = $2)`, s.on, max(a.MaxWaiting, 1), offPlugins(s.config.Carriers))
 	if err := t.row(ctx, query, []any{a.Submission.ThreadID, clean(a.Plugin)}, &waiting, &working); err != nil {
 		return false, err
 	}
-	if a.MaxWaiting <= 0 || waiting < a.MaxWaiting {
-		return a.Claimer != "" && waiting == 0 && !working, nil
+	if a.MaxWaiting > 0 {
+		if err := s.full(ctx, t, a, waiting); err != nil {
+			return false, err
+		}
+	}
+	return a.Claimer != "" && waiting == 0 && !working, nil
+}
+
+// full refuses a message of which too many wait already: all of them, or those of its plugin. A
+// plugin that does not come with Harness has at most half of the places that others leave, since
+// whose its messages are only it knows; a person whose token it has shown has any place. Who
+// asks for what was accepted is never refused.
+func (s *Store) full(ctx context.Context, t *tx, a ledger.Acceptance, waiting int) error {
+	free := a.MaxWaiting - waiting
+	foreign := a.Plugin != "" && a.Origin.Token == "" && !slices.Contains(s.config.Carriers, a.Plugin)
+	if free > 0 && (!foreign || waiting < free) {
+		return nil
+	}
+	most, own, err := s.foreignWaiting(ctx, t, a.Submission.ThreadID, clean(a.Plugin))
+	if err != nil || free > 0 && own < free {
+		return err
 	}
 	known, err := t.Run.Query().
 		Where(run.Source(clean(a.Submission.Source)), run.Key(clean(a.Submission.Key))).Exist(ctx)
-	if err == nil && known {
-		err = errRepeated
+	switch {
+	case err != nil:
+		return err
+	case known:
+		return errRepeated
+	case free > 0:
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d messages of the plugin %s already wait in this thread, which has %d places, %d of them free: "+
+			"a plugin has at most half of what others leave; try again when some are answered", own, a.Plugin, a.MaxWaiting, free)
+	case most.waiting > 0:
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d messages already wait in this thread, %d of them from the plugin %s; try again when some are answered",
+			waiting, most.waiting, most.plugin)
 	}
-	if err == nil {
-		err = pluginsdk.Errorf(pluginsdk.CodeExhausted,
-			"%d messages already wait in this thread; try again when some are answered", waiting)
+	return pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d messages already wait in this thread; try again when some are answered", waiting)
+}
+
+// share is how many runs of a plugin wait in a thread.
+type share struct {
+	plugin  string
+	waiting int
+}
+
+// foreignWaiting returns which of the plugins that do not come with Harness has most runs that
+// wait in a thread, and how many of them are of one plugin.
+func (s *Store) foreignWaiting(ctx context.Context, t *tx, threadID, plugin string) (most share, own int, err error) {
+	rows, err := t.exec.QueryContext(ctx, "SELECT COALESCE("+pluginOfRun+`, '') AS of, COUNT(*) FROM runs
+		WHERE state = 'queued' AND thread_id = $1 AND NOT beside`+s.on+" GROUP BY 1 ORDER BY 2 DESC, 1", threadID)
+	if err != nil {
+		return share{}, 0, err
 	}
-	return false, err
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var of share
+		if err := rows.Scan(&of.plugin, &of.waiting); err != nil {
+			return share{}, 0, err
+		}
+		if of.plugin == plugin {
+			own = of.waiting
+		}
+		if most.waiting == 0 && of.plugin != "" && !slices.Contains(s.config.Carriers, of.plugin) {
+			most = of
+		}
+	}
+	return most, own, rows.Err()
 }
 
 // answer stores the core's own reply to a command, and its delivery.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +157,114 @@ func TestAcceptLimitsTheQueue(t *testing.T) {
 		}
 		finish(t, s, claim(t, s, thread.ID), "hi")
 		check(t, second(s.Accept(ctx, limited("3"))))
+	})
+}
+
+// A plugin that may submit messages, and nothing else, must not keep people from writing in a
+// thread, whomever it names as the author. What people write through a plugin goes on, as long as
+// that plugin itself has not half of what is free, and a token's person has every place.
+func TestAPluginLeavesPeoplePlacesInAQueue(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		config.Carriers = []string{"web"}
+		s, ctx := storetest.OpenConfig(t, config), t.Context()
+		thread := newThread(t, s, "general")
+		by := func(plugin, key string) ledger.Acceptance {
+			a := acceptance(thread.ID, plugin+key, "buy")
+			a.Plugin, a.MaxWaiting = plugin, 10
+			return a
+		}
+		fill := func(plugin string, want int) error {
+			t.Helper()
+			for n := range 11 {
+				a := by(plugin, fmt.Sprint(n))
+				if n%2 == 0 {
+					a.Submission.Author = ""
+				}
+				if _, err := s.Accept(ctx, a); err != nil {
+					if n != want {
+						t.Errorf("%s has %d places, want %d", plugin, n, want)
+					}
+					wantCode(t, err, pluginsdk.CodeExhausted)
+					return err
+				}
+			}
+			t.Errorf("%s has all places", plugin)
+			return nil
+		}
+		says := func(err error, words ...string) {
+			t.Helper()
+			for _, word := range words {
+				if err == nil || !strings.Contains(err.Error(), word) {
+					t.Errorf("%v does not say %q", err, word)
+				}
+			}
+		}
+		says(fill("flood", 5), "flood", "5 messages", "10 places", "5 of them")
+		if again := must[ledger.Accepted](t)(s.Accept(ctx, by("flood", "4"))); !again.Existed {
+			t.Error("a repetition was not recognised")
+		}
+		fill("slack", 3)
+		typed := by("slack", "typed")
+		typed.Origin = pluginsdk.Origin{Token: "0192", TokenName: "phone"}
+		check(t, second(s.Accept(ctx, typed)))
+		err := fill("web", 1)
+		says(err, "10 messages already wait", "flood", "5 of them")
+		if strings.Contains(err.Error(), "slack") {
+			t.Errorf("%v names another than who has the most", err)
+		}
+		// What waits until its plugin is on again has no place.
+		register(t, s, "flood", 1)
+		check(t, s.SetPluginEnabled(ctx, "flood", false))
+		says(fill("web", 6), "10 messages already wait", "slack", "4 of them")
+	})
+}
+
+// People alone are told of no plugin, and one place is everybody's.
+func TestAFullQueueOfPeopleNamesNoPlugin(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		config.Carriers = []string{"web"}
+		s, ctx := storetest.OpenConfig(t, config), t.Context()
+		last := func(thread, plugin string, most int) (err error) {
+			for n := range most + 1 {
+				a := acceptance(thread, plugin+thread+fmt.Sprint(n), "hello")
+				a.Plugin, a.MaxWaiting = plugin, most
+				if _, err = s.Accept(ctx, a); err != nil && n < most {
+					t.Errorf("the place %d of %d is refused to %s: %v", n+1, most, plugin, err)
+				}
+			}
+			wantCode(t, err, pluginsdk.CodeExhausted)
+			return err
+		}
+		if err := last(newThread(t, s, "people").ID, "web", 3); strings.Contains(err.Error(), "plugin") {
+			t.Errorf("it names a plugin: %v", err)
+		}
+		_ = last(newThread(t, s, "one").ID, "slack", 1)
+	})
+}
+
+// Whose the messages of a queue are is asked only when it is half full.
+func TestAQueueThatIsNotHalfFullIsCountedOnce(t *testing.T) {
+	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		var mu sync.Mutex
+		var statements []int
+		config.Carriers = []string{"web"}
+		config.Trace = func(span ledger.Span) {
+			mu.Lock()
+			defer mu.Unlock()
+			if span.Kind == ledger.SpanWrite && span.Name == "Accept" {
+				statements = append(statements, span.Count)
+			}
+		}
+		s := storetest.OpenConfig(t, config)
+		thread := newThread(t, s, "general")
+		for n := range 10 {
+			submitted(t, s, []string{"web", "slack"}[n%2], thread.ID, "hello", func(a *ledger.Acceptance) { a.MaxWaiting = 20 })
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if len(statements) != 10 || slices.Min(statements) != slices.Max(statements) {
+			t.Errorf("the statements of each message: %v", statements)
+		}
 	})
 }
 
