@@ -203,7 +203,7 @@ func TestAPluginLeavesPeoplePlacesInAQueue(t *testing.T) {
 		if again := must[ledger.Accepted](t)(s.Accept(ctx, by("flood", "4"))); !again.Existed {
 			t.Error("a repetition was not recognised")
 		}
-		fill("slack", 3)
+		says(fill("slack", 3), "slack", "3 messages")
 		typed := by("slack", "typed")
 		typed.Origin = pluginsdk.Origin{Token: "0192", TokenName: "phone"}
 		check(t, second(s.Accept(ctx, typed)))

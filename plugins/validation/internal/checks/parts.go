@@ -288,7 +288,8 @@ func bySection(harmless string) func(content string) apart {
 			}{{text, &checks}, {lines, &told}} {
 				for line := range strings.Lines(to.text) {
 					bare := strings.TrimSpace(line)
-					if bare != "" && !strings.HasPrefix(bare, "#") && !(to.Builder == &told && crate && described.MatchString(line) && balanced(line)) {
+					metadata := to.Builder == &told && crate && described.MatchString(line) && balanced(line)
+					if bare != "" && !strings.HasPrefix(bare, "#") && !metadata {
 						to.WriteString(line)
 					}
 				}
