@@ -268,12 +268,12 @@ func (in *installation) tryToDecide(task pluginsdk.Task, verdict pluginsdk.Verdi
 	}
 }
 
-// Ten tasks that are approved at the same instant in one repository are merged one after the
+// Six tasks that are approved at the same instant in one repository are merged one after the
 // other, each on top of what came before; and nobody is asked again about a patch that has only
 // been put on another base.
 func TestManyTasksAreMergedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
-	const tasks, reviews = 10, 12
+	const tasks, reviews = 6, 8
 	in := delegating(t, "")
 	rules := []string{`{"match":"# Review of task","structuredOutput":` + reviewSaying(t, "accept", "") + `}`}
 	for n := range tasks {
