@@ -24,7 +24,7 @@ type Tree struct {
 func (t Tree) Files(commands []string) (map[string]bool, error) {
 	s := &search{
 		Tree: t, found: map[string]bool{}, seen: map[string]bool{}, folded: map[string][]string{}, bases: map[string][]string{},
-		dirs: map[string][]string{}, named: map[string]bool{}, goals: map[string]bool{"check": true}, contents: map[string]string{},
+		dirs: map[string][]string{}, named: map[string]bool{}, goals: map[string]bool{"check": true}, contents: map[string]string{}, runners: map[string]bool{},
 	}
 	for _, target := range targets {
 		for _, name := range target.names {
@@ -77,6 +77,7 @@ const (
 	maxOdd      = 1000
 	maxVariable = 64 << 10 // bytes
 	maxList     = 64 << 10 // bytes
+	maxRunner   = 256      // bytes
 	maxPath     = 4 << 10  // bytes
 )
 
@@ -92,6 +93,7 @@ type search struct {
 	odd      []string            // programs and scripts whose names are no single word
 	goals    map[string]bool     // targets of Makefiles and scripts of package.json that checks come to
 	contents map[string]string   // by the names of their blobs
+	runners  map[string]bool     // words, by whether they run what stands behind them
 	patterns [2]int              // that were looked for: such as are run, and such as rules name
 	selects  bool                // the file that is looked at says by patterns for which files it is
 }
@@ -310,7 +312,7 @@ func (s *search) words(dir, text string, ruled bool) {
 				continue
 			}
 			joined := at[0] > 0 && strings.ContainsRune("$)}>", rune(line[at[0]-1]))
-			s.word(dir, token, run || runs.MatchString(before), elsewhere || joined, ruled, ruled && joined)
+			s.word(dir, token, run || s.runs(before), elsewhere || joined, ruled, ruled && joined)
 			if before == "-m" || before == "-p" && strings.Contains(line, "pytest") {
 				s.module(dir, token, nil)
 			} else if imported && module.MatchString(token) {
@@ -318,7 +320,7 @@ func (s *search) words(dir, text string, ruled bool) {
 			}
 			option := strings.HasPrefix(token, "-")
 			asks := strings.HasSuffix(strings.TrimRight(line[:at[0]], " "), "[") || files.MatchString(before) // such as [ -f FILE ], rm -f FILE
-			if !option || framework.MatchString(token) || token == "-p" || runs.MatchString(token) && !asks {
+			if !option || framework.MatchString(token) || token == "-p" || s.runs(token) && !asks {
 				before = strings.TrimLeft(token, "@+")
 			}
 		}
@@ -328,6 +330,16 @@ func (s *search) words(dir, text string, ruled bool) {
 			s.add(file)
 		}
 	}
+}
+
+// runs reports whether a word is a program or an option behind which stands what is run.
+func (s *search) runs(word string) bool {
+	is, known := s.runners[word]
+	if !known {
+		is = len(word) <= maxRunner && runs.MatchString(word)
+		s.runners[word] = is
+	}
+	return is
 }
 
 // endings are what may be left out of the name of a file that is named, or that is run.
