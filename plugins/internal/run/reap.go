@@ -36,7 +36,8 @@ var between string
 // group is not ended.
 func Reap() {
 	if len(os.Args) > 2 && os.Args[1] == reaper {
-		os.Exit(reap(os.Args[2], os.Args[2:]))
+		// os.Exit of a binary with the race detector waits for a second.
+		syscall.Exit(reap(os.Args[2], os.Args[2:]))
 	}
 	if path, err := os.Executable(); err == nil && runtime.GOOS == "linux" {
 		between = path
