@@ -285,6 +285,11 @@ func TestFilesThatAFilterKeeps(t *testing.T) {
 	gitIn(t, repo, "config", "filter.lfs.smudge", "sed 's/^pointer/whole/'")
 	gitIn(t, repo, "config", "filter.lfs.required", "true")
 	write(t, repo, ".gitattributes", "*.bin filter=lfs\n", "one.bin", "whole 1\n", "two.bin", "whole 2\n", "three.bin", "whole 3\n")
+	for _, name := range []string{"one.bin", "two.bin", "three.bin"} { // older than the index: else git asks the filter
+		if err := os.Chtimes(filepath.Join(repo, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	commitAll(t, repo, "lfs")
 	w := newWorld(t, repo)
 	dir := w.begun("t1", "")
