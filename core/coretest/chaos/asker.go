@@ -73,6 +73,9 @@ type asker struct {
 	least int  // how many deeds are asked for, also when it is quiet before
 	deeds int  // how many there are so far, but for those that were asked for again
 
+	tokens  sync.Mutex
+	secrets map[string]string // of persons' tokens, by their names
+
 	mu        sync.Mutex
 	decisions []check.Decision
 	revoked   []check.Revocation
@@ -84,7 +87,7 @@ func newAsker(ctx context.Context, w *world, n int) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &asker{talker: t, web: &web{http: w.http, base: w.url}, least: 1}
+	a := &asker{talker: t, web: &web{http: w.http, base: w.url}, least: 1, secrets: make(map[string]string)}
 	if n == 0 {
 		a.least = len(attitudes)
 	}
@@ -184,9 +187,13 @@ func (a *asker) decide(ctx context.Context, d check.Decision) error {
 	at := len(a.decisions)
 	a.decisions = append(a.decisions, d)
 	a.mu.Unlock()
+	secret, err := a.token(ctx, d.Author)
+	if err != nil {
+		return err
+	}
 	for {
 		var stored pluginsdk.Approval
-		status, _, err := a.web.post(ctx, "/api/approvals/"+d.ApprovalID+"/decide", map[string]string{"choice": d.Choice, "author": d.Author}, &stored)
+		status, _, err := a.web.as(secret).post(ctx, "/api/approvals/"+d.ApprovalID+"/decide", map[string]string{"choice": d.Choice}, &stored)
 		if err == nil && !again(status) {
 			a.mu.Lock()
 			a.decisions[at].Status = status
@@ -197,6 +204,28 @@ func (a *asker) decide(ctx context.Context, d check.Decision) error {
 			return err
 		}
 	}
+}
+
+// token makes a token for a person of a name, however long it takes, and returns its secret. Without
+// one what they say would be the owner's.
+func (a *asker) token(ctx context.Context, person string) (string, error) {
+	a.tokens.Lock()
+	defer a.tokens.Unlock()
+	for a.secrets[person] == "" {
+		var made struct{ Secret string }
+		status, answer, err := a.web.post(ctx, "/api/tokens", map[string]string{"name": person, "scope": "approve"}, &made)
+		switch {
+		case err == nil && status == http.StatusCreated:
+			a.secrets[person] = made.Secret
+			continue
+		case err == nil && !again(status):
+			return "", fmt.Errorf("a token for %s: %d %s", person, status, answer)
+		}
+		if err := pause(ctx, retryPause); err != nil {
+			return "", err
+		}
+	}
+	return a.secrets[person], nil
 }
 
 // revoke ends the thread's rules, however long it takes. It is called between runs: no

@@ -36,6 +36,7 @@ type web struct {
 	http     *http.Client
 	base     string
 	threadID string
+	secret   string // of the token that is shown; empty: the owner's
 }
 
 // openWeb makes the thread, however long it takes.
@@ -96,6 +97,13 @@ func (w *web) insist(ctx context.Context, path string, change any) error {
 	}
 }
 
+// as is the same way for a person with a token of their own.
+func (w *web) as(secret string) *web {
+	with := *w
+	with.secret = secret
+	return &with
+}
+
 func (w *web) post(ctx context.Context, path string, body, out any) (status int, answer string, err error) {
 	return w.call(ctx, http.MethodPost, path, body, out)
 }
@@ -110,6 +118,9 @@ func (w *web) call(ctx context.Context, method, path string, body, out any) (sta
 		return 0, "", err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if w.secret != "" {
+		request.Header.Set("Authorization", "Bearer "+w.secret)
+	}
 	response, err := w.http.Do(request)
 	if err != nil {
 		return 0, "", err
