@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -73,9 +76,6 @@ type asker struct {
 	least int  // how many deeds are asked for, also when it is quiet before
 	deeds int  // how many there are so far, but for those that were asked for again
 
-	tokens  sync.Mutex
-	secrets map[string]string // of persons' tokens, by their names
-
 	mu        sync.Mutex
 	decisions []check.Decision
 	revoked   []check.Revocation
@@ -87,7 +87,7 @@ func newAsker(ctx context.Context, w *world, n int) (*asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &asker{talker: t, web: &web{http: w.http, base: w.url}, least: 1, secrets: make(map[string]string)}
+	a := &asker{talker: t, web: &web{http: w.http, base: w.url}, least: 1}
 	if n == 0 {
 		a.least = len(attitudes)
 	}
@@ -187,7 +187,7 @@ func (a *asker) decide(ctx context.Context, d check.Decision) error {
 	at := len(a.decisions)
 	a.decisions = append(a.decisions, d)
 	a.mu.Unlock()
-	secret, err := a.token(ctx, d.Author)
+	secret, err := a.world.token(ctx, d.Author)
 	if err != nil {
 		return err
 	}
@@ -206,26 +206,29 @@ func (a *asker) decide(ctx context.Context, d check.Decision) error {
 	}
 }
 
-// token makes a token for a person of a name, however long it takes, and returns its secret. Without
-// one what they say would be the owner's.
-func (a *asker) token(ctx context.Context, person string) (string, error) {
-	a.tokens.Lock()
-	defer a.tokens.Unlock()
-	for a.secrets[person] == "" {
+// token has the operator make a token for a person of a name, however long it takes, and returns its
+// secret. Without one what they say would be the owner's.
+func (w *world) token(ctx context.Context, person string) (string, error) {
+	w.tokens.Lock()
+	defer w.tokens.Unlock()
+	for w.secrets[person] == "" {
+		command := exec.CommandContext(ctx, filepath.Join(w.dir, "harness"), "token", "create", person, "--scope", "approve", "--json", "--data", w.data()) //nolint:gosec // our own
+		command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + w.home(), "DATABASE_URL=" + w.database.url}
 		var made struct{ Secret string }
-		status, answer, err := a.web.post(ctx, "/api/tokens", map[string]string{"name": person, "scope": "approve"}, &made)
-		switch {
-		case err == nil && status == http.StatusCreated:
-			a.secrets[person] = made.Secret
-			continue
-		case err == nil && !again(status):
-			return "", fmt.Errorf("a token for %s: %d %s", person, status, answer)
+		output, err := command.Output()
+		if err == nil {
+			err = json.Unmarshal(output, &made)
 		}
+		if err == nil && made.Secret != "" {
+			w.secrets[person] = made.Secret
+			continue
+		}
+		w.note("no token for %s: %v %s", person, err, output)
 		if err := pause(ctx, retryPause); err != nil {
 			return "", err
 		}
 	}
-	return a.secrets[person], nil
+	return w.secrets[person], nil
 }
 
 // revoke ends the thread's rules, however long it takes. It is called between runs: no

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,11 @@ type world struct {
 	hired    atomic.Int64 // jobs of the courier
 	progress atomic.Int64 // anything that went forward
 	mark     atomic.Pointer[string]
-	diary    *os.File // what was done, for a look
+
+	tokens  sync.Mutex
+	secrets map[string]string // of persons' tokens, by their names
+
+	diary *os.File // what was done, for a look
 }
 
 // clientPatience is how long a client waits for an answer before it tries
@@ -50,7 +55,7 @@ const clientPatience = 15 * time.Second
 // newWorld makes the directories, the database and the model. Close must be
 // called when it succeeds.
 func newWorld(ctx context.Context, o options, name string) (w *world, err error) {
-	w = &world{seed: o.seed, threads: o.threads, agents: o.claude != "", http: &http.Client{
+	w = &world{seed: o.seed, threads: o.threads, agents: o.claude != "", secrets: make(map[string]string), http: &http.Client{
 		Timeout: clientPatience, Transport: owner.Transport{Next: &http.Transport{MaxIdleConnsPerHost: o.threads}},
 	}}
 	if w.dir, err = os.MkdirTemp("", "harness-chaos-"+name+"-"); err != nil {
