@@ -64,8 +64,11 @@ func operators(rules []string) []string {
 
 // apartEnvironment is added to that of a session apart.
 var apartEnvironment = []string{
-	"CLAUDE_CODE_DISABLE_ATTACHMENTS=1", withoutGit,
+	withoutMentions, withoutGit,
 }
+
+// withoutMentions has the CLI show no file that a prompt names behind an @.
+const withoutMentions = "CLAUDE_CODE_DISABLE_ATTACHMENTS=1"
 
 // withoutGit has the CLI run no git of its own, for what it says of the repository.
 const withoutGit = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS=1"

@@ -205,6 +205,12 @@ func TestRealMentionsThatShowNothing(t *testing.T) {
 			t.Errorf("%q shows the file", prompt)
 		}
 	}
+	before, review := len(h.api.Requests()), request(uuid.NewString(), "", "Review this:\n> + @"+key+"\n@"+key)
+	review.Fresh = true
+	wantText(t, h.Invoke(t.Context(), review, nil), fakeapi.DefaultText)
+	if slices.ContainsFunc(h.api.Requests()[before:], func(r fakeapi.Request) bool { return strings.Contains(string(r.Body), "plover") }) {
+		t.Error("a turn that a plugin asks for beside its thread shows the file")
+	}
 }
 
 // A turn for the people of a thread apart is as confined in another directory.

@@ -53,6 +53,9 @@ func (c *Claude) prepare(w *want) *pluginsdk.Failure {
 		failure.Retryable = true // perhaps the file is just being written
 		return failure
 	}
+	if w.fresh { // a plugin asks, and quotes what others have written, such as a diff
+		environ = append(environ, withoutMentions)
+	}
 	if c.config.Guard != nil {
 		// 2.1.197 runs git status as soon as it begins, before people can be asked (beginIn).
 		if _, runs := c.config.Guard.Repository(w.cwd); runs != "" {

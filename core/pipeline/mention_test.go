@@ -47,3 +47,26 @@ func TestOnlyTheMessageItselfShowsFiles(t *testing.T) {
 		t.Errorf("two messages: %q", got)
 	}
 }
+
+// So is the prompt that the agent gets: of what plugins put before a message, and of the names of files
+// that came with it, nothing shows a file.
+func TestAPromptShowsNoFilesOfOthers(t *testing.T) {
+	for scope, shown := range map[pluginsdk.TokenScope]bool{pluginsdk.ScopeChat: false, pluginsdk.ScopeWork: true} {
+		b := newBench("a")
+		b.claim.Message.Content, b.claim.Message.Scope = "read @/mine", scope
+		b.claim.Message.Attachments = []pluginsdk.Attachment{{Name: "x @/named"}}
+		b.plugins[0].before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+			return "# Conversation History\n\nsee @/key\n\n" + r.Prompt, nil
+		}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		prompt := b.agent.requests[0].Prompt
+		if strings.Contains(prompt, "@/key") || strings.Contains(prompt, "@/named") || strings.Contains(prompt, "@/mine") != shown {
+			t.Errorf("scope %q: %q", scope, prompt)
+		}
+		if steered := messageText(b.claim.Message, ledger.Desk{}); strings.Contains(steered, "@/named") {
+			t.Errorf("put into a running turn: %q", steered)
+		}
+	}
+}

@@ -31,6 +31,20 @@ func repositoryIn(t *testing.T, directory string) string {
 	return directory
 }
 
+// A repository that comes into the index is looked at from then on.
+func TestTheIndexIsReadAgain(t *testing.T) {
+	tree := repositoryIn(t, t.TempDir())
+	sub := repositoryIn(t, filepath.Join(tree, "sub"))
+	gitIn(t, sub, "config", "filter.x.clean", "./x")
+	if why := RunsPrograms(tree); why != "" {
+		t.Errorf("before it is in the index: %s", why)
+	}
+	gitIn(t, tree, "add", "sub")
+	if why := RunsPrograms(tree); !strings.Contains(why, "filter.x.clean") {
+		t.Errorf("in the index: %q", why)
+	}
+}
+
 // git looks into each repository that the index names, and runs what its configuration says.
 func TestRepositoriesInTheIndex(t *testing.T) {
 	for _, version := range []string{"2", "3", "4"} {

@@ -172,11 +172,16 @@ func TestChecksThatAreMadeWeaker(t *testing.T) {
 
 // Work in a directory of the project does not hide the project's checks by some of its own there.
 func TestChecksThatAreHidden(t *testing.T) {
+	bin := t.TempDir() // a test tool that is always content
+	if err := os.WriteFile(filepath.Join(bin, "pytest"), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	f := project(t, map[string]string{"Makefile": "test:\n" + looks, "sub/b.txt": "one\n"})
 	f.settings(object{"checks": list{}, "environment": object{"RAN": filepath.Join(f.dir, ".git", "ran")}})
 	f.request.Task.Cwd = filepath.Join(f.dir, "sub")
-	f.says = []pluginsdk.InvokeResult{by("npm run test", "one")}
-	f.change(map[string]string{"sub/b.txt": "two\n", "sub/package.json": `{"scripts":{"test":"true"}}`})
+	f.says = []pluginsdk.InvokeResult{by("pytest", "one")}
+	f.change(map[string]string{"sub/b.txt": "two\n", "sub/pyproject.toml": "[project]\ndependencies = [\n\"pytest\",\n]\n"})
 	said, err := f.review(f.serve())
 	if err != nil || said.Verdict != pluginsdk.VerdictWait || !slices.Equal(said.Marks, []string{"checks-changed"}) || len(f.turns()) != 0 {
 		t.Errorf("%+v, %v after %d reviews", said, err, len(f.turns()))
