@@ -172,7 +172,7 @@ func TestChecksThatAreMadeWeaker(t *testing.T) {
 
 // Work in a directory of the project does not hide the project's checks by some of its own there.
 func TestChecksThatAreHidden(t *testing.T) {
-	bin := t.TempDir() // a test tool that is always content
+	bin := t.TempDir()                                                                               // a test tool that is always content
 	if err := os.WriteFile(filepath.Join(bin, "pytest"), []byte("#!/bin/sh\n"), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
