@@ -25,26 +25,26 @@ const (
 )
 
 // campaign runs one load with one schedule on one database, and prints the
-// table. It reports whether every promise was kept.
-func campaign(ctx context.Context, o options, name string) (clean bool, err error) {
+// table. It returns the violations that it printed: none if every promise was kept.
+func campaign(ctx context.Context, o options, name string) (violations []string, err error) {
 	w, err := newWorld(ctx, o, name)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	began := time.Now()
 	fmt.Fprintf(o.out, "%s: %d kills, seed %d, %d threads, in %s\n", name, o.kills, o.seed, o.threads, w.dir)
 	records, err := w.wage(ctx, o)
 	if err != nil {
-		return false, fmt.Errorf("%w (data: %s)", err, w.dir)
+		return nil, fmt.Errorf("%w (data: %s)", err, w.dir)
 	}
 	report := check.Judge(records)
-	print(o, name, report, time.Since(began))
+	violations = print(o, name, report, time.Since(began))
 	if !report.Clean() || o.keep {
 		fmt.Fprintf(o.out, "%s: seed %d; data, diary.log and daemon.log are kept in %s\n", name, o.seed, w.dir)
-		return report.Clean(), writeViolations(o, name, report, filepath.Join(w.dir, "violations.log"))
+		return violations, writeViolations(o, name, report, filepath.Join(w.dir, "violations.log"))
 	}
-	return true, os.RemoveAll(w.dir)
+	return nil, os.RemoveAll(w.dir)
 }
 
 // wage lets people talk while the schedule is carried out, waits until the

@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
@@ -47,17 +48,19 @@ func main() {
 // errBroken says that the table has something else than zeros.
 var errBroken = errors.New("promises were broken")
 
-// run makes one campaign on each database.
+// run makes one campaign on each database. The error repeats the violations of all of them,
+// so that they stand at the end of a log too.
 func run(ctx context.Context, options options) error {
-	var broken error
+	var broken []string
 	for _, database := range options.databases {
-		clean, err := campaign(ctx, options, database)
+		violations, err := campaign(ctx, options, database)
 		if err != nil {
 			return fmt.Errorf("%s: %w", database, err)
 		}
-		if !clean {
-			broken = errBroken
-		}
+		broken = append(broken, violations...)
 	}
-	return broken
+	if len(broken) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w:\n%s", errBroken, strings.Join(broken, "\n"))
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
 )
 
-// print shows the table, then each violation on a line of its own.
-func print(o options, name string, report check.Report, took time.Duration) {
+// print shows the table, then violations on lines of their own, which it returns: of each
+// column at most mostShown.
+func print(o options, name string, report check.Report, took time.Duration) (violations []string) {
 	table := tabwriter.NewWriter(o.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\n%s\t\n", name)
 	for _, kind := range check.Kinds() {
@@ -40,12 +41,16 @@ func print(o options, name string, report check.Report, took time.Duration) {
 	for _, column := range report.Columns {
 		for i, violation := range column.Violations {
 			if i == mostShown {
-				fmt.Fprintf(o.out, "%s, seed %d: %s: and %d more, in violations.log\n", name, o.seed, column.Name, len(column.Violations)-i)
+				violations = append(violations, line(o, name, column, fmt.Sprintf("and %d more, in violations.log", len(column.Violations)-i)))
 				break
 			}
-			fmt.Fprintln(o.out, line(o, name, column, violation))
+			violations = append(violations, line(o, name, column, violation))
 		}
 	}
+	for _, violation := range violations {
+		fmt.Fprintln(o.out, violation)
+	}
+	return violations
 }
 
 // mostShown is how many violations of a column are printed.
