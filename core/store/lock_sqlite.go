@@ -14,8 +14,8 @@ import (
 const fileLook = time.Second
 
 // fileGrip is the grip of SQLite, which needs no lock beside that on its directory. It is lost
-// while another file, or none, has the database's name, or that of its log (WAL): what is written
-// then, nobody finds again.
+// while another file, or none, has the database's name, or that of its log (WAL), and while the
+// database is shorter than it was: what is written then, nobody finds again.
 type fileGrip struct {
 	path string
 	file os.FileInfo
@@ -23,6 +23,7 @@ type fileGrip struct {
 	done chan struct{} // closed by stop
 
 	mu   sync.Mutex
+	size int64         // bytes of the database at its longest: only a vacuum shortens it, which needs the lock
 	log  os.FileInfo   // nil: there was none yet; it stays the same as long as a connection is open
 	gone chan struct{} // closed when a file is no longer there
 }
@@ -33,7 +34,7 @@ func (b *sqliteBackend) lock(context.Context, string) (grip, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &fileGrip{path: path, file: file, done: make(chan struct{}), gone: make(chan struct{})}
+	g := &fileGrip{path: path, file: file, size: file.Size(), done: make(chan struct{}), gone: make(chan struct{})}
 	if g.log, err = os.Stat(path + "-wal"); err != nil {
 		g.log = nil // it is made with the first write
 	}
@@ -79,15 +80,22 @@ func (g *fileGrip) look() error {
 	case err == nil && !os.SameFile(now, g.file):
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s was replaced by another file while the daemon has it open; put the old file back, or restart the daemon with the new one", g.path)
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil {
+		if now.Size() < g.size {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable,
+				"%s was cut from %d to %d bytes while the daemon has it open; stop the daemon, and restore a backup (harness restore)", g.path, g.size, now.Size())
+		}
+		g.size = now.Size()
+	}
 	return g.lookAtLog()
 }
 
 // lookAtLog fails unless the log of what was written last is the file that it was. The daemon's
-// end writes what is in it into the database; a kill would lose that.
+// end writes what is in it into the database; a kill would lose that. The caller holds mu.
 func (g *fileGrip) lookAtLog() error {
 	now, err := os.Stat(g.path + "-wal")
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	switch {
 	case g.log == nil && err == nil:
 		g.log = now

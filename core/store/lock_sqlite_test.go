@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,4 +56,35 @@ func TestADatabaseThatIsTakenAwayIsNoticed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A database that somebody has cut is no longer what the daemon has written, although it is the
+// same file.
+func TestADatabaseThatIsCutIsNoticed(t *testing.T) {
+	config := storetest.SQLite(t)
+	s, lease, err := store.OpenLocked(t.Context(), config, "boot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	defer lease.Release()
+	path := filepath.Join(config.Dir, "harness.db")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, os.Truncate(path, int64(len(whole)/2)))
+	select {
+	case <-lease.Lost():
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody notices")
+	}
+	wantCode(t, lease.Regain(t.Context()), pluginsdk.CodeUnavailable)
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteAt(whole, 0)
+	check(t, errors.Join(err, file.Close()))
+	check(t, lease.Regain(t.Context()))
 }
