@@ -136,9 +136,11 @@ const (
 
 // OnCommandRequest is a command that a person typed or the agent wrote.
 type OnCommandRequest struct {
-	Call       Call
-	Thread     Thread
-	Message    Message // the message of the run that the command came up in
+	Call   Call
+	Thread Thread
+	// Message is that of the run that the command came up in. Of a command that the agent has given
+	// a plugin without CapTurnsRead is not shown its content, metadata and attachments.
+	Message    Message
 	Origin     CommandOrigin
 	Index      int    // which command of the run, from 0
 	Name       string // without the slash

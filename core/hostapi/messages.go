@@ -154,15 +154,19 @@ func (a *API) threadOr(ctx context.Context, id string) (pluginsdk.Thread, error)
 }
 
 // Amend is in the quotas of calls, and of rows and bytes a minute: no queue bounds how often
-// a message is amended. It takes no room, as what people submit takes none.
+// a message is amended. It takes no room, as what people submit takes none. It keeps the label
+// of who has said it, so an agent does not correct what a person has said.
 func (s messages) Amend(ctx context.Context, request *pluginsdk.AmendMessageRequest) (*pluginsdk.AmendMessageResponse, error) {
 	return serve(s.caller, "Messages.Amend", func() (*pluginsdk.AmendMessageResponse, error) {
 		of, err := s.fromPlugin(pluginsdk.Submission{Source: request.Source})
 		if err != nil {
 			return nil, err
 		}
-		if _, err := s.granted(ctx, s.plugin); err != nil {
+		switch by, err := s.label(ctx, ""); {
+		case err != nil:
 			return nil, err
+		case by.OfAgent():
+			return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person corrects what they have said, and this comes from %s", by)
 		}
 		if err := s.checkAttachments(ctx, request.Attachments); err != nil {
 			return nil, err

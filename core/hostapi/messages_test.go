@@ -128,6 +128,18 @@ func TestAmendIsOfThePluginsOwnSources(t *testing.T) {
 	f.tokens.Close(token)
 	_, err := f.Messages.Amend(ctx, &pluginsdk.AmendMessageRequest{Key: "k", Content: "x"})
 	refused(t, "after its call", err, pluginsdk.CodeStale)
+
+	// Whose label a message has corrects it; no agent does.
+	before := len(f.inbox.amendments)
+	for what, origin := range map[string]ledger.Behalf{"in a tool": {RunID: "R", Fence: ledger.Fence{ThreadID: "T"}}, "in a task's hook": {TaskID: "K"}} {
+		ctx, _ := f.within(t, origin)
+		_, err := f.Messages.Amend(pluginsdk.WithPerson(ctx, "Ann"), &pluginsdk.AmendMessageRequest{Key: "k", Content: "x"})
+		refused(t, what, err, pluginsdk.CodeDenied, "only a person corrects")
+	}
+	typed, _ := f.within(t, ledger.Behalf{RunID: "R", Typed: ledger.By{Author: "Ann"}})
+	if _, err := f.Messages.Amend(typed, &pluginsdk.AmendMessageRequest{Key: "k", Content: "x"}); err != nil || len(f.inbox.amendments) != before+1 {
+		t.Errorf("in a command that a person has typed: %v, %d amended", err, len(f.inbox.amendments)-before)
+	}
 }
 
 // What a plugin may not do itself it does not do by typing the command for it.

@@ -148,7 +148,8 @@ type Behalf struct {
 	// CauseRunID is, of a task's hooks, the run that what they do comes from; empty: none.
 	CauseRunID string
 	Fence      Fence // of the run's claim; zero outside of runs
-	// Typed is who has typed the command that the run is; zero: it is none, or no person has.
+	// Typed is, in the hook that answers a command, who has typed it; zero: it is no such hook, or
+	// no person has typed it. Other hooks of the same run are not the person's.
 	Typed By
 	// Apart says that the run's thread is apart, or the task's.
 	Apart bool

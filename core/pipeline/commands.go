@@ -232,11 +232,20 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
 		return p.notify(ctx, t, command, outcome)
 	}
+	on := &t.on
+	if from == pluginsdk.FromPerson { // what the command's own hook does is the person's; what other hooks of the run do is not
+		on = &hooks.Occasion{Behalf: t.on.Behalf, Call: t.on.Call, Record: t.on.Record, Held: t.on.Held, Keeps: t.on.Keeps}
+		on.Behalf.Typed = t.typed
+	}
 	question := hooks.Question[pluginsdk.OnCommandRequest, pluginsdk.OnCommandResponse]{
 		Hook: pluginsdk.HookCommand, Name: fmt.Sprintf("%s:%d", pluginsdk.HookCommand, command.Index), Ask: hooks.Process.OnCommand,
-		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnCommandRequest {
+		Request: func(call pluginsdk.Call, info *pluginsdk.PluginInfo) *pluginsdk.OnCommandRequest {
+			message := t.message
+			if from == pluginsdk.FromAgent && !slices.Contains(info.Granted, pluginsdk.CapTurnsRead) {
+				message.Content, message.Metadata, message.Attachments = "", nil, nil // what people said is not the command
+			}
 			return &pluginsdk.OnCommandRequest{
-				Call: call, Thread: t.thread.Thread, Message: t.message, Origin: from,
+				Call: call, Thread: t.thread.Thread, Message: message, Origin: from,
 				Index: command.Index, Name: command.Name, Body: command.Body, Attributes: command.Attributes,
 			}
 		},
@@ -246,7 +255,7 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 		if !declares(info.Manifest, command.Name) || command.Plugins != nil && !slices.Contains(command.Plugins, info.Name) {
 			continue
 		}
-		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)
+		answer, err := hooks.One(ctx, p.hooks, on, plugin, question)
 		if err != nil {
 			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
 			return outcome, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)

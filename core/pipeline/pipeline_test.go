@@ -462,6 +462,56 @@ func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
 	}
 }
 
+// A command that a person types is theirs, and so is what its hook makes. Other hooks of its run
+// are asked of plugins that the person has not called.
+func TestOnlyTheHookOfATypedCommandIsThePersons(t *testing.T) {
+	b := newBench("a", "b")
+	b.plugins[1].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[1].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.claim.Run.Kind = pluginsdk.RunCommand
+	b.claim.Message.Content, b.claim.Message.Author = "/deploy now", "Ann"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	var typed []string
+	for _, behalf := range b.tokens.behalves {
+		if behalf.Typed != (ledger.By{}) {
+			typed = append(typed, behalf.Typed.Author)
+		}
+	}
+	if len(typed) != 1 || typed[0] != "Ann" || len(b.tokens.behalves) < 4 {
+		t.Errorf("of %d calls of hooks these are a person's: %q", len(b.tokens.behalves), typed)
+	}
+}
+
+// A command of the agent's brings a plugin what the agent wrote in it, and not what people said.
+func TestACommandOfTheAgentsDoesNotShowTheMessage(t *testing.T) {
+	for _, row := range []struct {
+		granted []pluginsdk.Capability
+		want    string
+	}{{nil, ""}, {[]pluginsdk.Capability{pluginsdk.CapTurnsRead}, "my password is hunter2"}} {
+		b := newBench("a")
+		b.plugins[0].info.Manifest.Commands, b.plugins[0].info.Granted = []pluginsdk.CommandSpec{{Name: "*"}}, row.granted
+		b.plugins[0].info.Manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookCommand}
+		var seen []pluginsdk.Message
+		b.plugins[0].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+			seen = append(seen, c.Message)
+			return &pluginsdk.OnCommandResponse{Handled: true}, nil
+		}
+		b.agent.answer = says("[COMMAND type=\"any\"]x[/COMMAND]")
+		b.claim.Message.Content, b.claim.Message.Metadata = "my password is hunter2", []byte(`{"a":1}`)
+		b.claim.Message.Attachments = []pluginsdk.Attachment{{Name: "n"}}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 1 || seen[0].Content != row.want || (len(seen[0].Metadata)+len(seen[0].Attachments) > 0) != (row.want != "") {
+			t.Errorf("granted %v: it was shown %+v", row.granted, seen)
+		}
+	}
+}
+
 // Nor is the answer thrown away when a plugin that must have its say is away at
 // that moment: the run stays open, and its next attempt shows what is stored.
 func TestStopAfterTheAnswerWhileAPluginIsAway(t *testing.T) {

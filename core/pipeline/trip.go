@@ -67,6 +67,7 @@ type trip struct {
 	fallbackCap float64
 	capLeft     float64 // cap of this attempt, in USD; 0: none
 
+	typed    ledger.By // who has typed the command that the run is; zero: it is none, or no person has
 	commands []ledger.Command
 	outcomes []pluginsdk.Outcome
 	reply    string
@@ -93,7 +94,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	}
 	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID), Apart: claim.Thread.Apart}
 	if claim.Run.Kind == pluginsdk.RunCommand && claim.Run.CauseRunID == "" {
-		t.on.Behalf.Typed = claim.Message.Label()
+		t.typed = claim.Message.Label()
 	}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}
 	t.beside.Behalf, t.beside.Call, t.beside.Beside = t.on.Behalf, t.on.Call, true

@@ -250,7 +250,7 @@ type speakers struct {
 	mu      sync.RWMutex
 	rows    []ledger.Plugin   // of the last reading, in the operator's order
 	owners  map[string]string // of each source: the first plugin that names it
-	carrier map[string]string // of each source: the first plugin that names it and answers Deliver
+	carrier map[string]string // of each source: its owner, if that one answers Deliver
 }
 
 // speaks returns the sources of a plugin. A plugin that has never described itself has
@@ -260,8 +260,9 @@ func speaks(name string, manifest pluginsdk.Manifest) []string {
 	return manifest.SpeaksFor()
 }
 
-// CarrierOf returns the plugin that carries deliveries to a source's threads: the first
-// in the operator's order that answers Deliver and names the source, enabled or not.
+// CarrierOf returns the plugin that carries deliveries to a source's threads: the one that
+// owns the source, enabled or not, if it answers Deliver. Of a source whose owner carries
+// nothing nobody else does, such as one that is only installed and names web.
 // Deliveries for a plugin that is off wait until it is on again, those for one that was
 // never started until it starts.
 func (h *Host) CarrierOf(source string) (plugin string, ok bool) {
@@ -331,8 +332,13 @@ func (h *Host) reckonSpeakers() {
 		ownSources(h.speakers.owners, row.Name, sources)
 		// A plugin that has never described itself counts as one that answers Deliver:
 		// deliveries wait until it describes itself.
-		if unknown := manifest.Version == ""; unknown || manifest.Answers(pluginsdk.HookDeliver) {
-			ownSources(h.speakers.carrier, row.Name, sources)
+		if unknown := manifest.Version == ""; !unknown && !manifest.Answers(pluginsdk.HookDeliver) {
+			continue
+		}
+		for _, source := range sources {
+			if h.speakers.owners[source] == row.Name { // what is said in another's threads is not for it
+				h.speakers.carrier[source] = row.Name
+			}
 		}
 	}
 }

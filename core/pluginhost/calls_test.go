@@ -96,6 +96,23 @@ func TestConflictsOfSourcesAreFound(t *testing.T) {
 	}
 }
 
+// What is said in the threads of a source is for its owner to carry. Another plugin that names
+// the source, without a grant and maybe never turned on, must not get it, neither at once nor
+// with its next version, which does not name it any more.
+func TestNobodyCarriesForTheOwnerOfASource(t *testing.T) {
+	manifest := func(name string, hooks ...pluginsdk.Hook) pluginsdk.PluginInfo {
+		return pluginsdk.PluginInfo{Name: name, Manifest: pluginsdk.Manifest{Name: name, Version: "1", Sources: []string{name, "web"}, Hooks: hooks}}
+	}
+	h := &Host{}
+	h.listSpeakers([]ledger.Plugin{{PluginInfo: manifest("web")}, {PluginInfo: manifest("spy", pluginsdk.HookDeliver)}})
+	if plugin, ok := h.CarrierOf("web"); ok {
+		t.Errorf("what is said in web's threads is carried by %q", plugin)
+	}
+	if plugin, ok := h.CarrierOf("spy"); !ok || plugin != "spy" {
+		t.Errorf("its own is carried by %q", plugin)
+	}
+}
+
 // A plugin that an operator has just turned on has not said yet what it answers. A
 // reply in that moment must not be lost to its people.
 func TestAPluginThatHasNeverStartedMayCarry(t *testing.T) {

@@ -392,6 +392,27 @@ func TestMarksHoldBack(t *testing.T) {
 	w.waits("t2", "", "unvalidated")
 }
 
+// Who has taken a task out of its worktree is who gates believe of what the work is, also where
+// the directory is the same in other words: what they accepted need not be what is merged.
+func TestATaskThatAnotherPluginHasMoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	for id, by := range map[string]string{"t1": "forger", "t2": ""} { // the last: back into the checkout
+		dir := w.begun(id, "")
+		write(t, dir, id+".txt", "new\n")
+		w.task(id).Cwd, w.task(id).CwdPlugin = dir+"/.", by
+		w.waits(id, "worktree", "approve")
+		if exists(filepath.Join(w.repo, id+".txt")) {
+			t.Errorf("%s: merged, and shown by %q", id, by)
+		}
+		w.host.AddTaskAnswer(id, pluginsdk.TaskAnswer{Author: "Ann", Answer: "accept", Hook: pluginsdk.HookTaskComplete})
+		if answer, rounds := w.evaluated(id); answer.Handover != "" || !exists(filepath.Join(w.repo, id+".txt")) {
+			t.Errorf("%s: a person has accepted it: %+v after %d rounds", id, answer, rounds)
+		}
+	}
+	w.bare()
+}
+
 // A person may accept what no reviewer has seen: then it is what is there. Without such a
 // word it is looked at first.
 func TestAcceptedWithoutBeingSeen(t *testing.T) {
