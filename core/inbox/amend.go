@@ -10,7 +10,7 @@ import (
 // Amend changes what a message says that a plugin has submitted, and returns it as it is
 // then. Its run begins with the new words, or has begun, and nothing is changed (CodeStale).
 // A command is another kind of run: no message becomes one (CodeInvalid), and none is
-// amended.
+// amended. CodeNotFound, whatever it says: there is no such submission, and it can be submitted.
 func (in *Inbox) Amend(ctx context.Context, amendment ledger.Amendment) (pluginsdk.Message, error) {
 	err := bounded(pluginsdk.Submission{
 		Source: amendment.Source, Key: amendment.Key, Content: amendment.Content, Attachments: amendment.Attachments,
@@ -18,11 +18,18 @@ func (in *Inbox) Amend(ctx context.Context, amendment ledger.Amendment) (plugins
 	if err != nil {
 		return pluginsdk.Message{}, err
 	}
-	if _, _, ok := pluginsdk.ParseCommand(amendment.Content); ok {
-		return pluginsdk.Message{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a message does not become a command; submit that under a key of its own")
-	}
 	if err := in.open(); err != nil {
 		return pluginsdk.Message{}, err
+	}
+	if _, _, ok := pluginsdk.ParseCommand(amendment.Content); ok {
+		known, err := in.store.Known(ctx, amendment.Source, amendment.Key)
+		switch {
+		case err != nil:
+			return pluginsdk.Message{}, err
+		case !known:
+			return pluginsdk.Message{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "key: no message of %s was submitted as %q", amendment.Source, amendment.Key)
+		}
+		return pluginsdk.Message{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: a message does not become a command; submit that under a key of its own")
 	}
 	message, changed, err := in.store.Amend(ctx, amendment)
 	if err == nil && changed {

@@ -35,8 +35,10 @@ func TestAmend(t *testing.T) {
 	if _, err := amend("", "x"); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
 		t.Errorf("without a key: %v", err)
 	}
-	if _, err := amend("another", "x"); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
-		t.Errorf("an unknown key: %v", err)
+	for _, content := range []string{"x", "/stop"} { // by a command it can be submitted yet
+		if _, err := amend("another", content); pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			t.Errorf("an unknown key, %s: %v", content, err)
+		}
 	}
 	f.begin(t)
 	f.Pause()

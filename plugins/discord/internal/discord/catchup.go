@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/rest"
@@ -116,16 +117,33 @@ func (s *session) fetch(ctx context.Context, channel, away string) {
 	if len(left) > 0 {
 		s.seen.mark(channel, left[len(left)-1].ID)
 	}
-	s.takeAll(ctx, taken)
+	s.takeAll(ctx, taken, s.turnedDown(missed))
 }
 
-// takeAll deals with messages that were read from Discord.
-func (s *session) takeAll(ctx context.Context, messages []wire.Message) {
+// turnedDown are those of a channel's messages whose writers were told that they were not taken
+// in, and have not edited them since. They stay so, whatever their writers may by now.
+func (s *session) turnedDown(messages []wire.Message) map[string]bool {
+	told := make(map[string]time.Time)
+	for _, message := range messages {
+		if message.Author.ID == s.me() && message.Reference != nil && strings.HasPrefix(message.Content, notTaken) {
+			told[message.Reference.MessageID] = wire.TimeOf(message.ID)
+		}
+	}
+	refused := make(map[string]bool)
+	for _, message := range messages {
+		at, is := told[message.ID]
+		refused[message.ID] = is && (message.EditedTimestamp == nil || message.EditedTimestamp.Before(at))
+	}
+	return refused
+}
+
+// takeAll deals with messages that were read from Discord, but for those that were refused.
+func (s *session) takeAll(ctx context.Context, messages []wire.Message, refused map[string]bool) {
 	for _, message := range messages {
 		if ctx.Err() != nil {
 			return
 		}
-		if s.readable(message) {
+		if s.readable(message) && !refused[message.ID] {
 			s.take(ctx, message)
 		} else {
 			s.seen.mark(message.ChannelID, message.ID)
@@ -155,7 +173,7 @@ func (s *session) refill(ctx context.Context, channel, after string) {
 			s.gap(channel, true)
 			after = page[len(page)-1].ID
 		}
-		s.takeAll(ctx, page)
+		s.takeAll(ctx, page, s.turnedDown(page))
 	}
 }
 

@@ -207,6 +207,41 @@ func TestADeathAtEveryCallOfTheHost(t *testing.T) {
 	}
 }
 
+// A message whose writer was told that it was not taken in is not taken in when the channel is
+// read again, though they may say it by then: they have been told, and may not mean it any more.
+// One that they have edited since is another.
+func TestWhatWasRefusedStaysRefused(t *testing.T) {
+	w, all := home(t, nil)
+	talker := w.discord.AddUser(fake.NewUser{Name: "tom", Guilds: []string{w.guild}})
+	needs := map[string]pluginsdk.TokenScope{"/tasks approve K": pluginsdk.ScopeApprove, "/tasks approve L": pluginsdk.ScopeApprove}
+	begin := func() {
+		t.Helper()
+		w.process = &Plugin{pace: w.pace}
+		sdk := w.host.As(w.process.Manifest())
+		sdk.Messages = coreHost{sdk.Messages, needs}
+		w.serve(plugintest.Serve(t, w.process, sdk))
+		w.until("the bot is connected", func() bool { return w.discord.State().Ready == 1 })
+	}
+	begin()
+	say := func(text string) string { return w.discord.Say(fake.Said{Channel: all, By: talker, Text: text}) }
+	refused := []string{say("/tasks approve K"), say("/tasks approve L")}
+	w.until("both are refused", func() bool {
+		told := 0
+		for _, m := range w.discord.Messages(all) {
+			if m.Bot && slices.Contains(refused, m.ReplyTo) {
+				told++
+			}
+		}
+		return told == len(refused)
+	})
+	w.stop()
+	w.discord.Edit(refused[1], "please look at L")
+	w.set(map[string]any{"guilds": []string{w.guild}, "places": []map[string]any{{"channel": all, "starts": "everything"}}, "approvers": []string{talker}}, w.who.Base)
+	last := say("I may now?")
+	begin()
+	w.exactly([]string{refused[1], last})
+}
+
 // A flood fills the lane, and nothing of it is lost.
 func TestAFlood(t *testing.T) {
 	w, all := home(t, map[string]any{"catchUpMessages": 1, "reactions": false})

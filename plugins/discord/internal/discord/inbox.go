@@ -17,6 +17,8 @@ import (
 
 const (
 	nameUnits = 90
+	// notTaken begins what somebody is told whose message will never be answered.
+	notTaken = "This message was not taken in: "
 	// editable is how old a message may be that is edited: later it is taken for a
 	// correction of something old.
 	editable = 15 * time.Minute
@@ -277,10 +279,14 @@ func (s *session) turnAway(ctx context.Context, in *intake) error {
 
 // sayRefused tells who wrote a message that it will never be answered, and why.
 func (s *session) sayRefused(message wire.Message, cause error) {
+	edition := 0 // each is refused for itself
+	if message.EditedTimestamp != nil {
+		edition = int(message.EditedTimestamp.Unix())
+	}
 	err := s.insist("who wrote a message cannot be told that it was not taken in", func() error {
 		_, err := s.client().Send(s.ctx, message.ChannelID, rest.Message{
-			Content: text.Clip("This message was not taken in: "+text.Escape(cause.Error()), text.Limit),
-			Nonce:   nonce("refused", message.ID, 0), ReplyTo: message.ID,
+			Content: text.Clip(notTaken+text.Escape(cause.Error()), text.Limit),
+			Nonce:   nonce("refused", message.ID, edition), ReplyTo: message.ID,
 		})
 		return err
 	})
