@@ -58,6 +58,7 @@ func TestOnlyAPersonAnswersTheAgent(t *testing.T) {
 		"what a run has caused":     {CauseRunID: "R"},
 		"a task's hook":             {TaskID: "K"},
 		"a task's, caused by a run": {TaskID: "K", CauseRunID: "R"},
+		"Deliver or OnBroadcast":    {},
 	} {
 		ctx, _ := f.within(t, origin)
 		refused(t, what, second(f.Approvals.Decide(ctx, yes)), pluginsdk.CodeDenied, "only a person")
@@ -69,7 +70,7 @@ func TestOnlyAPersonAnswersTheAgent(t *testing.T) {
 	if len(desk.told) > 0 {
 		t.Fatalf("it was decided: %q", desk.told)
 	}
-	of, _ := f.within(t, ledger.Behalf{}) // such as OnBroadcast's, or a tool that an operator calls
+	of, _ := f.within(t, ledger.Behalf{Depth: 1}) // a tool that an operator calls
 	for _, ctx := range []context.Context{t.Context(), of, pluginsdk.WithPerson(t.Context(), "Bob")} {
 		if _, err := f.Approvals.Decide(ctx, yes); err != nil {
 			t.Error(err)

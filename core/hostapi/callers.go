@@ -23,7 +23,7 @@ func (s callers) Check(ctx context.Context, request *pluginsdk.CheckTokenRequest
 // Exchange counts in none either, for the same reason.
 func (s callers) Exchange(ctx context.Context, request *pluginsdk.ExchangeTokenRequest) (*pluginsdk.ExchangeTokenResponse, error) {
 	return counted(s.caller, "Tokens.Exchange", func() (*pluginsdk.ExchangeTokenResponse, error) {
-		if err := s.outsideOfRuns(ctx, personal["Tokens.Exchange"]); err != nil {
+		if err := s.outsideOfHooks(ctx, personal["Tokens.Exchange"]); err != nil {
 			return nil, err
 		}
 		session, secret, err := s.Callers.Exchange(ctx, AuditName(ctx, s.plugin), *request)

@@ -342,6 +342,8 @@ func (*asked) Needs(content string) (pluginsdk.Capability, bool) {
 		return pluginsdk.CapRunsControl, true
 	case "/new":
 		return pluginsdk.CapThreadsWrite, true
+	case "/tasks approve K":
+		return pluginsdk.CapTasksDecide, true
 	}
 	return "", false
 }

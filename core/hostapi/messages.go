@@ -104,6 +104,9 @@ func (s messages) mayCommand(ctx context.Context, submission pluginsdk.Submissio
 	if in.origin.TaskID != "" && in.origin.Cause() == "" && capability != pluginsdk.CapTasksRead { // of what a run causes, the inbox knows which commands are a person's
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "content: this is a command, and comes from a hook of the task %s; only a person and a run give commands", in.origin.TaskID)
 	}
+	if capability == pluginsdk.CapTasksDecide && in.besideRuns() {
+		return s.outsideOfHooks(ctx, personal["Tasks.Decide"])
+	}
 	if capability != pluginsdk.CapThreadsWrite {
 		return nil
 	}

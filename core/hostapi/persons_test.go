@@ -67,6 +67,7 @@ func TestOnlyAPersonActs(t *testing.T) {
 		"what a run has caused":     {CauseRunID: "R"},
 		"a task's hook":             {TaskID: "K"},
 		"a task's, caused by a run": {TaskID: "K", CauseRunID: "R"},
+		"a hook outside of runs":    {}, // Deliver, OnBroadcast
 	}
 	var all []string
 	methods(f.Host, func(name string, call func(context.Context) error) {
@@ -114,6 +115,9 @@ func TestOnlyAPersonSpeaksInAPersonsName(t *testing.T) {
 		refused(t, content, second(f.Messages.Submit(of, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "mine", Content: content}})),
 			pluginsdk.CodeDenied, "hook of the task K")
 	}
+	hook, _ := f.within(t, ledger.Behalf{})
+	refused(t, "/tasks approve in Deliver", second(f.Messages.Submit(hook, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{ThreadID: "mine", Content: "/tasks approve K"}})),
+		pluginsdk.CodeDenied, "only a person has a word on a task")
 	if said := len(f.inbox.submissions); said > 0 {
 		t.Errorf("%d commands were given", said)
 	}

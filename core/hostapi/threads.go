@@ -255,7 +255,7 @@ var moves = []string{"cwd", "permissionMode", "account", "reportTo", "askTools"}
 func (c *caller) mayMove(ctx context.Context, permits []permit) error {
 	for _, permit := range permits {
 		if permit.from != permit.to && slices.Contains(moves, permit.field) {
-			return c.outsideOfRuns(ctx, "says what a thread may do ("+permit.field+")")
+			return c.outsideOfHooks(ctx, "says what a thread may do ("+permit.field+")")
 		}
 	}
 	return nil

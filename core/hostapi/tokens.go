@@ -24,6 +24,12 @@ type grant struct {
 	end    context.CancelFunc
 }
 
+// besideRuns reports whether the call is that of a hook which no run or task has called, such as
+// Deliver. A tool that neither has called was called by a person.
+func (g grant) besideRuns() bool {
+	return g.plugin != "" && g.origin.Cause() == "" && g.origin.TaskID == "" && g.origin.Depth == 0
+}
+
 // NewTokens returns an empty set.
 func NewTokens() *Tokens { return &Tokens{open: make(map[string]grant)} }
 

@@ -49,7 +49,7 @@ func (s workspace) change(ctx context.Context, author string, size int64, do fun
 		return err
 	}
 	if cmp.Or(pluginsdk.PersonFrom(ctx), author) != "" {
-		if err := s.outsideOfRuns(ctx, "changes context files in a person's name"); err != nil {
+		if err := s.outsideOfHooks(ctx, "changes context files in a person's name"); err != nil {
 			return err
 		}
 	}

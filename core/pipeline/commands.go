@@ -42,7 +42,7 @@ func (p *Pipeline) parseCommands(t *trip, text string) []ledger.Command {
 		command := &commands[i]
 		command.Plugins = []string{} // not nil: it is known that no plugin declares it
 		for _, plugin := range answering {
-			if info := plugin.Info(); declares(info.Manifest, command.Name) {
+			if info := plugin.Info(); declares(info.Manifest, command.Name, anyCommand) {
 				command.Plugins = append(command.Plugins, info.Name)
 			}
 		}
@@ -210,7 +210,8 @@ func (p *Pipeline) runCommand(ctx context.Context, t *trip, from pluginsdk.Comma
 // notifyCommand is a command of the core, which only the agent can give.
 const notifyCommand = "notify"
 
-// first asks the plugins that declare the command (or *), in order, until one handles it.
+// first asks the plugins that declare the command, in order, until one handles it, then those that
+// declare *: they answer what nobody else does.
 // An error is the outcome: a plugin that failed may have done half of the command, so no
 // other is asked. Of an agent's command it asks only the plugins that declared it when
 // the answer was stored: one that is gone since may have handled it. Of a person's it
@@ -250,11 +251,19 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 			}
 		},
 	}
+	var asked, rest []hooks.Plugin
 	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {
 		info := plugin.Info()
-		if !declares(info.Manifest, command.Name) || command.Plugins != nil && !slices.Contains(command.Plugins, info.Name) {
-			continue
+		switch {
+		case command.Plugins != nil && !slices.Contains(command.Plugins, info.Name):
+		case declares(info.Manifest, command.Name):
+			asked = append(asked, plugin)
+		case declares(info.Manifest, anyCommand):
+			rest = append(rest, plugin)
 		}
+	}
+	for _, plugin := range append(asked, rest...) {
+		info := plugin.Info()
 		answer, err := hooks.One(ctx, p.hooks, on, plugin, question)
 		if err != nil {
 			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
@@ -289,9 +298,13 @@ func (p *Pipeline) notify(ctx context.Context, t *trip, command ledger.Command, 
 	return outcome, nil
 }
 
-func declares(manifest pluginsdk.Manifest, name string) bool {
+// anyCommand is declared by a plugin that answers what nobody else does.
+const anyCommand = "*"
+
+// declares reports whether a plugin declares one of these commands.
+func declares(manifest pluginsdk.Manifest, names ...string) bool {
 	return slices.ContainsFunc(manifest.Commands, func(spec pluginsdk.CommandSpec) bool {
-		return spec.Name == name || spec.Name == "*"
+		return slices.Contains(names, spec.Name)
 	})
 }
 

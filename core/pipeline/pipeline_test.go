@@ -486,6 +486,26 @@ func TestOnlyTheHookOfATypedCommandIsThePersons(t *testing.T) {
 	}
 }
 
+// A plugin that answers what nobody else does is not asked before the one whose command it is.
+func TestAPluginOfAnyCommandIsAskedLast(t *testing.T) {
+	b := newBench("any", "deploys")
+	var asked []string
+	for i, name := range []string{"*", "deploy"} {
+		b.plugins[i].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: name}}
+		b.plugins[i].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+			asked = append(asked, b.plugins[i].info.Name+" "+c.Name)
+			return &pluginsdk.OnCommandResponse{Handled: true}, nil
+		}
+	}
+	b.agent.answer = says("[COMMAND type=\"deploy\"]x[/COMMAND][COMMAND type=\"other\"]x[/COMMAND]")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"deploys deploy", "any other"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+}
+
 // A command of the agent's brings a plugin what the agent wrote in it, and not what people said.
 func TestACommandOfTheAgentsDoesNotShowTheMessage(t *testing.T) {
 	for _, row := range []struct {
