@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -55,6 +56,8 @@ type Plan interface {
 	// Admit returns nil when the plan of the account lets the turn through, else what the run
 	// waits for.
 	Admit(ask ledger.PlanAsk) *pluginsdk.Parked
+	// Answered tells that a turn of the account and the model, which began then, was answered.
+	Answered(account, model string, began time.Time)
 }
 
 // Store is what the pipeline needs of the database. Every write carries the fence of its

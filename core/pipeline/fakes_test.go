@@ -421,6 +421,7 @@ type fakePlan struct {
 	limits    map[string]float64 // of fallbacks
 	shut      map[string]*pluginsdk.Parked
 	asked     []ledger.PlanAsk
+	answered  []string // account and model
 }
 
 func (p *fakePlan) Account(named string) string {
@@ -436,6 +437,10 @@ func (p *fakePlan) Admit(ask ledger.PlanAsk) *pluginsdk.Parked {
 		return &shut
 	}
 	return nil
+}
+
+func (p *fakePlan) Answered(account, model string, _ time.Time) {
+	p.answered = append(p.answered, account+" "+model)
 }
 
 // fakeDesk lays every file ready but those that it is told are missing, and has left in

@@ -124,6 +124,9 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 		shown.add(event)
 	})
 	t.result = &result
+	if result.Failure == nil {
+		p.plan.Answered(t.account, p.modelOf(t), t.invokedAt)
+	}
 }
 
 // agentRequest returns the request for the agent. What a requested turn sets wins over

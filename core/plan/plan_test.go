@@ -272,6 +272,47 @@ func TestAWindowThatIsNotToldToOpenIsTried(t *testing.T) {
 	}
 }
 
+// An answer need not tell of windows. When nobody has told when a window opens, the answer of the
+// turn that tried opens it: else the others would go on one by one, a minute each.
+func TestAnAnswerOpensAWindowThatIsNotToldToOpen(t *testing.T) {
+	b := newBench()
+	b.see("five_hour", 1, pluginsdk.PlanRejected, -time.Second) // told when it had opened already
+	b.round(t)
+	b.clock = b.clock.Add(unsureFor)
+	began := b.clock.Add(time.Second)
+	if parked := b.Admit(person); parked != nil {
+		t.Fatalf("nobody tries: %+v", parked)
+	}
+	waiting := person // for ten minutes already
+	waiting.Last = &pluginsdk.Parked{Account: "home", Window: "five_hour", Since: b.clock.Add(-10 * time.Minute)}
+	b.parked = append(b.parked, parkedRun{b.ParkOf(pluginsdk.Parked{Account: "home", Window: "five_hour"}, waiting), true})
+	b.wait(t, "closed", 10*time.Minute+spread/2)
+	b.Answered("another", person.Model, began)
+	b.Answered("home", person.Model, began.Add(-2*unsureFor)) // it began before the window was used up
+	if parked := b.Admit(person); parked == nil {
+		t.Error("the answer of another account's turn, or of an earlier one, has opened it")
+	}
+	b.clock = began.Add(time.Second)
+	b.Answered("home", person.Model, began)
+	if parked := b.Admit(person); parked != nil {
+		t.Errorf("it was answered, and the next waits for %+v", parked)
+	}
+	b.wait(t, "answered", spread/2)
+
+	b.see("seven_day_opus", 1, pluginsdk.PlanRejected, 0)
+	b.see("seven_day", 1, pluginsdk.PlanRejected, time.Hour)
+	for _, w := range b.windows {
+		w.Overage = w.Name == "five_hour"
+	}
+	b.clock = b.clock.Add(time.Minute)
+	b.Answered("home", person.Model, b.clock)
+	for name, want := range map[string]bool{"seven_day_opus": true, "seven_day": true, "five_hour": false} {
+		if w := b.windows[key{"home", name}]; (w.Status == pluginsdk.PlanRejected) != want {
+			t.Errorf("%s of another model, or whose time is told, is now %+v", name, w.PlanWindow)
+		}
+	}
+}
+
 // A plan that is bought, a setting that is changed, a window that opens early: who waits for what
 // is open now must not wait until the time that was told before.
 func TestAWindowThatOpensEarly(t *testing.T) {

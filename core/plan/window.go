@@ -100,6 +100,22 @@ func (r *Room) Observe(account string, seen []pluginsdk.PlanWindow) {
 	r.loop.Wake()
 }
 
+// Answered takes in that a turn, which began then, was answered. A window of which nobody has told
+// when it opens is open, then: an answer need not tell of windows. It does not block.
+func (r *Room) Answered(account, model string, began time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range r.of(account) {
+		if w.limits(model) && w.Status == pluginsdk.PlanRejected && !w.Overage && w.ResetsAt.IsZero() && w.SeenAt.Before(began) {
+			now := r.config.Now().UTC()
+			w.begin(now)
+			w.SeenAt = now
+			r.publish(w.PlanWindow)
+			r.loop.Wake()
+		}
+	}
+}
+
 func (r *Room) observe(seen pluginsdk.PlanWindow, now time.Time) {
 	var absurd bool
 	seen.ResetsAt, absurd = believable(seen.Name, seen.ResetsAt, now)
