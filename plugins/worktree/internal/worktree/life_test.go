@@ -535,6 +535,7 @@ func TestOverTheWire(t *testing.T) {
 	if err != nil || len(words) == 0 {
 		t.Fatalf("%+v, %v, said %q", made, err, words)
 	}
+	task.Cwd, task.CwdPlugin = *made.Cwd, name // as the core does
 	write(t, *made.Cwd, "new.txt", "new\n")
 	seen, err := served.OnTaskComplete(ctx, &pluginsdk.OnTaskCompleteRequest{Task: task})
 	if err != nil {

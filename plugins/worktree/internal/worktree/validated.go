@@ -107,14 +107,18 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 		return waits(markWorktree, "%s is gone, or not on its branch any more: git switch %s there, with the work on it, and approve the task; or cancel it", r.Path, r.Branch), nil
 	}
 	task := request.Task
-	if task.CwdPlugin != name { // others believed that plugin, and not this one, of what the work is
+	if task.CwdPlugin != name { // the gates before this one were told by that plugin what the work is, and not by this one
 		by, err := p.person(ctx, task)
 		if err != nil {
 			return nil, err
 		}
 		if !by {
-			return waits(markWorktree, "the plugin %q has had the task work in %q, so that what was looked at need not be what is in %s. Look at it (git -C %s diff --text %s %s) and approve it, or cancel it",
-				task.CwdPlugin, task.Cwd, r.Path, r.Path, r.Base, r.Tree), nil
+			who := "another plugin"
+			if task.CwdPlugin != "" {
+				who = "the plugin " + task.CwdPlugin
+			}
+			return waits(markWorktree, "%s has changed the task's directory to %q, so what was reviewed may not be what is in %s. Look at it (git -C %s diff --text %s %s) and approve it, or cancel it",
+				who, task.Cwd, r.Path, r.Path, r.Base, r.Tree), nil
 		}
 	}
 	if by := r.otherVerdict(request.Evidence); by != "" {
