@@ -76,20 +76,26 @@ func (f family) below(processes ...Stat) (found []Stat) {
 	return found
 }
 
-// holds reports whether a process has a descriptor that leads to target, as readlink(2) shows
-// it. known is false when its descriptors may not be read.
-func (r *Reader) holds(pid int, target string) (held, known bool) {
+// descriptor returns the number of a process's descriptor that leads to target, as readlink(2)
+// shows it; empty: it has none. known is false when its descriptors may not be read.
+func (r *Reader) descriptor(pid int, target string) (number string, known bool) {
 	directory := path(pid, "fd")
 	names, err := namesIn(directory)
 	if err != nil {
-		return false, errors.Is(err, os.ErrNotExist)
+		return "", errors.Is(err, os.ErrNotExist)
 	}
 	for _, name := range names {
-		if to, err := os.Readlink(directory + "/" + name); err == nil && to == target {
-			return true, true
+		if leads(directory+"/"+name, target) {
+			return name, true
 		}
 	}
-	return false, true
+	return "", true
+}
+
+// leads reports whether a descriptor leads to target, as readlink(2) shows it.
+func leads(descriptor, target string) bool {
+	to, err := os.Readlink(descriptor)
+	return err == nil && to == target
 }
 
 func namesIn(directory string) ([]string, error) {

@@ -42,7 +42,14 @@ type Peers struct {
 	daemon ID
 
 	mu      sync.Mutex
-	holders []ID // that were beside the daemon, the latest last
+	holders []holder // that were beside the daemon, the latest last
+}
+
+// holder is a process that has held the other end of a connection, and its descriptor.
+type holder struct {
+	ID
+
+	descriptor string
 }
 
 // NewPeers returns Peers for a daemon; nil where processes cannot be looked at (there is no
@@ -78,15 +85,22 @@ type socket struct {
 	user uint32
 }
 
-// remembered reports whether a process holds the socket that has held such a one before.
+// remembered reports whether a process holds the socket that was beside the daemon when it held
+// such a one before. It still is: a process that is orphaned becomes the child of one of its own
+// ancestors, or of the first process.
 func (p *Peers) remembered(r *Reader, socket socket) bool {
 	p.mu.Lock()
 	holders := slices.Clone(p.holders)
 	p.mu.Unlock()
-	for _, id := range slices.Backward(holders) {
-		if held, _ := r.holds(id.PID, socket.link); held && id.Alive() {
-			below, known := r.Below(id.PID, p.daemon)
-			return known && !below
+	for _, one := range slices.Backward(holders) { // mostly it is the same connection
+		if leads(path(one.PID, "fd/"+one.descriptor), socket.link) && one.Alive() {
+			return true
+		}
+	}
+	for _, one := range slices.Backward(holders) {
+		if descriptor, _ := r.descriptor(one.PID, socket.link); descriptor != "" && one.Alive() {
+			p.remember(holder{one.ID, descriptor})
+			return true
 		}
 	}
 	return false
@@ -104,7 +118,8 @@ func (p *Peers) search(r *Reader, socket socket) Standing {
 		if pid == self {
 			continue
 		}
-		held, known := r.holds(pid, socket.link)
+		descriptor, known := r.descriptor(pid, socket.link)
+		held := descriptor != ""
 		if !held && known {
 			continue
 		}
@@ -115,7 +130,7 @@ func (p *Peers) search(r *Reader, socket socket) Standing {
 		case held && below:
 			return Below
 		case held:
-			p.remember(stat.ID)
+			p.remember(holder{stat.ID, descriptor})
 			return Beside
 		case below:
 			open = false
@@ -129,11 +144,11 @@ func (p *Peers) search(r *Reader, socket socket) Standing {
 	return Unseen
 }
 
-func (p *Peers) remember(id ID) {
+func (p *Peers) remember(one holder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.holders = slices.DeleteFunc(p.holders, func(old ID) bool { return old == id || !old.Alive() })
-	p.holders = append(p.holders, id)
+	p.holders = slices.DeleteFunc(p.holders, func(old holder) bool { return old.ID == one.ID || !old.Alive() })
+	p.holders = append(p.holders, one)
 	if over := len(p.holders) - maxHolders; over > 0 {
 		p.holders = slices.Delete(p.holders, 0, over)
 	}
