@@ -20,10 +20,14 @@ const (
 
 // resume takes on all tasks that run.
 func (p *Plugin) resume(ctx context.Context) (err error) {
+	noneFound := p.running.look()
 	for after := ""; ; {
 		page, listErr := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{
 			Plugin: name, Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskRunning}, After: after,
 		}})
+		if listErr == nil && len(page.Tasks) == 0 && after == "" {
+			noneFound()
+		}
 		if listErr != nil || len(page.Tasks) == 0 {
 			return errors.Join(err, listErr)
 		}

@@ -28,11 +28,12 @@ type Plugin struct {
 
 	// making is held while a task is made, or a group of tasks is told of: how many are
 	// open, and who is in a group, does not change in between.
-	making sync.Mutex
-	untold untold
-	alarm  alarm
-	end    context.CancelFunc // of the goroutine that looks again; nil: it is not active
-	ended  chan struct{}
+	making  sync.Mutex
+	untold  untold
+	running running
+	alarm   alarm
+	end     context.CancelFunc // of the goroutine that looks again; nil: it is not active
+	ended   chan struct{}
 }
 
 var (
@@ -176,6 +177,7 @@ func (p *Plugin) OnBroadcast(ctx context.Context, broadcast *pluginsdk.OnBroadca
 		var payload pluginsdk.TaskPayload
 		if json.Unmarshal(event.Data, &payload) == nil && payload.TaskID != "" {
 			tasks[payload.TaskID] = true
+			p.running.moved()
 		}
 	}
 	var err error
@@ -194,6 +196,9 @@ func (p *Plugin) OnBroadcast(ctx context.Context, broadcast *pluginsdk.OnBroadca
 // afterRun is due when a run of a thread is over: the thread may be a worker's, and the
 // run may have been the last that makes tasks for a group.
 func (p *Plugin) afterRun(ctx context.Context, threadID string) error {
+	if !p.running.maybe() {
+		return p.tellGroups(ctx, threadID)
+	}
 	page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{Plugin: name, ThreadID: threadID, Newest: true, Limit: 1}})
 	if err != nil {
 		return err
