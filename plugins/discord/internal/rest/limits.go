@@ -47,7 +47,8 @@ func (l *limits) take(r route, now time.Time) (*bucket, time.Duration) {
 		return nil, b.closed.Sub(now)
 	}
 	if !now.Before(b.reset) {
-		b.remaining, b.reset = b.limit, now.Add(b.window)
+		// An answer may be on its way for longer than the window: Discord may count its request in this one.
+		b.remaining, b.reset = b.limit-b.asking, now.Add(b.window)
 	}
 	if b.limit > 0 && b.remaining <= 0 {
 		return nil, b.reset.Sub(now)
