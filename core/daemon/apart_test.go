@@ -37,7 +37,7 @@ func apart(t *testing.T) bool {
 	t.Logf("in a process of its own:\n%s", output)
 	switch outcome := func(word string) bool { return strings.Contains(string(output), "--- "+word+": "+t.Name()+" (") }; {
 	case err == nil && outcome("SKIP"):
-		t.Skip("left out, as is said above")
+		t.Skip("left out: the reason stands in the output of its process, above")
 	case err != nil || !outcome("PASS"):
 		t.Errorf("in a process of its own: %v", err)
 	}

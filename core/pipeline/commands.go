@@ -233,10 +233,9 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
 		return p.notify(ctx, t, command, outcome)
 	}
-	on := &t.on
 	if from == pluginsdk.FromPerson { // what the command's own hook does is the person's; what other hooks of the run do is not
-		on = &hooks.Occasion{Behalf: t.on.Behalf, Call: t.on.Call, Record: t.on.Record, Held: t.on.Held, Keeps: t.on.Keeps}
-		on.Behalf.Typed = t.typed
+		t.on.Behalf.Typed = t.typed
+		defer func() { t.on.Behalf.Typed = ledger.By{} }()
 	}
 	question := hooks.Question[pluginsdk.OnCommandRequest, pluginsdk.OnCommandResponse]{
 		Hook: pluginsdk.HookCommand, Name: fmt.Sprintf("%s:%d", pluginsdk.HookCommand, command.Index), Ask: hooks.Process.OnCommand,
@@ -264,7 +263,7 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	}
 	for _, plugin := range append(asked, rest...) {
 		info := plugin.Info()
-		answer, err := hooks.One(ctx, p.hooks, on, plugin, question)
+		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)
 		if err != nil {
 			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
 			return outcome, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)
