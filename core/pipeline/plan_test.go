@@ -32,6 +32,23 @@ func (b *bench) attempt(t *testing.T) (ledger.Left, error) {
 	return b.line.Handle(t.Context(), t.Context(), b.claim)
 }
 
+// The plan is told of each turn that was answered, by its account and model, and of no other: a
+// refused turn would open the window that has refused it.
+func TestThePlanIsToldOfAnswers(t *testing.T) {
+	b := newBench("p")
+	answers := b.agent.answer
+	b.agent.answer = func(context.Context, ledger.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailurePlan, Message: "used up", Retryable: true, Parked: usedUp("environment")}}
+	}
+	if _, err := b.attempt(t); err == nil || len(b.plan.answered) != 0 {
+		t.Errorf("of a turn that was refused: %q, %v", b.plan.answered, err)
+	}
+	b.agent.answer = answers
+	if _, err := b.attempt(t); err != nil || !slices.Equal(b.plan.answered, []string{"environment m"}) {
+		t.Errorf("told %q, %v", b.plan.answered, err)
+	}
+}
+
 // A run that the plan does not let through must not begin: no plugin is asked, no money is set
 // aside, and the agent gets no byte.
 func TestAUsedUpPlanLetsNothingBegin(t *testing.T) {
