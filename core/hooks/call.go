@@ -49,6 +49,9 @@ type Question[Req, Res any] struct {
 	Name string
 	// CallID, when it is set, is the whole of the call's id.
 	CallID string
+	// Typed is the person who typed the command that the hook answers; zero for every other
+	// question. It is Behalf.Typed of what the plugin does in this call.
+	Typed ledger.By
 	// Request makes the request for a plugin; nil does not ask it.
 	Request func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *Req
 	// Ask makes the call: the method of Process.
@@ -270,7 +273,9 @@ func try[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 			ctx, cancel = context.WithTimeout(ctx, left)
 		}
 		defer cancel()
-		ctx, end := r.open(ctx, spec, &call, on, info.Name)
+		behalf := on.Behalf
+		behalf.Typed = q.Typed
+		ctx, end := r.open(ctx, spec, &call, behalf, info.Name)
 		defer end()
 		request := q.Request(call, info)
 		if request == nil {
@@ -326,7 +331,7 @@ func (r *Runner) Limit(hook pluginsdk.Hook) time.Duration {
 const workTokens = 7 * 24 * time.Hour
 
 // open gives the call its deadline and its token, until end.
-func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *pluginsdk.Call, on *Occasion, plugin string,
+func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *pluginsdk.Call, behalf ledger.Behalf, plugin string,
 ) (_ context.Context, end func()) {
 	now, limit := time.Now(), r.Limit(spec.Hook)
 	cancel := func() {}
@@ -340,7 +345,7 @@ func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *plugin
 		}
 		good = call.Deadline
 	}
-	call.Token = r.tokens.Open(plugin, on.Behalf, good)
+	call.Token = r.tokens.Open(plugin, behalf, good)
 	ctx = pluginsdk.WithCall(ctx, *call)
 	if !call.Deadline.IsZero() {
 		ctx, cancel = context.WithDeadline(ctx, call.Deadline)

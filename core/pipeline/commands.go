@@ -233,10 +233,6 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
 		return p.notify(ctx, t, command, outcome)
 	}
-	if from == pluginsdk.FromPerson { // what the command's own hook does is the person's; what other hooks of the run do is not
-		t.on.Behalf.Typed = t.typed
-		defer func() { t.on.Behalf.Typed = ledger.By{} }()
-	}
 	question := hooks.Question[pluginsdk.OnCommandRequest, pluginsdk.OnCommandResponse]{
 		Hook: pluginsdk.HookCommand, Name: fmt.Sprintf("%s:%d", pluginsdk.HookCommand, command.Index), Ask: hooks.Process.OnCommand,
 		Request: func(call pluginsdk.Call, info *pluginsdk.PluginInfo) *pluginsdk.OnCommandRequest {
@@ -249,6 +245,9 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 				Index: command.Index, Name: command.Name, Body: command.Body, Attributes: command.Attributes,
 			}
 		},
+	}
+	if from == pluginsdk.FromPerson { // what the command's own hook does is the person's; what other hooks of the run do is not
+		question.Typed = t.typed
 	}
 	var asked, rest []hooks.Plugin
 	for _, plugin := range p.plugins.Answering(t.run.ID, pluginsdk.HookCommand) {

@@ -179,6 +179,7 @@ type fakePlugin struct {
 	info          pluginsdk.PluginInfo
 	changed       atomic.Pointer[pluginsdk.PluginInfo] // nil: it is info
 	down          bool
+	asking        func(hook pluginsdk.Hook) // is called before the call has its token
 	before        func(prompt *pluginsdk.OnBeforeInvokeRequest) (string, error)
 	gate          func() (*pluginsdk.OnBeforeRunResponse, error)
 	notify        func(hook pluginsdk.Hook) error
@@ -203,6 +204,9 @@ func (f *fakePlugin) Do(_ context.Context, hook pluginsdk.Hook, _ string, fn fun
 	}
 	if f.down {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the plugin %s is backoff", f.info.Name)
+	}
+	if f.asking != nil {
+		f.asking(hook)
 	}
 	return fn(f)
 }

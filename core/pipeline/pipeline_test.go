@@ -486,6 +486,29 @@ func TestOnlyTheHookOfATypedCommandIsThePersons(t *testing.T) {
 	}
 }
 
+// The start of a run is told beside its command: it is no person's while the command's hook is.
+func TestTheStartBesideATypedCommandIsNoPersons(t *testing.T) {
+	b := newBench("a", "b")
+	hooksOf(b, []pluginsdk.Hook{pluginsdk.HookPipelineStart}, []pluginsdk.Hook{pluginsdk.HookCommand})
+	commanded, told := make(chan struct{}), make(chan struct{})
+	b.plugins[0].asking = func(pluginsdk.Hook) { <-commanded }
+	b.plugins[0].notify = func(pluginsdk.Hook) error { close(told); return nil }
+	b.plugins[1].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[1].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		close(commanded)
+		<-told
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.claim.Run.Kind = pluginsdk.RunCommand
+	b.claim.Message.Content, b.claim.Message.Author = "/deploy now", "Ann"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if of := b.tokens.behalves; len(of) != 2 || of[0].Typed.Author != "Ann" || of[1].Typed != (ledger.By{}) {
+		t.Errorf("the command's call and the start's: %+v", of)
+	}
+}
+
 // A plugin that answers what nobody else does is not asked before the one whose command it is.
 func TestAPluginOfAnyCommandIsAskedLast(t *testing.T) {
 	b := newBench("any", "deploys")
