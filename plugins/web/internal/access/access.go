@@ -65,7 +65,7 @@ func From(ctx context.Context) Caller {
 
 // Gate finds out who makes a request, and holds while it is under way that they may.
 type Gate struct {
-	tokens  pluginsdk.Tokens
+	tokens  *remembered
 	peers   Peers // nil: nobody is refused for the process that calls
 	log     *slog.Logger
 	demands atomic.Bool
@@ -86,10 +86,14 @@ const maxChecks = 16
 // no person's right; nil: nobody does. now is the clock; nil: time.Now.
 func New(tokens pluginsdk.Tokens, peers Peers, log *slog.Logger, now func() time.Time) *Gate {
 	return &Gate{
-		tokens: tokens, peers: peers, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks),
+		tokens: remember(tokens, now), peers: peers, log: log, wrong: NewLimiter(now), asking: make(chan struct{}, maxChecks),
 		inside: standing{requests: make(map[*request]struct{}), revoked: make(map[string]time.Time)},
 	}
 }
+
+// Tokens returns the host's tokens. What is revoked through them the gate refuses from that
+// moment; what is revoked elsewhere, once it has heard of it (Hear).
+func (g *Gate) Tokens() pluginsdk.Tokens { return g.tokens }
 
 // Demands reports whether a token is demanded of everybody.
 func (g *Gate) Demands() bool { return g.demands.Load() }
@@ -195,7 +199,7 @@ func kindOf(secret string) pluginsdk.TokenKind {
 	return ""
 }
 
-// check asks the core for the token of a secret.
+// check returns the token of a secret.
 func (g *Gate) check(ctx context.Context, secret string) (pluginsdk.Token, error) {
 	if secret == "" {
 		return pluginsdk.Token{}, errTwo

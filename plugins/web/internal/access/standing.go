@@ -128,6 +128,7 @@ func (g *Gate) Hear(events []pluginsdk.Event) {
 	for _, event := range events {
 		switch event.Type { //nolint:exhaustive // the others say nothing of tokens
 		case pluginsdk.EventTokenRevoked:
+			g.tokens.forget()
 			var token pluginsdk.TokenPayload
 			if err := json.Unmarshal(event.Data, &token); err != nil || token.ID == "" {
 				g.log.Error("a token was revoked, and it is not said which", "err", err)
@@ -136,6 +137,7 @@ func (g *Gate) Hear(events []pluginsdk.Event) {
 			}
 			g.revoke(token.ID)
 		case pluginsdk.EventResync:
+			g.tokens.forget()
 			g.recheck()
 		}
 	}

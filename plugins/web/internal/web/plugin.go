@@ -135,12 +135,14 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 
 // Start reads the settings. Wrong ones are an error that names what is wrong.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
-	p.host, p.log = host, host.Log
+	p.log = host.Log
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.hub = live.NewHub(host.Events, live.Limits{}, p.log)
 	p.gate = access.New(host.Tokens, p.peers(), p.log, nil)
+	host.Tokens = p.gate.Tokens()
+	p.host = host
 	p.gate.Owner(os.Getenv(ownerVariable))
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
 	if err != nil {
