@@ -67,7 +67,7 @@ var emptySQLite = sync.OnceValues(func() (file []byte, err error) {
 func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, Open(t)) })
-	t.Run("postgres", func(t *testing.T) { test(t, OpenConfig(t, Postgres(t))) })
+	t.Run("postgres", func(t *testing.T) { test(t, OpenConfig(t, PreparedPostgres(t))) })
 }
 
 // EachConfig is Each for tests that open the store themselves.
