@@ -41,6 +41,31 @@ func (p *Plan) Do(ctx context.Context, who string) (Outcome, error) {
 	return p.do(ctx, who)
 }
 
+// Resumes are the rights that the plugin has, although what it is now does not ask for them, and
+// that the next version asks for: it uses them without being granted anything.
+func (p *Plan) Resumes() Rights {
+	asks, asked := requested(p.Next.Manifest), requested(p.Was.Manifest)
+	return RightsOf(p.Was).minus(RightsOf(p.Was).minus(asks)).minus(asked)
+}
+
+// requested is what a manifest asks for, or its hooks need.
+func requested(m pluginsdk.Manifest) (all Rights) {
+	for _, request := range m.Requests() {
+		all.Capabilities = append(all.Capabilities, request.Capability)
+	}
+	for _, request := range m.Environment {
+		all.Env = append(all.Env, request.Name)
+	}
+	return all
+}
+
+// HeldUp are the closed hooks of a plugin that is on for which it lacks the grant, and what it
+// lacks: each run or task that such a hook is asked about waits until the plugin is granted that.
+func HeldUp(row ledger.Plugin) (hooks []pluginsdk.Hook, lacks Rights) {
+	hooks = lacking(row)
+	return hooks, needed(hooks)
+}
+
 // CarriedOutBy returns the plan with who carries it out: a daemon elsewhere, which has made
 // it. Its do is called for an idle plan, too.
 func (p Plan) CarriedOutBy(do func(ctx context.Context, who string) (Outcome, error)) *Plan {

@@ -86,13 +86,18 @@ func (r *Registry) mayHoldUp(was, next ledger.Plugin) error {
 	if r.plugin == "" || len(hooks) == 0 {
 		return nil
 	}
-	var missing Rights
-	for _, hook := range hooks {
-		spec, _ := hook.Spec()
-		missing = missing.plus(Rights{Capabilities: []pluginsdk.Capability{spec.Capability}})
-	}
+	missing := needed(hooks)
 	return r.denied("%s may not have %s turned on without %s: its closed hooks (%s) would have work wait for that. First let it be granted (`%s`)",
 		"harness plugin enable "+next.Name, next.Name, missing, list(hooks), GrantCommand(next.Name, missing))
+}
+
+// needed are the rights that hooks need.
+func needed(hooks []pluginsdk.Hook) (all Rights) {
+	for _, hook := range hooks {
+		spec, _ := hook.Spec()
+		all = all.plus(Rights{Capabilities: []pluginsdk.Capability{spec.Capability}})
+	}
+	return all
 }
 
 // lacking are the closed hooks of a plugin that is on for which it lacks the grant: work waits

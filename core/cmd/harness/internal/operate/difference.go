@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -25,7 +27,11 @@ func difference(was, is pluginsdk.Manifest) []string {
 		}
 	}
 	if was.Version != is.Version {
-		lines = append(lines, fmt.Sprintf("version: %s, was %s", plain(is.Version, shortText), cmp.Or(plain(was.Version, shortText), "-")))
+		line := fmt.Sprintf("version: %s, was %s", plain(is.Version, shortText), cmp.Or(plain(was.Version, shortText), "-"))
+		if before, now := "v"+was.Version, "v"+is.Version; semver.IsValid(before) && semver.IsValid(now) && semver.Compare(now, before) < 0 {
+			line += ": it is an older one"
+		}
+		lines = append(lines, line)
 	}
 	hooks := func(m pluginsdk.Manifest) []part {
 		return parts(m.Hooks, func(h pluginsdk.Hook) part { return part{string(h), string(m.OnFailure[h]) + list(m.Needs[h])} })
@@ -35,7 +41,7 @@ func difference(was, is pluginsdk.Manifest) []string {
 	note("events", parts(was.Events, namePart), parts(is.Events, namePart))
 	note("commands", parts(was.Commands, commandPart), parts(is.Commands, commandPart))
 	note("tools", parts(was.Tools, toolPart), parts(is.Tools, toolPart))
-	note("wants", parts(was.Capabilities, capabilityPart), parts(is.Capabilities, capabilityPart))
+	note("wants", parts(was.Requests(), capabilityPart), parts(is.Requests(), capabilityPart))
 	note("environment", parts(was.Environment, variablePart), parts(is.Environment, variablePart))
 	if was.Exclusive != is.Exclusive {
 		lines = append(lines, fmt.Sprintf("exclusive: %t, was %t", is.Exclusive, was.Exclusive))
@@ -105,7 +111,8 @@ func compact(raw json.RawMessage) string {
 }
 
 // showDifference prints what changes between two versions, and warns of one that
-// somebody else answers for.
+// somebody else answers for, of rights that it uses without being asked, and of work that it
+// would hold up.
 func (o *Operator) showDifference(plan *registry.Plan) {
 	was, is := plan.Was, plan.Next
 	if lines := difference(was.Manifest, is.Manifest); len(lines) == 0 {
@@ -119,6 +126,10 @@ func (o *Operator) showDifference(plan *registry.Plan) {
 	if was.Origin == pluginsdk.OriginStore && was.Publisher != is.Publisher {
 		o.say("! publisher: %s, was %s", signedBy(is.Publisher), signedBy(was.Publisher))
 	}
+	if resumes := plan.Resumes(); !resumes.None() {
+		o.say("! What it was granted before and uses again from this version on: %s. To take that back: `%s`", resumes, registry.RevokeCommand(was.Name, resumes))
+	}
+	o.holdsUp(is)
 }
 
 func signedBy(publisher string) string {

@@ -37,7 +37,7 @@ func (o *Operator) Install(ctx context.Context, want registry.InstallRequest) (e
 	if !done.Plugin.Enabled {
 		o.say("%s is installed, and disabled.", name)
 	}
-	o.lacks(name, done.Missing)
+	o.lacks(done)
 	if len(done.Plugin.Manifest.SettingsSchema) > 0 {
 		o.say("To see and change its settings: `harness plugin settings %s`", name)
 	}
@@ -97,7 +97,7 @@ func (o *Operator) replace(ctx context.Context, plan *registry.Plan) error {
 		return err
 	}
 	name := done.Plugin.Name
-	o.lacks(name, done.Missing)
+	o.lacks(done)
 	if len(done.Plugin.Previous) > 0 {
 		o.say("To go back: `harness plugin rollback %s`", name)
 	}

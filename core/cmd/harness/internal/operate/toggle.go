@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/registry"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -24,14 +25,22 @@ func (o *Operator) TurnOn(ctx context.Context, name string, force bool) error {
 	if err != nil {
 		return err
 	}
-	o.lacks(name, done.Missing)
+	o.lacks(done)
 	return nil
 }
 
 // lacks says how to grant what a plugin wants and has not.
-func (o *Operator) lacks(name string, left registry.Rights) {
-	if !left.None() {
-		o.say("It lacks what it wants. To grant it: %s", hint(name, left))
+func (o *Operator) lacks(done registry.Outcome) {
+	if !done.Missing.None() {
+		o.say("It lacks what it wants. To grant it: %s", hint(done.Plugin.Name, done.Missing))
+	}
+	o.holdsUp(done.Plugin)
+}
+
+// holdsUp warns of work that waits for the grants of a plugin.
+func (o *Operator) holdsUp(row ledger.Plugin) {
+	if hooks, lacks := registry.HeldUp(row); len(hooks) > 0 {
+		o.say("! As long as it lacks %s, work waits for it: it must not be passed over in %s. To grant that: %s", lacks, list(hooks), hint(row.Name, lacks))
 	}
 }
 

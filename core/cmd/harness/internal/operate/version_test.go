@@ -69,6 +69,47 @@ func TestAnUpgradeKeepsWhatTheOperatorSetAndGrantsNothing(t *testing.T) {
 	same(t, "environment", d.row("greeter").GrantedEnv, []string{"GREETER_TOKEN"})
 }
 
+// What an upgrade does to work, and with rights, is said before it is asked about.
+func TestAnUpgradeSaysWhatItHoldsUpAndWhichRightsItUsesAgain(t *testing.T) {
+	d := newDesk(t)
+	small, big := greeter("1.0.0"), greeter("1.1.0")
+	big.Hooks = append(big.Hooks, pluginsdk.HookMessage, pluginsdk.HookBeforeReply)
+	big.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeReply: pluginsdk.FailClosed}
+	const (
+		waits = "! As long as it lacks turns.change, work waits for it: it must not be passed over in OnBeforeReply. To grant that: `harness plugin grant greeter turns.change`"
+		again = "! What it was granted before and uses again from this version on: turns.change, turns.read. To take that back: `harness plugin revoke greeter turns.change turns.read`"
+	)
+	d.install(small, registry.InstallRequest{Enable: true})
+	d.out.Reset()
+	d.upgrade(big, registry.Grants{})
+	d.said("wants: +turns.read +turns.change", waits)
+	if n := strings.Count(d.out.String(), waits); n != 2 {
+		t.Errorf("it is said %d times, and not before and after", n)
+	}
+	d.out.Reset()
+	if err := d.Grant(t.Context(), registry.GrantRequest{Name: "greeter", Grants: registry.Grants{Capabilities: []string{"turns.change", "turns.read"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []struct {
+		pluginsdk.Manifest
+		words  []string
+		silent []string
+	}{
+		{small, []string{"version: 1.0.0, was 1.1.0: it is an older one"}, []string{again, waits}},
+		{big, []string{again}, []string{"older one", waits}},
+		{greeter("1.1.1"), nil, []string{again, waits}},
+	} {
+		d.out.Reset()
+		d.upgrade(to.Manifest, registry.Grants{})
+		d.said(to.words...)
+		for _, words := range to.silent {
+			if strings.Contains(d.out.String(), words) {
+				t.Errorf("to %s it says %q", to.Version, words)
+			}
+		}
+	}
+}
+
 func TestUpgradeIsRefusedForWhatItIsNot(t *testing.T) {
 	d := newDesk(t)
 	d.install(greeter("1"), registry.InstallRequest{})
