@@ -6,9 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 )
 
 // The test binary plays other parts when it is started under their names: the
@@ -66,12 +66,10 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	pluginDir = dir
-	into := dir + string(filepath.Separator)
 	err = errors.Join(
-		build("build", "-o", into, "../../plugins/activity", "../../plugins/context", "../../plugins/time", "../../plugins/web",
-			"../../plugins/delegation", "../../plugins/worktree", "../../plugins/validation", "../../plugins/discord",
-			"../../plugins/examples/licence-gate", "../coretest/gallery"),
-		makeParts(into+partsName),
+		programs.Build(dir, "plugins/activity", "plugins/context", "plugins/time", "plugins/web", "plugins/delegation", "plugins/worktree",
+			"plugins/validation", "plugins/discord", "plugins/examples/licence-gate", "core/coretest/gallery"),
+		makeParts(filepath.Join(dir, partsName)),
 	)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -82,21 +80,16 @@ func run(m *testing.M) int {
 
 func makeParts(path string) error {
 	if raced {
-		return build("test", "-c", "-o", path, ".")
+		command := exec.Command("go", "test", "-c", "-trimpath", "-ldflags", "-s -w", "-o", path, ".") // as the programs are made
+		command.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("make the parts: %w\n%s", err, output)
+		}
+		return nil
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	return os.Symlink(self, path)
-}
-
-// build runs go as `make build` does, so that nothing is compiled once more.
-func build(arguments ...string) error {
-	command := exec.Command("go", slices.Insert(arguments, 1, "-trimpath", "-ldflags", "-s -w")...)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("go %s: %w\n%s", strings.Join(arguments, " "), err, output)
-	}
-	return nil
 }

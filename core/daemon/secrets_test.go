@@ -26,6 +26,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/seed-706843ae/harness/core/coretest/owner"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -69,11 +70,11 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 // buildHarness builds the command line.
 func buildHarness(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "harness")
-	if err := build("build", "-o", program, "../cmd/harness"); err != nil {
+	dir := t.TempDir()
+	if err := programs.Build(dir, "core/cmd/harness"); err != nil {
 		t.Fatal(err)
 	}
-	return program
+	return filepath.Join(dir, "harness")
 }
 
 // hunt collects what an installation shows of itself, and looks for secrets in

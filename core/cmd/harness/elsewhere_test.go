@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/coretest/certificate"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/core/daemon"
 )
 
@@ -35,10 +35,8 @@ func startDistantOn(t *testing.T, listens, known string) distant {
 	t.Setenv("HARNESS_HTTP_ADDR", listens)
 	d := distant{data: t.TempDir()}
 	plugins := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", plugins+"/", "../../../plugins/web", "../../../plugins/time")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s\n%s", err, output)
+	if err := programs.Build(plugins, "plugins/web", "plugins/time"); err != nil {
+		t.Fatal(err)
 	}
 	var key string
 	d.ca, key = certificate.Write(t, "127.0.0.1", known)

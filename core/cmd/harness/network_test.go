@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/coretest/netns"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 )
 
 // neighbour runs programs on another machine, for a daemon on this one.
@@ -47,12 +48,11 @@ func (n neighbour) harness(t *testing.T, in string, args ...string) result {
 // on the daemon's own; without, they are told what is missing.
 func TestFromAnotherMachineAllIsAsOnLoopback(t *testing.T) {
 	machine := netns.New(t)
-	binary := filepath.Join(t.TempDir(), "harness")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s\n%s", err, output)
+	bin := t.TempDir()
+	if err := programs.Build(bin, "core/cmd/harness"); err != nil {
+		t.Fatal(err)
 	}
+	binary := filepath.Join(bin, "harness")
 	n := neighbour{machine, startDistantOn(t, "0.0.0.0", machine.Here), binary}
 	plan := filepath.Join(t.TempDir(), "plan.txt")
 	if err := os.WriteFile(plan, []byte("measure twice"), 0o600); err != nil {

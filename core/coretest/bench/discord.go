@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/discord"
@@ -26,8 +25,8 @@ func (b *bench) discord() (err error) {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	program := filepath.Join(dir, "discord")
-	if err := discord.Build(program); err != nil {
+	program, err := discord.Build(dir)
+	if err != nil {
 		return err
 	}
 	service, err := discord.Start(ctx, program)

@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/courier"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
 )
 
@@ -26,17 +26,8 @@ func TestChaosShort(t *testing.T) {
 		t.Skip("left out: -short, and this builds the daemon and its plugins and kills them for some seconds")
 	}
 	bin := t.TempDir()
-	for target, packages := range map[string][]string{
-		bin: {"../../cmd/harness"},
-		filepath.Join(bin, "plugins"): {
-			"../../../plugins/activity", "../../../plugins/context", "../../../plugins/time", "../../../plugins/web",
-			"../../../plugins/delegation", "../../../plugins/discord", "../../../plugins/worktree", "../../../plugins/validation",
-		},
-	} {
-		build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-ldflags", "-s -w", "-o", target + string(filepath.Separator)}, packages...)...)
-		if output, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build: %v\n%s", err, output)
-		}
+	if err := programs.Installation(bin, "activity", "context", "time", "web", "delegation", "discord", "worktree", "validation"); err != nil {
+		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	violations, err := campaign(t.Context(), options{kills: 6, seed: 5, threads: 6, bin: bin, out: &out}, sqliteName)

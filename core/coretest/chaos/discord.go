@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -38,32 +37,35 @@ type community struct {
 }
 
 // startDiscord builds and starts the Discord. Close must be called when it succeeds.
-func startDiscord(ctx context.Context, seed uint64) (c *community, err error) {
-	c = new(community)
-	if c.dir, err = os.MkdirTemp("", "harness-chaos-discord-"); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.close())
-		}
-	}()
-	program := filepath.Join(c.dir, "discord")
-	if err := discord.Build(program); err != nil {
-		return nil, err
-	}
-	config, err := discordConfig(seed)
+func startDiscord(ctx context.Context, seed uint64) (*community, error) {
+	dir, err := os.MkdirTemp("", "harness-chaos-discord-")
 	if err != nil {
 		return nil, err
 	}
+	c := &community{dir: dir}
+	if err := c.start(ctx, seed); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+func (c *community) start(ctx context.Context, seed uint64) error {
+	program, err := discord.Build(c.dir)
+	if err != nil {
+		return err
+	}
+	config, err := discordConfig(seed)
+	if err != nil {
+		return err
+	}
 	if c.Server, err = discord.Start(ctx, program, "-token", discordToken, "-config", string(config)); err != nil {
-		return nil, err
+		return err
 	}
 	if c.guild, err = c.Make(ctx, "guild", discord.Object{"name": "Chaos"}); err != nil {
-		return nil, err
+		return err
 	}
 	c.friend, err = c.Make(ctx, "user", discord.Object{"name": "friend", "shown": "A Friend", "guilds": []string{c.guild}})
-	return c, err
+	return err
 }
 
 // discordConfig is of a Discord whose limits are as narrow as the real one's, and end sooner.

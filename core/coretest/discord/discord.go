@@ -15,17 +15,15 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 )
 
-// Build makes the program of the fake Discord.
-func Build(program string) error {
-	command := exec.Command("go", "build", "-trimpath", "-o", program, "github.com/seed-706843ae/harness/plugins/discord/internal/fake/serve") //nolint:gosec // our own
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the fake Discord: %w\n%s", err, output)
-	}
-	return nil
+// Build puts the program of the fake Discord into a directory, and returns its path.
+func Build(dir string) (program string, err error) {
+	return filepath.Join(dir, "serve"), programs.Build(dir, "plugins/discord/internal/fake/serve")
 }
 
 // Server is a fake Discord in a process of its own. Who is there from the beginning is in it.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/discord"
-	"github.com/seed-706843ae/harness/core/coretest/installation"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 )
 
 // bin has harness and the plugins, service the fake Discord; built once.
@@ -24,11 +24,11 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "harness-discord")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		bin, service = filepath.Join(dir, "bin"), filepath.Join(dir, "service")
-		err = installation.Build(bin, "activity", "context", "delegation", "discord", "time", "web")
+		bin = filepath.Join(dir, "bin")
+		err = programs.Installation(bin, "activity", "context", "delegation", "discord", "time", "web")
 	}
 	if err == nil {
-		err = discord.Build(service)
+		service, err = discord.Build(dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

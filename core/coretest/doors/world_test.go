@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/installation"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/core/shipped"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -60,14 +60,12 @@ const rules = `[
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	bin := t.TempDir()
-	if err := installation.Build(bin, "delegation", "validation", "web", "worktree"); err != nil {
+	if err := programs.Installation(bin, "delegation", "validation", "web", "worktree"); err != nil {
 		t.Fatal(err)
 	}
 	plugins := filepath.Join(bin, "plugins")
-	command := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(plugins, tester), "./knocker") //nolint:gosec // our own
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build the knocker: %v\n%s", err, output)
+	if err := programs.Build(plugins, "core/coretest/doors/knocker"); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{carrier, target} {
 		if err := os.Link(filepath.Join(plugins, tester), filepath.Join(plugins, name)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/installation"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 )
 
 // attack is what a check that an agent has written does: each try has its lines in a file.
@@ -49,7 +50,7 @@ func TestWhatTheDaemonStartsIsNoPerson(t *testing.T) {
 		t.Skip("processes are read from /proc, which is not here")
 	}
 	bin, out := t.TempDir(), t.TempDir()
-	if err := installation.Build(bin, "web"); err != nil {
+	if err := programs.Installation(bin, "web"); err != nil {
 		t.Fatal(err)
 	}
 	d := installation.Start(t, bin, installation.Options{})

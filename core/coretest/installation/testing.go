@@ -2,10 +2,8 @@ package installation
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,25 +11,6 @@ import (
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
 )
-
-// Build makes harness and these of the shipped plugins in a directory, as `make build` does
-// in bin.
-func Build(dir string, plugins ...string) error {
-	const module = "github.com/seed-706843ae/harness/"
-	into := dir + string(filepath.Separator)
-	builds := [][]string{{into, module + "core/cmd/harness"}, {filepath.Join(into, "plugins") + string(filepath.Separator)}}
-	for _, name := range plugins {
-		builds[1] = append(builds[1], module+"plugins/"+name)
-	}
-	for _, build := range builds {
-		command := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o"}, build...)...) //nolint:gosec // our own
-		command.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %v: %w\n%s", build[1:], err, output)
-		}
-	}
-	return nil
-}
 
 // Options say what is started.
 type Options struct {

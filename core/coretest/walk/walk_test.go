@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/installation"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -33,25 +34,16 @@ func run(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(dir)
 		bin, stage = filepath.Join(dir, "bin"), filepath.Join(dir, "stage")
-		err = installation.Build(bin, "activity", "context", "delegation", "time", "validation", "web", "worktree")
+		err = programs.Installation(bin, "activity", "context", "delegation", "time", "validation", "web", "worktree")
 	}
 	if err == nil {
-		err = buildStage()
+		err = programs.Build(dir, "core/coretest/walk/stage")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return m.Run()
-}
-
-func buildStage() error {
-	command := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", stage, "./stage") //nolint:gosec // our own
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the plugin of the tests: %w\n%s", err, output)
-	}
-	return nil
 }
 
 // daemon is a daemon whose owner calls its API.
