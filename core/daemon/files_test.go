@@ -147,7 +147,7 @@ func TestFilesThroughTheAPI(t *testing.T) {
 		in.subtest("a zip bomb", func(t *testing.T) { zipBomb(t, in) })
 		in.subtest("an HTML file called .png", func(t *testing.T) { disguised(t, in) })
 		in.subtest("a path as a name", func(t *testing.T) { pathAsName(t, in) })
-		in.subtest("the same file a thousand times", func(t *testing.T) { thousandTimes(t, in) })
+		in.subtest("the same file again and again", func(t *testing.T) { sameFile(t, in) })
 		in.subtest("a full disk", func(t *testing.T) {
 			before := in.kept()
 			mu.Lock()
@@ -281,11 +281,12 @@ func pathAsName(t *testing.T, in *installation) {
 	}
 }
 
-func thousandTimes(t *testing.T, in *installation) {
+func sameFile(t *testing.T, in *installation) {
+	const copies = 100
 	content := bytes.Repeat([]byte("again "), 10_000)
 	before := len(in.kept())
 	var sum string
-	for n := range 1000 {
+	for n := range copies {
 		sum = in.file(fmt.Sprintf("%d.txt", n), content).SHA256
 	}
 	if after := len(in.kept()); after != before+1 {
@@ -293,7 +294,7 @@ func thousandTimes(t *testing.T, in *installation) {
 	}
 	var page struct{ Files []pluginsdk.File }
 	in.call(http.MethodGet, "/api/files?limit=1000&newest=true&sha256="+sum, nil, &page)
-	if len(page.Files) != 1000 || page.Files[0].Name != "999.txt" {
+	if len(page.Files) != copies || page.Files[0].Name != fmt.Sprintf("%d.txt", copies-1) {
 		t.Fatalf("%d files", len(page.Files))
 	}
 	for _, file := range page.Files {

@@ -13,7 +13,7 @@ import (
 
 // galleryCycles is how often in all the plugins of the gallery are turned on,
 // misbehave and are turned off.
-var galleryCycles = flag.Int("gallery.cycles", 50, "times that hostile plugins are turned on and off")
+var galleryCycles = flag.Int("gallery.cycles", 30, "times that hostile plugins are turned on and off")
 
 // cycles is how often each plugin of the gallery has its turn in a round: those
 // that are quick to do their worst more often.
