@@ -8,9 +8,9 @@ import (
 )
 
 // personal are the methods that only a person's act calls, with what the person does by
-// each. A plugin calls them for a person, so never inside of a hook, nor of a tool of a run or
-// a task: what an agent causes there, by a command in its reply or by the call of a tool, and
-// what an event or a delivery causes, is no person's act, whichever API it comes through.
+// each. A plugin calls them for a person, so never inside of a hook or a tool: what an agent causes
+// there, by a command in its reply or by the call of a tool, and what an event, a delivery or
+// another plugin causes, is no person's act, whichever API it comes through.
 var personal = map[string]string{
 	"Accounts.Add":              "adds accounts",
 	"Accounts.Remove":           "removes accounts",
@@ -48,8 +48,8 @@ func servePerson[R any](ctx context.Context, c *caller, method string, do func()
 	})
 }
 
-// outsideOfHooks refuses (CodeDenied) a call that is made in a hook, or in a tool of a run or a
-// task, of what only a person does.
+// outsideOfHooks refuses (CodeDenied) a call that is made in a hook or in a tool, of what only a
+// person does.
 func (c *caller) outsideOfHooks(ctx context.Context, does string) error {
 	in, err := c.granted(ctx, c.plugin)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *caller) outsideOfHooks(ctx context.Context, does string) error {
 	}
 	cause := cmp.Or(in.origin.Cause(), in.origin.TaskID)
 	if in.besideRuns() {
-		cause = "a hook"
+		cause = "a hook or a tool"
 	}
 	if cause != "" {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person %s, and this comes from %s; a plugin calls it for a person, outside of its hooks and tools", does, cause)

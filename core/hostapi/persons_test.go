@@ -68,7 +68,10 @@ func TestOnlyAPersonActs(t *testing.T) {
 		"a task's hook":             {TaskID: "K"},
 		"a task's, caused by a run": {TaskID: "K", CauseRunID: "R"},
 		"a hook outside of runs":    {}, // Deliver, OnBroadcast
+		"a tool of nobody's run":    {Depth: 1},
 	}
+	_, outer := f.within(t, ledger.Behalf{})
+	origins["a tool that a hook calls"] = ledger.Behalf{Depth: 1, Token: outer}
 	var all []string
 	methods(f.Host, func(name string, call func(context.Context) error) {
 		all = append(all, name)

@@ -24,10 +24,10 @@ type grant struct {
 	end    context.CancelFunc
 }
 
-// besideRuns reports whether the call is that of a hook which no run or task has called, such as
-// Deliver. A tool that neither has called was called by a person.
+// besideRuns reports whether the call is that of a hook or a tool which no run or task has called:
+// of Deliver, of OnBroadcast, or of a tool that another plugin has called of its own accord.
 func (g grant) besideRuns() bool {
-	return g.plugin != "" && g.origin.Cause() == "" && g.origin.TaskID == "" && g.origin.Depth == 0
+	return g.plugin != "" && g.origin.Cause() == "" && g.origin.TaskID == ""
 }
 
 // NewTokens returns an empty set.
