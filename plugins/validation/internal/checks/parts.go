@@ -3,6 +3,7 @@ package checks
 import (
 	"cmp"
 	"encoding/json"
+	"go/version"
 	"maps"
 	"path"
 	"regexp"
@@ -87,10 +88,16 @@ func takeApart(file, content string) apart {
 // Mixed returns a file whose part that says what the checks are is as in before, and the rest as in
 // after. same says that before and after do not differ in that part. An empty file stands for none.
 func Mixed(file, before, after string) (content string, same bool) {
-	old, young := takeApart(file, before), takeApart(file, after)
-	if (before == "") != (after == "") && strings.EqualFold(path.Base(file), "go.mod") {
-		return before, false // what lies below it is another module, which the checks of the one above pass over
+	if strings.EqualFold(path.Base(file), "go.mod") {
+		if (before == "") != (after == "") {
+			return before, false // what lies below it is another module, which the checks of the one above pass over
+		}
+		if raised, lowered := withGo(before, after); lowered {
+			content, _ = Mixed(file, before, raised)
+			return content, false
+		}
 	}
+	old, young := takeApart(file, before), takeApart(file, after)
 	if before == "" {
 		old.rest = "none"
 	}
@@ -221,6 +228,18 @@ func inGoMod(content string) apart {
 		to.WriteString(line)
 	}
 	return halves(checks.String(), rest.String())
+}
+
+// goLine says which version of the language a module is written in: newer ones are checked for more by go vet.
+var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[\w.]*).*\n?`)
+
+// withGo is a go.mod with the version of the language that it had before, where that has been lowered.
+func withGo(before, after string) (content string, lowered bool) {
+	old, young := goLine.FindStringSubmatch(before), goLine.FindStringSubmatch(after)
+	if old == nil || young != nil && version.Compare("go"+young[1], "go"+old[1]) >= 0 {
+		return after, false
+	}
+	return goLine.ReplaceAllString(after, "") + "\n" + old[0], true
 }
 
 // elsewhere is in a section of what a project depends on when something comes from a path or an
