@@ -14,6 +14,9 @@ import (
 // Tree is a tree in which the files are looked for that say what the checks are.
 type Tree struct {
 	Entries map[string]objects.Entry
+	// Before are the entries that the work began with: what is not among them is new, and takes the place of
+	// what is loaded in its absence.
+	Before map[string]objects.Entry
 	// Blobs returns the contents of blobs, by their names.
 	Blobs func(ids []string) (map[string]string, error)
 }
@@ -25,10 +28,16 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 	s := &search{
 		Tree: t, found: map[string]bool{}, seen: map[string]bool{}, folded: map[string][]string{}, bases: map[string][]string{},
 		dirs: map[string][]string{}, named: map[string]bool{}, goals: map[string]bool{"check": true}, contents: map[string]string{}, runners: map[string]bool{},
+		before: map[string]bool{}, modules: map[string][]string{},
 	}
 	for _, target := range targets {
 		for _, name := range target.names {
 			s.goals[name], s.goals["pre"+name], s.goals["post"+name] = true, true, true
+		}
+	}
+	for file := range t.Before {
+		for at := file; at != "." && !s.before[at]; at = path.Dir(at) {
+			s.before[at] = true
 		}
 	}
 	var links []string
@@ -54,8 +63,11 @@ func (t Tree) Files(commands []string) (map[string]bool, error) {
 		return nil, err
 	}
 	for file := range t.Entries {
-		if Named(file) {
+		if s.byName(file) || !s.before[file] && s.replaces(file) {
 			s.add(file)
+		}
+		if dir, ok := standsIn(file); ok && !s.before[file] {
+			s.modules[dir] = append(s.modules[dir], file)
 		}
 	}
 	s.words("", strings.Join(commands, "\n"), false)
@@ -89,6 +101,8 @@ type search struct {
 	folded   map[string][]string // files and directories, by their paths in small letters
 	bases    map[string][]string // files, by their base names in small letters
 	dirs     map[string][]string // files, by their directories
+	before   map[string]bool     // files and directories that were there before the work
+	modules  map[string][]string // new files that stand in for modules of Python's tools, by the directories that have to be on its path
 	named    map[string]bool     // files that are data by their names; true: its words were looked at
 	odd      []string            // programs and scripts whose names are no single word
 	goals    map[string]bool     // targets of Makefiles and scripts of package.json that checks come to
@@ -159,8 +173,17 @@ func (s *search) pass() error {
 			content = served.ReplaceAllStringFunc(content, func(line string) string { return programs.ReplaceAllString(line, "serves") })
 			s.words(path.Dir(file), content, strings.HasSuffix(name, "ml"))
 		case name == "go.mod" || patterned.MatchString(name) || strings.HasSuffix(name, "ignore") || locks.MatchString(name):
+		case name == "entry_points.txt":
+			for _, plugin := range plugins.FindAllStringSubmatch(programsOf.ReplaceAllString(content, ""), -1) {
+				s.module(".", plugin[1], nil)
+			}
 		default:
-			config := Named(file) || !languages.MatchString(path.Ext(name)) // which says where its parts lie; a script reaches for what it tests as well
+			if name == "cargo.toml" {
+				for _, build := range cargoBuild.FindAllStringSubmatch(content, -1) {
+					s.follow(path.Join(path.Dir(file), build[1]))
+				}
+			}
+			config := s.byName(file) || !languages.MatchString(path.Ext(name)) // which says where its parts lie; a script reaches for what it tests as well
 			read := config && ruled.MatchString(name) && s.Entries[file].Mode != objects.Program
 			s.selects = read && selecting.MatchString(name)
 			s.words(path.Dir(file), content, read)
@@ -277,6 +300,11 @@ var (
 	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
 	ownDir    = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+|qa|quality|checks?|verify|lint|[a-z]+-rules)/`) // of programs that check
 	sourceDir = regexp.MustCompile(`(?i)(^|/)(src|lib|app|pages|components)/`)
+	// plugins are the modules that an installed package says Python's tools are to load; what it says of programs is left out.
+	plugins    = regexp.MustCompile(`(?m)=\s*([\w.]+)`)
+	programsOf = regexp.MustCompile(`(?m)^\[(console|gui)_scripts\]\s*\n([^\[\n].*\n?|\n)*`)
+	// cargoBuild is where a crate has the program that Cargo runs before it builds.
+	cargoBuild = regexp.MustCompile(`(?m)^\s*build\s*=\s*["']([^"'\n]+)["']`)
 	// aids are what tests and linters load before they begin, when their rules name it.
 	aids = regexp.MustCompile(`(?i)(setup|teardown|bootstrap|hooks?|helper|preset|resolver|reporter|transform|runner|matchers?)s?[^/]*$`)
 	// exempt are lists of what a check passes over.
@@ -413,12 +441,17 @@ func (s *search) path(candidate string, run, near, ruled bool) {
 }
 
 // directory counts the files of a directory that is named which can be run, and, where it is run as
-// by go run ./tools/lint, its sources.
+// by go run ./tools/lint, its sources. A setup.py is run where the directory is installed. Where it is no package, it may be put on Python's path.
 func (s *search) directory(dir string, run bool) {
+	if !s.before[dir+"/__init__.py"] {
+		for _, file := range s.modules[dir] {
+			s.add(file)
+		}
+	}
 	for _, file := range s.dirs[dir] {
 		switch e, ending := s.Entries[file], path.Ext(file); {
 		case testFile.MatchString(path.Base(file)):
-		case e.Mode == objects.Program, shells.MatchString(ending), run && languages.MatchString(ending) && ownDir.MatchString(file):
+		case e.Mode == objects.Program, shells.MatchString(ending), strings.EqualFold(path.Base(file), "setup.py"), run && languages.MatchString(ending) && ownDir.MatchString(file):
 			s.add(file)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // tree is a tree of files: of a name that ends in * a program, of a content that begins with -> a
-// link, and of the content submodule one.
+// link, and of the content submodule one. Those of a name that begins with = were there before.
 func tree(files map[string]string) checks.Tree {
-	entries := make(map[string]objects.Entry)
+	entries, before := make(map[string]objects.Entry), make(map[string]objects.Entry)
 	for name, content := range files {
 		e := objects.Entry{Mode: "100644", ID: content, Size: int64(len(content))}
 		switch {
@@ -24,9 +24,12 @@ func tree(files map[string]string) checks.Tree {
 		case content == "submodule":
 			e.Mode, e.Size = objects.Submodule, -1
 		}
+		if old, ok := strings.CutPrefix(name, "="); ok {
+			name, before[old] = old, e
+		}
 		entries[name] = e
 	}
-	return checks.Tree{Entries: entries, Blobs: func(ids []string) (map[string]string, error) {
+	return checks.Tree{Entries: entries, Before: before, Blobs: func(ids []string) (map[string]string, error) {
 		contents := make(map[string]string)
 		for _, id := range ids {
 			contents[id] = strings.TrimPrefix(id, "->")
@@ -75,7 +78,20 @@ func TestFilesOfTheChecks(t *testing.T) {
 		"put together":                     {map[string]string{"Makefile": "test: ; for f in $(addprefix deep/,a.sh b); do $$f; done\n", "deep/a.sh": "", "deep/b": "", "deep/c.sh": ""}, nil, "deep/a.sh deep/c.sh"},
 		"by a setting":                     {map[string]string{"Makefile": "test:\n\tBASH_ENV=x.txt NODE_OPTIONS=--import=./y.txt node --test\n", "x.txt": "", "y.txt": ""}, nil, "x.txt y.txt"},
 		"plugins of pytest":                {map[string]string{"conftest.py": "pytest_plugins = ['tests.strict']\nimport app\n", "tests/strict.py": "", "app.py": ""}, nil, "conftest.py tests/strict.py"},
-		"in place of a module":             {map[string]string{"pluggy.py": "", "src/unittest/__init__.py": "", "app/types.py": "", "vendor/testify/assert.go": ""}, nil, "pluggy.py src/unittest/__init__.py vendor/testify/assert.go"},
+		"in place of a module":             {map[string]string{"pluggy.py": "", "src/unittest/__init__.py": "", "app/types.py": "", "vendor/testify/assert.go": "", "operator.py": "", "urllib/__init__.py": "", "py.py": "", "_csv.py": "", "__future__.py": "", "=sub/pyproject.toml": "[tool.x]\n", "sub/csv.py": "", "sub/src/email.py": "", "sub/deep/email.py": ""}, nil, "__future__.py _csv.py operator.py pluggy.py py.py src/unittest/__init__.py sub/csv.py sub/pyproject.toml sub/src/email.py urllib/__init__.py vendor/testify/assert.go"},
+		"on Python's path":                 {map[string]string{"Makefile": "test:\n\tPYTHONPATH=$(CURDIR)/py python -m pytest\n\tcd qa; python -m unittest\n\tmypy app\n", "py/code.py": "", "qa/gettext/__init__.py": "", "=app/__init__.py": "", "app/types.py": "", "other/code.py": ""}, nil, "py/code.py qa/gettext/__init__.py"},
+		"installed from there":             {map[string]string{"=Makefile": "test:\n\tpip install -e svc/a\n", "=svc/a/setup.py": "", "=svc/b/setup.py": ""}, nil, "svc/a/setup.py"},
+		"modules that were there":          {map[string]string{"=src/types.py": "", "=src/logging.py": "", "=token.py": "", "=lib/uuid.py": "", "=coverage.py": "", "=foo.pyi": "", "=foo.py": "", "=__mocks__/a.js": ""}, nil, ""},
+		"plugins that lie there":           {map[string]string{"evil-1.0.dist-info/entry_points.txt": "[console_scripts]\nx = app.main:run\n\ny = more:run\n[pytest11]\nevil = plug.in\n", "evil-1.0.dist-info/METADATA": "", "src/x.egg-info/PKG-INFO": "", "sub/EGG-INFO/entry_points.txt": "", "plug/in.py": "", "app/main.py": "", "more.py": "", "info/x.txt": ""}, nil, "evil-1.0.dist-info/METADATA evil-1.0.dist-info/entry_points.txt plug/in.py src/x.egg-info/PKG-INFO sub/EGG-INFO/entry_points.txt"},
+		"in place of a package of Jest":    {map[string]string{"__mocks__/expectlib.js": "", "src/deep/__mocks__/@a/b.ts": "", "=src/api.ts": "", "src/__mocks__/api.ts": "", "=src/more/index.js": "", "src/__mocks__/more.js": "", "src/new.js": "", "src/__mocks__/new.js": "", "src/__mocks__/users.json": "{}"}, nil, "__mocks__/expectlib.js src/__mocks__/new.js src/deep/__mocks__/@a/b.ts"},
+		"in place of types":                {map[string]string{"=foo.py": "", "foo.pyi": "", "=bar.py": "", "bar/__init__.pyi": "", "=baz/__init__.py": "", "baz/__init__.pyi": "", "new.py": "", "new.pyi": "", "=c.pyi": ""}, nil, "bar/__init__.pyi baz/__init__.pyi foo.pyi"},
+		"of a crate":                       {map[string]string{"=Cargo.toml": "[package]\nbuild = \"gen/main.rs\"\n", "=gen/main.rs": "", "=sub/Cargo.toml": "", "=sub/build.rs": "", "=src/build.rs": ""}, nil, "Cargo.toml gen/main.rs sub/Cargo.toml sub/build.rs"},
+		"where a project begins":           {map[string]string{"=sub/go.mod": "", "=sub/vendor/modules.txt": "", "=php/composer.json": "", "=php/vendor/bin/x": "", "=ios/Podfile": "", "=ios/Pods/x": "", "=py/pyproject.toml": "", "=py/setup.py": "", "=py/venv/bin/x": "", "=j/settings.gradle": "", "=j/build-logic/x.kt": "", "=setup.py": ""}, nil, "ios/Pods/x j/build-logic/x.kt j/settings.gradle php/composer.json php/vendor/bin/x py/pyproject.toml py/setup.py py/venv/bin/x setup.py sub/go.mod sub/vendor/modules.txt"},
+		"sources that are called so":       {map[string]string{"=app/vendor/models.py": "", "app/vendor/new.py": "", "=app/commands/setup.py": "", "=insurance/coverage.py": "", "pkg/coverage.py": "", "=pkg/compose.go": "", "src/compose.js": "", "lib/compose.py": "", "pkg/pods/handler.go": "", "src/pods/list.tsx": "", "src/carthage/x.py": "", "ci/client.go": "", "ci/ui/x.tsx": "", "src/cmd/build.rs": "", "internal/build-logic/x.go": "", "pkg/dockerfile.go": "", "src/containerfile.ts": "", "src/mocha-config.ts": "", "src/vite-config.ts": "", "src/pip/_vendor/x.py": "", "src/venv/x.py": ""}, nil, ""},
+		"containers and CI":                {map[string]string{"Dockerfile": "", "Dockerfile.dev": "", "sub/.dockerfile": "", "compose.override.yml": "", "docker-compose.yaml": "", "ci/pipeline.yml": "", "ci/run.sh": "", "ci/run": ""}, nil, "Dockerfile Dockerfile.dev ci/pipeline.yml ci/run ci/run.sh compose.override.yml docker-compose.yaml sub/.dockerfile"},
+		"of package managers":              {map[string]string{"packages/a/package.yaml": "", "packages/b/package.json5": "", ".pnpmfile.mjs": "", ".nvmrc": "", ".node-version": "", ".python-version": "", "mise.local.toml": "", ".mise/config.toml": "", ".config/mise/config.toml": "", ".moon/tasks.yml": "", "pants.toml": "", "BUCK": "", "postcss.config.js": ""}, nil, ".config/mise/config.toml .mise/config.toml .moon/tasks.yml .node-version .nvmrc .pnpmfile.mjs .python-version BUCK mise.local.toml packages/a/package.yaml packages/b/package.json5 pants.toml postcss.config.js"},
+		"of more test tools":               {map[string]string{"test/mocha.opts": "", "spec/support/jasmine.json": "", "testem.js": "", "tests/Pest.php": "", "rstest.config.ts": "", "stryker.config.mjs": "", "tox.toml": "", "app/Pest.php": "", "lib/jasmine.js": ""}, nil, "rstest.config.ts spec/support/jasmine.json stryker.config.mjs test/mocha.opts testem.js tests/Pest.php tox.toml"},
+		"of more linters":                  {map[string]string{".ignore": "", "psalm.xml": "", "phpcs.xml.dist": "", "pint.json": "", "rector.php": "", ".credo.exs": "", ".dialyzer_ignore.exs": "", ".standard.yml": "", ".reek.yml": "", ".scalafix.conf": "", "scalastyle-config.xml": "", "CPPLINT.cfg": "", ".pyre_configuration": "", "pyrefly.toml": "", "knip.json": "", ".dependency-cruiser.js": "", ".jscpd.json": "", ".size-limit.json": "", ".vale.ini": "", ".remarkrc": "", ".luacheckrc": "", "sgconfig.yml": ""}, nil, ".credo.exs .dependency-cruiser.js .dialyzer_ignore.exs .ignore .jscpd.json .luacheckrc .pyre_configuration .reek.yml .remarkrc .scalafix.conf .size-limit.json .standard.yml .vale.ini CPPLINT.cfg knip.json phpcs.xml.dist pint.json psalm.xml pyrefly.toml rector.php scalastyle-config.xml sgconfig.yml"},
 		"on the path":                      {map[string]string{"Makefile": "export PATH := $(CURDIR)/tooling:$(PATH)\ntest:\n\tgrep -q two a.txt\n", "tooling/grep*": "", "tooling/x.py": ""}, nil, "tooling/grep"},
 		"what builds":                      {map[string]string{"build.rs": "", "sub/pom.xml": "", "setup.py": "", "Taskfile.dist.yml": "", "app/build.gradle.kts": "", "CMakeLists.txt": "", "gradle/wrapper/x.jar": "", "src/build.go": ""}, nil, "CMakeLists.txt Taskfile.dist.yml app/build.gradle.kts build.rs gradle/wrapper/x.jar setup.py sub/pom.xml"},
 		"of other tools":                   {map[string]string{"pytest.toml": "", "uv.toml": "", "eslint-suppressions.json": "", "next.config.mjs": "", "pnpm-workspace.yaml": "", "src/setupTests.ts": "", "jest.setup.js": "", "spec/spec_helper.rb": "", "lib/tasks/x.rake": "", "gradle/quality.gradle": "", "build-logic/x.kt": "", ".mvn/maven.config": "", "magefiles/x.go": "", "patches/jest@1.patch": "", ".swiftlint.yml": "", ".testcoverage.yml": "", "requirements/dev.in": "", "sub/requirements-test.txt": "", "Pipfile": "", "Gemfile": "", "app.config.ts": "", "tailwind.config.js": "", "debian/patches/x.patch": "", ".env": "", "docs/requirements.md": "", "test/helper.js": ""}, nil, ".env .mvn/maven.config .swiftlint.yml .testcoverage.yml Gemfile Pipfile build-logic/x.kt eslint-suppressions.json gradle/quality.gradle jest.setup.js lib/tasks/x.rake magefiles/x.go next.config.mjs patches/jest@1.patch pnpm-workspace.yaml pytest.toml requirements/dev.in spec/spec_helper.rb src/setupTests.ts sub/requirements-test.txt uv.toml"},

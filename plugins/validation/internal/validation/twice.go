@@ -51,7 +51,7 @@ func (r *round) checkFiles(ctx context.Context, s *objects.Store, work review.Wo
 	// What is run in the end is searched as well: what the work has added wears no search out there.
 	mixed := maps.Clone(after)
 	for _, entries := range []map[string]objects.Entry{before, after, mixed} {
-		files, err := checks.Tree{Entries: entries, Blobs: blobs}.Files(commands)
+		files, err := checks.Tree{Entries: entries, Before: before, Blobs: blobs}.Files(commands)
 		if err != nil {
 			return nil, err
 		}

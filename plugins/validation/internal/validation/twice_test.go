@@ -133,6 +133,7 @@ func TestChecksThatAreMadeWeaker(t *testing.T) {
 		"a target before it":      {map[string]string{"Makefile": "test: unit\nunit:\n\tpython3 -c 1; sh u.sh\n", "u.sh": strong}, map[string]string{"u.sh": weak}},
 		"a directory of its name": {map[string]string{"Makefile": calls("@grep -q two a.txt")}, map[string]string{"test/x.txt": "x\n"}},
 		"in a crowd of patterns":  {map[string]string{"Makefile": "CHECK = grep -q two a.txt\n-include conf/*.dat\ntest:\n\t$(CHECK)\n"}, map[string]string{"conf/zz.dat": "CHECK = true\n", ".ci/a.mk": strings.Repeat("a* b? c* ", 200)}},
+		"in place of a library":   {map[string]string{"Makefile": calls("@python3 -m unittest -q"), "test_a.py": "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertIn('two', open('a.txt').read())\n"}, map[string]string{"gettext.py": "import os\nos._exit(0)\n", "dis.py": "import os\nos._exit(0)\n"}},
 		"a new submodule":         {map[string]string{"Makefile": "test:\n" + looks}, map[string]string{".gitmodules": "[submodule \"x\"]\n", "Makefile": calls("true")}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,11 +204,16 @@ func TestWhatIsNoChangeToTheChecks(t *testing.T) {
 		"what a crate needs":       {"sub/Cargo.toml": "[package]\nname = \"x\"\n[dependencies]\na = \"2\"\n"},
 		"a test":                   {"a_test.go": "package main\n", "tests/test_a.py": "2\n"},
 		"a lock file":              {"package-lock.json": "{}", "uv.lock": "2"},
+		"called as a library":      {"src/types.py": "2\n", "src/logging.py": "2\n", "src/token.py": "2\n", "lib/uuid.py": "2\n"},
+		"called as a tool":         {"app/vendor/models.py": "2\n", "app/commands/setup.py": "2\n", "insurance/coverage.py": "2\n", "ci/client.go": "package ci // 2\n", "pkg/pods/handler.go": "package pods // 2\n"},
+		"called as a container":    {"pkg/compose.go": "package pkg // 2\n", "src/compose.js": "2\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := project(t, map[string]string{
 				"Makefile": makefile, "package-lock.json": "{}\n", "uv.lock": "1", "app.py": "1\n", "app.yml": "1\n", "package.json": `{"scripts":{"start":"x"},"dependencies":{"a":"1"}}`,
 				"src/a.ts": "1\n", "src/b/c.json": "1\n", "LICENSE": "1\n", "tsconfig.json": `{"include":["./src/**/*"],"paths":{"@/*":["./src/*"]}}`, ".gitattributes": "* text=auto\n",
+				"src/types.py": "1\n", "src/logging.py": "1\n", "src/token.py": "1\n", "lib/uuid.py": "1\n", "app/vendor/models.py": "1\n", "app/commands/setup.py": "1\n", "insurance/coverage.py": "1\n",
+				"ci/client.go": "package ci\n", "pkg/pods/handler.go": "package pods\n", "pkg/compose.go": "package pkg\n", "src/compose.js": "1\n",
 				"serve.py": "1\n", "Dockerfile": "RUN pip install -r requirements.txt\nCMD [\"python\", \"serve.py\"]\n", "requirements.txt": "a==1\n",
 				"sub/Cargo.toml": "[package]\nname = \"x\"\n[dependencies]\na = \"1\"\n", "go.mod": "module x\n\ngo 1.22\n\ntool b\n", "pyproject.toml": "[project]\nversion = '1'\n[tool.ruff]\nx = 1\n",
 			})
