@@ -160,8 +160,7 @@ func (s *search) pass() error {
 		case s.Entries[file].Mode == objects.Link:
 			s.follow(path.Join(path.Dir(file), content))
 		case makefile.MatchString(name):
-			s.words(path.Dir(file), s.ofMakefile(content), false)
-			s.upToDate(path.Dir(file), content)
+			s.makefile(file, content)
 			continue
 		case name == "package.json":
 			s.words(path.Dir(file), s.ofScripts(content), false)
@@ -509,87 +508,3 @@ func (s *search) ofScripts(content string) string {
 	}
 	return text.String()
 }
-
-// ofMakefile is what of a Makefile checks come to: all but the rules of other targets, with its
-// variables in place of their names.
-func (s *search) ofMakefile(content string) string {
-	content = strings.ReplaceAll(content, "\\\n", " ")
-	var text strings.Builder
-	counts := true
-	for line := range strings.Lines(content) {
-		if match := makeRule.FindStringSubmatch(strings.TrimRight(line, "\r\n")); match != nil {
-			counts = false
-			for _, target := range strings.Fields(match[1]) {
-				counts = counts || s.goals[target] || strings.ContainsAny(target, "$%.") && !strings.HasPrefix(target, ".PHONY")
-			}
-			if counts {
-				before, _, _ := strings.Cut(match[2], ";")
-				for _, goal := range strings.Fields(before) {
-					s.goals[goal] = true
-				}
-			}
-		} else if !strings.HasPrefix(line, "\t") && strings.TrimSpace(line) != "" {
-			text.WriteString(line) // what is no rule
-			continue
-		}
-		if counts {
-			text.WriteString(line)
-		}
-	}
-	values := make(map[string]string)
-	for _, set := range variable.FindAllStringSubmatch(content, -1) {
-		if len(values[set[1]]) < maxVariable {
-			values[set[1]] += " " + set[2]
-		}
-	}
-	expanded, left := text.String(), maxFile
-	for range 5 {
-		expanded = use.ReplaceAllStringFunc(expanded, func(used string) string {
-			if value, ok := values[used[2:len(used)-1]]; ok && left > len(value) {
-				left -= len(value)
-				return strings.TrimSpace(value)
-			}
-			return used
-		})
-	}
-	return expanded
-}
-
-// upToDate counts what lies in a directory of the name of a target that is made without needing anything
-// and is not said to be phony: nothing is run for it any more once that is there.
-func (s *search) upToDate(dir, content string) {
-	needs, phony := make(map[string]bool), make(map[string]bool)
-	for line := range strings.Lines(strings.ReplaceAll(content, "\\\n", " ")) {
-		match := makeRule.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-		if match == nil {
-			continue
-		}
-		before, _, _ := strings.Cut(match[2], ";")
-		switch targets := strings.Fields(match[1]); {
-		case slices.Contains(targets, ".PHONY") && strings.Contains(before, "$"):
-			return
-		case slices.Contains(targets, ".PHONY"):
-			for _, target := range strings.Fields(before) {
-				phony[target] = true
-			}
-		default:
-			for _, target := range targets {
-				needs[target] = needs[target] || strings.TrimSpace(before) != ""
-			}
-		}
-	}
-	for target, needing := range needs {
-		at := path.Join(dir, target)
-		if needing || phony[target] || !s.goals[target] || len(s.folded[strings.ToLower(at)]) == 0 {
-			continue
-		}
-		for file := range s.Entries {
-			if strings.HasPrefix(file, at+"/") {
-				s.add(file)
-			}
-		}
-	}
-}
-
-// makeRule is the line of targets of a rule.
-var makeRule = regexp.MustCompile(`^([^\s#=:][^=:#]*?)[ \t]*::?(?:[^=:]|$)(.*)$`)

@@ -133,6 +133,8 @@ func TestChecksThatAreMadeWeaker(t *testing.T) {
 		"a target before it":      {map[string]string{"Makefile": "test: unit\nunit:\n\tpython3 -c 1; sh u.sh\n", "u.sh": strong}, map[string]string{"u.sh": weak}},
 		"a directory of its name": {map[string]string{"Makefile": calls("@grep -q two a.txt")}, map[string]string{"test/x.txt": "x\n"}},
 		"in a crowd of patterns":  {map[string]string{"Makefile": "CHECK = grep -q two a.txt\n-include conf/*.dat\ntest:\n\t$(CHECK)\n"}, map[string]string{"conf/zz.dat": "CHECK = true\n", ".ci/a.mk": strings.Repeat("a* b? c* ", 200)}},
+		"one with prerequisites":  {map[string]string{"Makefile": "test: a.txt\n\t@grep -q two a.txt\n"}, map[string]string{"test/x.txt": "x\n"}},
+		"what it would have made": {map[string]string{"Makefile": "test: build/tested.txt\nbuild/tested.txt: a.txt\n\tgrep -q two a.txt\n"}, map[string]string{"build/tested.txt": "x\n"}},
 		"in place of a library":   {map[string]string{"Makefile": calls("@python3 -m unittest -q"), "test_a.py": "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertIn('two', open('a.txt').read())\n"}, map[string]string{"gettext.py": "import os\nos._exit(0)\n", "dis.py": "import os\nos._exit(0)\n"}},
 		"a new submodule":         {map[string]string{"Makefile": "test:\n" + looks}, map[string]string{".gitmodules": "[submodule \"x\"]\n", "Makefile": calls("true")}},
 	} {
