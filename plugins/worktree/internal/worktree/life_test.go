@@ -413,6 +413,40 @@ func TestATaskThatAnotherPluginHasMoved(t *testing.T) {
 	w.bare()
 }
 
+// Who accepts work before it is written down has accepted what others may have changed since.
+func TestWhatWasAcceptedBeforeItWasWrittenDown(t *testing.T) {
+	t.Parallel()
+	gate := func(plugin, answer string, round int) pluginsdk.TaskAnswer {
+		return pluginsdk.TaskAnswer{Plugin: plugin, Answer: answer, Round: round, Hook: pluginsdk.HookTaskComplete}
+	}
+	for what, c := range map[string]struct {
+		said  []pluginsdk.TaskAnswer
+		waits bool
+	}{
+		"before":                        {[]pluginsdk.TaskAnswer{gate("validation", "accept", 1), gate(name, "told", 1)}, true},
+		"before, and told of it again":  {[]pluginsdk.TaskAnswer{gate("validation", "accept", 1), gate(name, "told", 1), gate("other", "told", 1)}, true},
+		"after":                         {[]pluginsdk.TaskAnswer{gate(name, "told", 1), gate("validation", "accept", 1)}, false},
+		"before, and by another after":  {[]pluginsdk.TaskAnswer{gate("licence", "accept", 1), gate(name, "told", 1), gate("validation", "accept", 1)}, false},
+		"after, and before in the next": {[]pluginsdk.TaskAnswer{gate(name, "told", 1), gate("validation", "accept", 1), gate("validation", "accept", 2), gate(name, "told", 2)}, true},
+		"before, and after in the next": {[]pluginsdk.TaskAnswer{gate("validation", "accept", 1), gate(name, "told", 1), gate(name, "told", 2), gate("validation", "accept", 2)}, false},
+		"before, and by a person since": {[]pluginsdk.TaskAnswer{gate("validation", "accept", 1), gate(name, "told", 1), {Author: "Ann", Plugin: "web", Answer: "accept", Round: 1}}, false},
+	} {
+		w := newWorld(t, repository(t, "shop"))
+		write(t, w.begun("t1", ""), "new.txt", "new\n")
+		for _, answer := range c.said {
+			w.host.AddTaskAnswer("t1", answer)
+		}
+		if c.waits {
+			w.waits("t1", "worktree", "the plugin validation has accepted it before", "harness plugin order worktree before validation", "approve")
+		} else if answer, rounds := w.evaluated("t1"); answer.Handover != "" {
+			t.Errorf("%s: %+v after %d rounds", what, answer, rounds)
+		}
+		if merged := exists(filepath.Join(w.repo, "new.txt")); merged == c.waits {
+			t.Errorf("%s: merged is %t", what, merged)
+		}
+	}
+}
+
 // A person may accept what no reviewer has seen: then it is what is there. Without such a
 // word it is looked at first.
 func TestAcceptedWithoutBeingSeen(t *testing.T) {

@@ -108,11 +108,11 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 	}
 	task := request.Task
 	if task.CwdPlugin != name { // the gates before this one were told by that plugin what the work is, and not by this one
-		by, err := p.person(ctx, task)
+		said, err := p.words(ctx, task)
 		if err != nil {
 			return nil, err
 		}
-		if !by {
+		if !said.person {
 			who := "another plugin"
 			if task.CwdPlugin != "" {
 				who = "the plugin " + task.CwdPlugin
@@ -129,11 +129,11 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 	})
 	if !seen {
 		// A person may accept what no reviewer has seen: then it is what is there now.
-		by, err := p.person(ctx, task)
+		said, err := p.words(ctx, task)
 		if err != nil {
 			return nil, err
 		}
-		if r.Moved || !by {
+		if r.Moved || !said.person {
 			return again("nobody has looked at it as it is now"), nil
 		}
 		fault, err := p.write(ctx, g, r)
@@ -157,6 +157,16 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 	if len(marks) == 0 && r.Held == work {
 		r.Approved = work // only a person takes marks away
 	}
+	if len(marks) == 0 && r.Approved != work {
+		said, err := p.words(ctx, task)
+		if err != nil {
+			return nil, err
+		}
+		if said.early != "" && !said.person {
+			return waits(markWorktree, "the plugin %s has accepted it before it was written down what would be merged: let %s answer first (harness plugin order %s before %s). Look at it (git -C %s diff --text %s %s) and approve it, or cancel it",
+				said.early, name, name, said.early, r.Path, r.Base, r.Tree), nil
+		}
+	}
 	head, err := r.worktree(g).Object(ctx, r.branchRef()+"^{commit}")
 	if err != nil {
 		return nil, err
@@ -177,22 +187,44 @@ func (r *record) otherVerdict(evidence []pluginsdk.Evidence) (plugin string) {
 	return evidence[i].Plugin
 }
 
-// person reports whether the last word on the task's work is a person's.
-func (p *Plugin) person(ctx context.Context, task pluginsdk.Task) (bool, error) {
-	last := pluginsdk.TaskAnswer{}
+// words is what was said of a task's work.
+type words struct {
+	person bool // the last word is a person's, who accepts it
+	// early names a plugin that has accepted it in the last round before this plugin has said what
+	// the work is, where nobody has accepted it afterwards; "": there is none.
+	early string
+}
+
+func (p *Plugin) words(ctx context.Context, task pluginsdk.Task) (said words, err error) {
+	var last pluginsdk.TaskAnswer
+	own, first := false, "" // of the round of last
 	for request := (&pluginsdk.TaskHistoryRequest{ID: task.ID}); ; {
 		page, err := p.host.Tasks.History(ctx, request)
 		if err != nil {
-			return false, err
+			return words{}, err
 		}
 		for _, answer := range page.Answers {
 			request.After = answer.ID
-			if answer.Author != "" || answer.Hook == pluginsdk.HookTaskComplete {
-				last = answer
+			if answer.Author == "" && answer.Hook != pluginsdk.HookTaskComplete {
+				continue
 			}
+			if answer.Round != last.Round {
+				own, first, said.early = false, "", ""
+			}
+			accepts := answer.Answer == string(pluginsdk.VerdictAccept)
+			switch {
+			case answer.Author == "" && answer.Plugin == name:
+				own, said.early = true, first
+			case accepts && own:
+				said.early = ""
+			case accepts:
+				first = answer.Plugin
+			}
+			last = answer
 		}
 		if !page.More || len(page.Answers) == 0 {
-			return last.Author != "" && last.Answer == string(pluginsdk.VerdictAccept), nil
+			said.person = last.Author != "" && last.Answer == string(pluginsdk.VerdictAccept)
+			return said, nil
 		}
 	}
 }
