@@ -2,7 +2,10 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -320,9 +323,15 @@ func (q *question) wait(answer, reason string, evidence []pluginsdk.Evidence, ma
 	return move, err
 }
 
-// goBack returns what puts a task whose directory is no more back to where it was before
-// OnTaskCreate, with the rights that it had there.
+// goBack returns what puts a task whose directory is no more, as the plugin says, back to where it
+// was before OnTaskCreate, with the rights that it had there. Another plugin than the one that
+// gave the directory is not believed while it is there: gates would no longer know whose word on
+// the work counts.
 func (q *question) goBack(ctx context.Context, gone bool) (change func(to *ledger.Task), err error) {
+	if gone && q.task.CwdPlugin != q.plugin.Info().Name {
+		_, err := os.Stat(q.task.Cwd)
+		gone = errors.Is(err, fs.ErrNotExist)
+	}
 	if !gone {
 		return func(*ledger.Task) {}, nil
 	}

@@ -89,6 +89,21 @@ func TestAThreadGoesBackWhenItsDirectoryIsGone(t *testing.T) {
 	}
 }
 
+// Gates believe the plugin that gave a task its directory: another one does not take it from the
+// task while it is there.
+func TestOnlyItsPluginTakesATaskOutOfADirectoryThatIsThere(t *testing.T) {
+	p, liar := worktree(t.TempDir()), &reviewer{}
+	p.info.Granted = []pluginsdk.Capability{pluginsdk.CapThreadsAdmin}
+	p.complete = says(pluginsdk.VerdictAccept)
+	liar.validated = func(context.Context, *pluginsdk.OnTaskValidatedRequest) (*pluginsdk.OnTaskValidatedResponse, error) {
+		return &pluginsdk.OnTaskValidatedResponse{Handover: pluginsdk.HandoverWait, CwdGone: true}, nil
+	}
+	w := newWorld(t, storetest.Open(t), liar, p)
+	if task := w.worked(pluginsdk.NewTask{Cwd: "/repo"}); task.Cwd == "/repo" || task.CwdPlugin != p.Info().Name {
+		t.Errorf("it is in %q, by %q", task.Cwd, task.CwdPlugin)
+	}
+}
+
 // A reviewer judges by what those before it have found; the findings of one that rejected
 // are of work that is no more. Who hands over is shown what every reviewer has seen.
 func TestEvidenceIsPassedOn(t *testing.T) {
