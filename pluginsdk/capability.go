@@ -13,10 +13,10 @@ var meanings = []struct {
 	{CapThreadsRead, "see conversations and how they are set"},
 	{CapThreadsWrite, "make conversations of its own, and change them"},
 	{CapThreadsAdmin, "change every conversation, and what the agent may do in it"},
-	{CapMessagesRead, "read everything that was said"},
+	{CapMessagesRead, "read everything that was said, and what the agent thought, did and read for it"},
 	{CapMessagesWrite, "add lines to conversations"},
 	{CapMessagesSubmit, "say something to the agent, as the people it speaks for"},
-	{CapTasksRead, "see tasks"},
+	{CapTasksRead, "see tasks, the work that was done, and what was said of it"},
 	{CapTasksWrite, "make tasks, and cancel its own"},
 	{CapTasksDecide, "decide on tasks in a person's place"},
 	{CapRunsRead, "see runs: what was asked, what was answered, what they did"},
@@ -47,11 +47,11 @@ var meanings = []struct {
 	{CapInstallationControl, "hold back what plugins start"},
 	{CapInstallationBackup, "make and read backups, which hold everything"},
 	{CapAccountsWrite, "add and change the accounts that the agent works and is billed with"},
-	{CapTurnsRead, "read every message and every answer"},
+	{CapTurnsRead, "read every message and every answer, and what the agent thought, did and read for it"},
 	{CapTurnsChange, "read and change what the agent is told, and what people are answered"},
-	{CapTurnsDecide, "read every message, and decide whether the agent gets it"},
-	{CapTasksPrepare, "decide where tasks are worked on, and what their agents are told"},
-	{CapTasksJudge, "decide whether the work of tasks is accepted, and hand it over"},
+	{CapTurnsDecide, "read every message, and what plugins ask the agent, and decide whether the agent gets it"},
+	{CapTasksPrepare, "read new tasks, and decide where they are worked on and what their agents are told"},
+	{CapTasksJudge, "read the work of tasks, decide whether it is accepted, and hand it over"},
 }
 
 // AllCapabilities returns every capability of the contract.
@@ -64,7 +64,7 @@ func AllCapabilities() []Capability {
 }
 
 // Meaning says what the capability lets a plugin do, in words for who decides on it, such as
-// "read everything that was said"; empty: this version of the contract does not know it.
+// "see scheduled jobs"; empty: this version of the contract does not know it.
 func (c Capability) Meaning() string {
 	for _, one := range meanings {
 		if one.capability == c {

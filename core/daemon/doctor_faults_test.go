@@ -120,7 +120,7 @@ func TestDoctorSaysWhichGrantsAreMissingOrUnconfirmed(t *testing.T) {
 	row.Granted = []pluginsdk.Capability{pluginsdk.CapTurnsDecide, pluginsdk.CapTurnsRead}
 	row.Unconfirmed = row.Granted
 	checks = checkGrants(row)
-	if len(checks) != 1 || !checks[0].Optional || !strings.Contains(checks[0].Detail, "turns.read (read every message and every answer)") ||
+	if len(checks) != 1 || !checks[0].Optional || !strings.Contains(checks[0].Detail, "turns.read (read every message and every answer") ||
 		!strings.Contains(checks[0].Remedy, "`harness plugin grant guard turns.decide turns.read` confirms it; `harness plugin revoke guard turns.decide turns.read`") {
 		t.Errorf("what an upgrade has granted: %+v", checks)
 	}

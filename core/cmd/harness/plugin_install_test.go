@@ -131,7 +131,7 @@ func TestEverythingAtOnceForScripts(t *testing.T) {
 func TestWithoutATerminalNothingIsDoneUnasked(t *testing.T) {
 	data := withDepot(t)
 	archive := packPlugin(t, "greeter", "1")
-	harness(t, "y\n", "plugin", "install", archive).want(t, exitFailed, "messages.read (read everything that was said): to read", "say --yes")
+	harness(t, "y\n", "plugin", "install", archive).want(t, exitFailed, "messages.read (read everything that was said, and what the agent thought, did and read for it): to read", "say --yes")
 	harness(t, "", "plugin", "install", archive, "--yes").want(t, 0, "installed", "")
 	for _, words := range [][]string{{"upgrade", "greeter", packPlugin(t, "greeter", "2")}, {"remove", "greeter"}} {
 		harness(t, "y\n", append([]string{"plugin"}, words...)...).want(t, exitFailed, "", "say --yes")

@@ -94,7 +94,7 @@ func showManifest(out io.Writer, m pluginsdk.Manifest) {
 	}
 	fmt.Fprintf(out, "hooks\t%s\n", list(hooks))
 	if len(m.Sources) > 0 {
-		fmt.Fprintf(out, "sources\t%s\n", list(m.Sources))
+		fmt.Fprintf(out, "sources\t%s (it is handed what is answered in conversations from there)\n", list(m.Sources))
 	}
 	if len(m.Events) > 0 {
 		fmt.Fprintf(out, "events\t%s\n", list(m.Events))

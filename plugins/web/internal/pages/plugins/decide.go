@@ -369,7 +369,7 @@ func named(of pluginsdk.Manifest) (names []string) {
 		names = append(names, "the tool "+tool.Name)
 	}
 	for _, source := range of.Sources {
-		names = append(names, "speaks for "+source)
+		names = append(names, "speaks for "+source+", and is handed what is answered there")
 	}
 	for _, request := range of.Capabilities {
 		names = append(names, asksFor+string(request.Capability))
