@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func TestParseCommands(t *testing.T) {
@@ -68,4 +71,129 @@ func FuzzParseCommands(f *testing.F) {
 		}
 		cut(text, commands)
 	})
+}
+
+func TestHandledCommandWithoutWordsIsConfirmed(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.claim.Run.Kind, b.claim.Message.Content = pluginsdk.RunCommand, "/deploy"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := b.store.finishes[0].Rows; len(rows) != 1 || rows[0].Message.Content != "/deploy: done." {
+		t.Errorf("%+v", rows)
+	}
+}
+
+func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
+	b := newBench("a")
+	b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[0].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: string(c.Origin) + " " + c.Name + " <" + c.Body + ">"}, nil
+	}
+	b.claim.Run.Kind = pluginsdk.RunCommand
+	b.claim.Message.Content = "  /deploy now\nand well"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	rows := b.store.finishes[0].Rows
+	if len(rows) != 1 || rows[0].Message.Content != "person deploy <now\nand well>" || len(b.agent.requests) != 0 {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// A command that a person types is theirs, and so is what its hook makes. Other hooks of its run
+// are asked of plugins that the person has not called.
+func TestOnlyTheHookOfATypedCommandIsThePersons(t *testing.T) {
+	b := newBench("a", "b")
+	b.plugins[1].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[1].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.claim.Run.Kind = pluginsdk.RunCommand
+	b.claim.Message.Content, b.claim.Message.Author = "/deploy now", "Ann"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	var typed []string
+	for _, behalf := range b.tokens.behalves {
+		if behalf.Typed != (ledger.By{}) {
+			typed = append(typed, behalf.Typed.Author)
+		}
+	}
+	if len(typed) != 1 || typed[0] != "Ann" || len(b.tokens.behalves) < 4 {
+		t.Errorf("of %d calls of hooks these are a person's: %q", len(b.tokens.behalves), typed)
+	}
+}
+
+// The start of a run is told beside its command: it is no person's while the command's hook is.
+func TestTheStartBesideATypedCommandIsNoPersons(t *testing.T) {
+	b := newBench("a", "b")
+	hooksOf(b, []pluginsdk.Hook{pluginsdk.HookPipelineStart}, []pluginsdk.Hook{pluginsdk.HookCommand})
+	commanded, told := make(chan struct{}), make(chan struct{})
+	b.plugins[0].asking = func(pluginsdk.Hook) { <-commanded }
+	b.plugins[0].notify = func(pluginsdk.Hook) error { close(told); return nil }
+	b.plugins[1].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[1].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		close(commanded)
+		<-told
+		return &pluginsdk.OnCommandResponse{Handled: true}, nil
+	}
+	b.claim.Run.Kind = pluginsdk.RunCommand
+	b.claim.Message.Content, b.claim.Message.Author = "/deploy now", "Ann"
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if of := b.tokens.behalves; len(of) != 2 || of[0].Typed.Author != "Ann" || of[1].Typed != (ledger.By{}) {
+		t.Errorf("the command's call and the start's: %+v", of)
+	}
+}
+
+// A plugin that answers what nobody else does is not asked before the one whose command it is.
+func TestAPluginOfAnyCommandIsAskedLast(t *testing.T) {
+	b := newBench("any", "deploys")
+	var asked []string
+	for i, name := range []string{"*", "deploy"} {
+		b.plugins[i].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: name}}
+		b.plugins[i].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+			asked = append(asked, b.plugins[i].info.Name+" "+c.Name)
+			return &pluginsdk.OnCommandResponse{Handled: true}, nil
+		}
+	}
+	b.agent.answer = says("[COMMAND type=\"deploy\"]x[/COMMAND][COMMAND type=\"other\"]x[/COMMAND]")
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"deploys deploy", "any other"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+}
+
+// A command of the agent's brings a plugin what the agent wrote in it, and not what people said.
+func TestACommandOfTheAgentsDoesNotShowTheMessage(t *testing.T) {
+	for _, row := range []struct {
+		granted []pluginsdk.Capability
+		want    string
+	}{{nil, ""}, {[]pluginsdk.Capability{pluginsdk.CapTurnsRead}, "my password is hunter2"}} {
+		b := newBench("a")
+		b.plugins[0].info.Manifest.Commands, b.plugins[0].info.Granted = []pluginsdk.CommandSpec{{Name: "*"}}, row.granted
+		b.plugins[0].info.Manifest.Hooks = []pluginsdk.Hook{pluginsdk.HookCommand}
+		var seen []pluginsdk.Message
+		b.plugins[0].cmd = func(c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+			seen = append(seen, c.Message)
+			return &pluginsdk.OnCommandResponse{Handled: true}, nil
+		}
+		b.agent.answer = says("[COMMAND type=\"any\"]x[/COMMAND]")
+		b.claim.Message.Content, b.claim.Message.Metadata = "my password is hunter2", []byte(`{"a":1}`)
+		b.claim.Message.Attachments = []pluginsdk.Attachment{{Name: "n"}}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if len(seen) != 1 || seen[0].Content != row.want || (len(seen[0].Metadata)+len(seen[0].Attachments) > 0) != (row.want != "") {
+			t.Errorf("granted %v: it was shown %+v", row.granted, seen)
+		}
+	}
 }

@@ -44,19 +44,8 @@ func (p *Plan) Do(ctx context.Context, who string) (Outcome, error) {
 // Resumes are the rights that the plugin has, although what it is now does not ask for them, and
 // that the next version asks for: it uses them without being granted anything.
 func (p *Plan) Resumes() Rights {
-	asks, asked := requested(p.Next.Manifest), requested(p.Was.Manifest)
-	return RightsOf(p.Was).minus(RightsOf(p.Was).minus(asks)).minus(asked)
-}
-
-// requested is what a manifest asks for, or its hooks need.
-func requested(m pluginsdk.Manifest) (all Rights) {
-	for _, request := range m.Requests() {
-		all.Capabilities = append(all.Capabilities, request.Capability)
-	}
-	for _, request := range m.Environment {
-		all.Env = append(all.Env, request.Name)
-	}
-	return all
+	unasked := RightsOf(p.Was).minus(requested(p.Was.Manifest))
+	return unasked.minus(unasked.minus(requested(p.Next.Manifest)))
 }
 
 // HeldUp are the closed hooks of a plugin that is on for which it lacks the grant, and what it

@@ -115,19 +115,24 @@ func without[T comparable](a, b []T) []T {
 	return slices.DeleteFunc(slices.Clone(a), func(one T) bool { return slices.Contains(b, one) })
 }
 
-// Wanted is what a manifest asks for, or its hooks need, and this version can give.
-func (r *Registry) Wanted(m pluginsdk.Manifest) Rights {
-	var wanted Rights
+// requested is what a manifest asks for, or its hooks need.
+func requested(m pluginsdk.Manifest) (all Rights) {
 	for _, request := range m.Requests() {
-		if slices.Contains(pluginsdk.AllCapabilities(), request.Capability) {
-			wanted.Capabilities = append(wanted.Capabilities, request.Capability)
-		}
+		all.Capabilities = append(all.Capabilities, request.Capability)
 	}
 	for _, request := range m.Environment {
-		if !slices.Contains(wanted.Env, request.Name) && !r.Withheld(request.Name) {
-			wanted.Env = append(wanted.Env, request.Name)
+		if !slices.Contains(all.Env, request.Name) {
+			all.Env = append(all.Env, request.Name)
 		}
 	}
+	return all
+}
+
+// Wanted is what a manifest asks for, or its hooks need, and this version can give.
+func (r *Registry) Wanted(m pluginsdk.Manifest) Rights {
+	wanted := requested(m)
+	wanted.Capabilities = slices.DeleteFunc(wanted.Capabilities, func(c pluginsdk.Capability) bool { return !slices.Contains(pluginsdk.AllCapabilities(), c) })
+	wanted.Env = slices.DeleteFunc(wanted.Env, r.Withheld)
 	return wanted
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// replaces reports whether a file that is new takes the place of another one in what checks load or look at: what
-// was there before did not.
+// replaces reports whether a file takes the place of another one in what checks load or look at. It is asked of new
+// files alone: what the work began with was loaded before, too.
 func (s *search) replaces(file string) bool {
 	if stem, ok := strings.CutSuffix(file, ".pyi"); ok { // type checkers read it, and the source no more
 		return s.before[stem+".py"] || s.before[strings.TrimSuffix(stem, "/__init__")+".py"]

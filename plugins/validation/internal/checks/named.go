@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// byName are the files that say what the checks of a project are, whoever calls them, by their
+// checkNames are the files that say what the checks of a project are, whoever calls them, by their
 // base names in small letters: what is run, and by which rules.
-var byName = []*regexp.Regexp{
+var checkNames = []*regexp.Regexp{
 	// What runs the checks.
 	regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$|^\.?justfile$|\.just$|^taskfile(\.dist)?\.ya?ml$|^rakefile$|\.rake$|^magefile\.go$|^noxfile\.py$|^tox\.(ini|toml)$|^pants\.toml$|^moon\.ya?ml$|^(gulpfile|gruntfile)\.`),
 	// What builds, and runs programs of the project while it does.
@@ -75,7 +75,7 @@ func (s *search) byName(file string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(byName, func(one *regexp.Regexp) bool { return one.MatchString(name) })
+	return slices.ContainsFunc(checkNames, func(one *regexp.Regexp) bool { return one.MatchString(name) })
 }
 
 // project reports whether a project begins in a directory: at the top, and beside such files.

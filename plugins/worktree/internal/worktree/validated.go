@@ -195,6 +195,7 @@ type words struct {
 	early string
 }
 
+// words reads the task's history.
 func (p *Plugin) words(ctx context.Context, task pluginsdk.Task) (said words, err error) {
 	var last pluginsdk.TaskAnswer
 	own, first := false, "" // of the round of last
