@@ -162,7 +162,7 @@ func (p *Plugin) accepted(ctx context.Context, g *git.Git, r *record, request *p
 		if err != nil {
 			return nil, err
 		}
-		if said.early != "" && !said.person {
+		if said.early != "" {
 			return waits(markWorktree, "the plugin %s has accepted it before it was written down what would be merged: let %s answer first (harness plugin order %s before %s). Look at it (git -C %s diff --text %s %s) and approve it, or cancel it",
 				said.early, name, name, said.early, r.Path, r.Base, r.Tree), nil
 		}
@@ -191,7 +191,7 @@ func (r *record) otherVerdict(evidence []pluginsdk.Evidence) (plugin string) {
 type words struct {
 	person bool // the last word is a person's, who accepts it
 	// early names a plugin that has accepted it in the last round before this plugin has said what
-	// the work is, where nobody has accepted it afterwards; "": there is none.
+	// the work is, where no plugin and no person has accepted it afterwards; "": there is none.
 	early string
 }
 

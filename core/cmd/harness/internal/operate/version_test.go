@@ -96,6 +96,7 @@ func TestAnUpgradeSaysWhatItHoldsUpAndWhichRightsItUsesAgain(t *testing.T) {
 		silent []string
 	}{
 		{small, []string{"version: 1.0.0, was 1.1.0: it is an older one"}, []string{again, waits}},
+		{greeter("1.0.1"), nil, []string{again, waits}},
 		{big, []string{again}, []string{"older one", waits}},
 		{greeter("1.1.1"), nil, []string{again, waits}},
 	} {
