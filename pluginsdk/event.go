@@ -48,6 +48,24 @@ type Position struct {
 	Seq  uint64 `json:"seq"`
 }
 
+// EventRule selects events. The fields that are set must all match; an empty field matches
+// anything. What a daemon cannot find out of an event, such as the kind of a thread that is
+// gone, matches.
+type EventRule struct {
+	// Types are event types, as in Manifest.Events: a trailing * matches any rest.
+	Types []string `json:"types,omitempty"`
+	// Threads are ids: events of one of these threads.
+	Threads []string `json:"threads,omitempty"`
+	// ThreadKinds matches events of a thread of one of the kinds. Threads of tasks are of the kind ThreadTask.
+	ThreadKinds []ThreadKind `json:"threadKinds,omitempty"`
+	// RunKinds matches events about a run of one of the kinds: those whose payload says the
+	// kind of a run (pipeline:*).
+	RunKinds []RunKind `json:"runKinds,omitempty"`
+	// Own matches events of threads of the sources that the manifest names
+	// (Manifest.SpeaksFor), whoever has them.
+	Own bool `json:"own,omitempty"`
+}
+
 // Event is one thing that happened.
 type Event struct {
 	Type      EventType       `json:"event"`
@@ -89,7 +107,12 @@ type RunRef struct {
 	RunID     string `json:"runId"`
 	MessageID int64  `json:"messageId"`
 	Attempt   int    `json:"attempt"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p RunRef) OfRun() RunKind { return p.Kind }
 
 // StepEvent is the payload of EventPipelineStep.
 type StepEvent struct {
@@ -98,14 +121,24 @@ type StepEvent struct {
 	Step      string    `json:"step"`
 	Detail    string    `json:"detail,omitempty"`
 	Timestamp time.Time `json:"timestamp"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p StepEvent) OfRun() RunKind { return p.Kind }
 
 // StreamPayload is the payload of EventPipelineStream.
 type StreamPayload struct {
 	ThreadID string      `json:"threadId"`
 	RunID    string      `json:"runId"`
 	Event    StreamEvent `json:"event"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p StreamPayload) OfRun() RunKind { return p.Kind }
 
 // CompletePayload is the payload of EventPipelineComplete. It is broadcast
 // after the reply is committed, never before.
@@ -115,7 +148,12 @@ type CompletePayload struct {
 	MessageID       int64  `json:"messageId"` // the reply; 0 when there is none
 	CommandsHandled int    `json:"commandsHandled"`
 	DurationMS      int64  `json:"durationMs"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p CompletePayload) OfRun() RunKind { return p.Kind }
 
 // ErrorPayload is the payload of EventPipelineError: the run has finally
 // failed, been denied or been cancelled.
@@ -124,7 +162,12 @@ type ErrorPayload struct {
 	RunID     string `json:"runId"`
 	MessageID int64  `json:"messageId"` // the status row that says so
 	Error     string `json:"error"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p ErrorPayload) OfRun() RunKind { return p.Kind }
 
 // RetryPayload is the payload of EventPipelineRetry: an attempt failed and
 // another follows.
@@ -134,7 +177,12 @@ type RetryPayload struct {
 	Attempt  int       `json:"attempt"`
 	Error    string    `json:"error"`
 	NextAt   time.Time `json:"nextAt"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p RetryPayload) OfRun() RunKind { return p.Kind }
 
 // MergedPayload is the payload of EventPipelineMerged: the run's message is
 // answered by another run.
@@ -142,7 +190,12 @@ type MergedPayload struct {
 	ThreadID string `json:"threadId"`
 	RunID    string `json:"runId"`
 	Into     string `json:"into"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p MergedPayload) OfRun() RunKind { return p.Kind }
 
 // WaitingPayload is the payload of EventPipelineWaiting: the run waits for a
 // plugin that is slow.
@@ -152,7 +205,12 @@ type WaitingPayload struct {
 	Plugin   string    `json:"plugin"`
 	Hook     Hook      `json:"hook"`
 	Since    time.Time `json:"since"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p WaitingPayload) OfRun() RunKind { return p.Kind }
 
 // ParkedPayload is the payload of EventPipelineParked: the run waits for a window of its
 // account's plan.
@@ -160,7 +218,12 @@ type ParkedPayload struct {
 	ThreadID string `json:"threadId"`
 	RunID    string `json:"runId"`
 	Parked   Parked `json:"parked"`
+	// Kind is the kind of the run; empty when it is not known.
+	Kind RunKind `json:"kind,omitempty"`
 }
+
+// OfRun returns the kind of the run that the event is about.
+func (p ParkedPayload) OfRun() RunKind { return p.Kind }
 
 // PlanPayload is the payload of EventPlanWindow: a window of a plan has changed its status,
 // has passed 75 or 90 %, or has begun anew.
@@ -203,6 +266,10 @@ type TaskPayload struct {
 	ThreadID string     `json:"threadId"`
 	Status   TaskStatus `json:"status"`
 	Detail   string     `json:"detail,omitempty"`
+	// Plugin is the one that has made the task, and ParentTaskID the task above it, if there
+	// is one.
+	Plugin       string `json:"plugin,omitempty"`
+	ParentTaskID string `json:"parentTaskId,omitempty"`
 }
 
 // PluginStatePayload is the payload of EventPluginState.

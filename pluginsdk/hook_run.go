@@ -90,19 +90,26 @@ type OnBeforeInvokeRequest struct {
 	Call    Call
 	Thread  Thread  // SessionID is empty when the agent will start a new session
 	Message Message // its content only with PartMessage; the prompt has it anyway
-	Prompt  string  // the previous plugin's prompt
+	Prompt  string  // the previous plugin's prompt; empty for a plugin with Manifest.PromptPrefix
 }
+
+// PromptSeparator stands between a prefix and the prompt.
+const PromptSeparator = "\n\n---\n\n"
 
 // OnBeforeInvokeResponse is the next prompt.
 type OnBeforeInvokeResponse struct {
 	// Prompt replaces the prompt; nil keeps it, and an empty one is a value. It may
 	// have 2 MiB: what is longer is cut, with a mark.
-	Prompt  *string
+	Prompt *string
+	// Prefix goes in front of the prompt, with PromptSeparator between the two. A plugin with
+	// Manifest.PromptPrefix returns it instead of Prompt.
+	Prefix  string
 	Effects *Effects
 }
 
 // BeforeInvokeHook is a chain at step 4: each plugin gets the previous one's
-// prompt and returns the next. An error keeps the previous prompt.
+// prompt and returns the next. An error keeps the previous prompt. Plugins with
+// Manifest.PromptPrefix get no prompt, and return what goes in front of it.
 type BeforeInvokeHook interface {
 	OnBeforeInvoke(ctx context.Context, request *OnBeforeInvokeRequest) (*OnBeforeInvokeResponse, error)
 }

@@ -16,6 +16,26 @@ type Events interface {
 	// List returns the events after a position that are still kept. Needs
 	// events.read.
 	List(ctx context.Context, request *ListEventsRequest) (*ListEventsResponse, error)
+	// Listen has OnBroadcast of the process that calls be told only the events that match
+	// any of the rules, of those that Manifest.Events names, in place of
+	// Manifest.EventRules and of the rules of an earlier call. EventResync is always told.
+	// What was published before, and waits to be told, is told by the rules of then. The
+	// rules end with the process: another one begins with those of its manifest.
+	// CodeInvalid when OnBroadcast is not answered, or for a rule that is none. Needs no
+	// capability: it only selects from what the plugin may be told.
+	Listen(ctx context.Context, request *ListenEventsRequest) (*ListenEventsResponse, error)
+}
+
+// ListenEventsRequest has the rules: at most 64, which name at most 1000 threads and 1000
+// types together; a type and the id of a thread have at most 256 bytes. None: all events that
+// the manifest names.
+type ListenEventsRequest struct{ Rules []EventRule }
+
+// ListenEventsResponse says from when on the rules hold.
+type ListenEventsResponse struct {
+	// Position is where the stream stood when the rules came into force: every event after
+	// it that matches them will be told.
+	Position Position
 }
 
 // PublishEventRequest has the event.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,11 +13,29 @@ import (
 )
 
 var (
-	pluginName   = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-	commandName  = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
-	toolName     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	pluginName   = form{first: lower, rest: lower + digits + "-", most: 32}
+	commandName  = form{first: lower, rest: lower + digits + "_-", most: 32}
+	toolName     = form{first: lower + upper, rest: lower + upper + digits + "_-", most: 64}
+	variableName = form{first: lower + upper + "_", rest: lower + upper + digits + "_", most: math.MaxInt}
 )
+
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits = "0123456789"
+)
+
+// form is what names look like: characters of rest after one of first, so many in all at
+// most. Regular expressions with such counts take 120 KB in each process.
+type form struct {
+	first, rest string
+	most        int
+}
+
+// fits reports whether a name has the form.
+func (f form) fits(name string) bool {
+	return name != "" && len(name) <= f.most && strings.Contains(f.first, name[:1]) && strings.Trim(name[1:], f.rest) == ""
+}
 
 // coresNames are those that the core has in events, as the source of messages, or
 // in tools. A plugin of such a name could speak as the core.
@@ -33,7 +52,7 @@ func (m Manifest) Check() error {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 
-	if !pluginName.MatchString(m.Name) {
+	if !pluginName.fits(m.Name) {
 		fault("name %q: want a lower case letter, then at most 31 lower case letters, digits and hyphens", m.Name)
 	}
 	if slices.Contains(coresNames, m.Name) {
@@ -75,8 +94,8 @@ func (m Manifest) checkNeeds(fault func(string, ...any)) {
 }
 
 // Unheeded says, a sentence each, what of the manifest has no effect in this version
-// of the contract: hooks, failure modes, parts and types of options that it does not know,
-// and parts that a hook always has. A daemon leaves them alone; an author may have written the wrong
+// of the contract: hooks, failure modes, parts, types of options and kinds in the rules of
+// events that it does not know, and parts that a hook always has. A daemon leaves them alone; an author may have written the wrong
 // name.
 func (m Manifest) Unheeded() (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -105,6 +124,18 @@ func (m Manifest) Unheeded() (notes []string) {
 			}
 		}
 	}
+	for n, rule := range m.EventRules {
+		for _, kind := range rule.ThreadKinds {
+			if !kind.known() {
+				note("eventRules[%d] names the kind of thread %q, which this version of Harness does not know", n, kind)
+			}
+		}
+		for _, kind := range rule.RunKinds {
+			if !kind.known() {
+				note("eventRules[%d] names the kind of run %q, which this version of Harness does not know", n, kind)
+			}
+		}
+	}
 	return notes
 }
 
@@ -122,7 +153,7 @@ func partNames(parts []Part) string {
 func (m Manifest) checkSources(fault func(string, ...any)) {
 	for i, source := range m.Sources {
 		switch {
-		case !pluginName.MatchString(source):
+		case !pluginName.fits(source):
 			fault("source %q: want a lower case letter, then at most 31 lower case letters, digits and hyphens", source)
 		case source != "cli" && slices.Contains(coresNames, source):
 			fault("source %q: the core speaks under that name", source)
@@ -141,7 +172,7 @@ func (m Manifest) checkCommands(fault func(string, ...any)) {
 	}
 	seen := map[string]bool{}
 	for _, command := range m.Commands {
-		if command.Name != "*" && !commandName.MatchString(command.Name) {
+		if command.Name != "*" && !commandName.fits(command.Name) {
 			fault("command %q: want *, or a lower case letter, then lower case letters, digits, _ and -, without the slash", command.Name)
 		}
 		if seen[command.Name] {
@@ -161,7 +192,7 @@ func (c CommandSpec) checkOptions(fault func(string, ...any)) {
 	seen := map[string]bool{}
 	for _, option := range c.Options {
 		switch {
-		case !commandName.MatchString(option.Name):
+		case !commandName.fits(option.Name):
 			fault("command %q: option %q: want a lower case letter, then at most 31 lower case letters, digits, _ and -", c.Name, option.Name)
 		case seen[option.Name]:
 			fault("command %q: option %q is declared twice", c.Name, option.Name)
@@ -185,7 +216,7 @@ func (m Manifest) checkTools(fault func(string, ...any)) {
 	}
 	seen := map[string]bool{}
 	for _, tool := range m.Tools {
-		if !toolName.MatchString(tool.Name) || strings.Contains(tool.Name, "__") {
+		if !toolName.fits(tool.Name) || strings.Contains(tool.Name, "__") {
 			fault("tool %q: want a letter, then letters, digits, - and single _", tool.Name)
 		}
 		if seen[tool.Name] {
@@ -207,6 +238,69 @@ func (m Manifest) checkEvents(fault func(string, ...any)) {
 			fault("event %q: want an event type, with * only at its end", pattern)
 		}
 	}
+	if m.PromptPrefix && !m.Answers(HookBeforeInvoke) {
+		fault("promptPrefix is declared but the plugin does not answer %s", HookBeforeInvoke)
+	}
+	if len(m.EventRules) > 0 && !m.Answers(HookBroadcast) {
+		fault("eventRules are declared but the plugin does not answer %s", HookBroadcast)
+	}
+	if err := CheckEventRules(m.EventRules); err != nil {
+		fault("eventRules: %s", err)
+	}
+}
+
+// The bounds of the rules by which a process is told events.
+const (
+	maxEventRules = 64
+	maxRuleNames  = 1000 // ids of threads in all rules, and types in all rules
+	maxRuleWord   = 256  // bytes of a type, a kind or the id of a thread
+)
+
+// CheckEventRules returns what is wrong with rules, of a manifest or of Events.Listen
+// (CodeInvalid). Kinds that this version of the contract does not know are no fault.
+func CheckEventRules(rules []EventRule) error {
+	if len(rules) > maxEventRules {
+		return Errorf(CodeInvalid, "rules: at most %d, these are %d", maxEventRules, len(rules))
+	}
+	types, threads := 0, 0
+	for n, rule := range rules {
+		for _, pattern := range rule.Types {
+			if pattern == "" || strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
+				return Errorf(CodeInvalid, "rules[%d]: type %q: want an event type, with * only at its end", n, pattern)
+			}
+		}
+		for _, list := range []struct {
+			field string
+			words []string
+		}{
+			{"types", rule.Types}, {"threads", rule.Threads}, {"threadKinds", wordsOf(rule.ThreadKinds)}, {"runKinds", wordsOf(rule.RunKinds)},
+		} {
+			for _, word := range list.words {
+				if word == "" || len(word) > maxRuleWord {
+					return Errorf(CodeInvalid, "rules[%d]: %s: 1 to %d bytes each, one has %d", n, list.field, maxRuleWord, len(word))
+				}
+			}
+			if len(list.words) > maxRuleNames {
+				return Errorf(CodeInvalid, "rules[%d]: %s: at most %d, these are %d", n, list.field, maxRuleNames, len(list.words))
+			}
+		}
+		types, threads = types+len(rule.Types), threads+len(rule.Threads)
+	}
+	switch {
+	case types > maxRuleNames:
+		return Errorf(CodeInvalid, "types: at most %d in all rules, these are %d", maxRuleNames, types)
+	case threads > maxRuleNames:
+		return Errorf(CodeInvalid, "threads: at most %d in all rules, these are %d", maxRuleNames, threads)
+	}
+	return nil
+}
+
+func wordsOf[T ~string](names []T) []string {
+	words := make([]string, len(names))
+	for n, name := range names {
+		words[n] = string(name)
+	}
+	return words
 }
 
 func (m Manifest) checkRequests(fault func(string, ...any)) {
@@ -219,7 +313,7 @@ func (m Manifest) checkRequests(fault func(string, ...any)) {
 		}
 	}
 	for _, request := range m.Environment {
-		if !variableName.MatchString(request.Name) || strings.TrimSpace(request.Reason) == "" {
+		if !variableName.fits(request.Name) || strings.TrimSpace(request.Reason) == "" {
 			fault("environment variable %q: want a name and a reason, which the operator reads", request.Name)
 		}
 	}

@@ -300,7 +300,7 @@ func ParseTarget(text string) (Target, error) {
 		return Target{ThreadID: id}, nil
 	}
 	plugin, place, _ := strings.Cut(text, ":")
-	if text != "" && !pluginName.MatchString(plugin) || plugin == "thread" {
+	if text != "" && !pluginName.fits(plugin) || plugin == "thread" {
 		return Target{}, Errorf(CodeInvalid, "target %q: want PLUGIN:PLACE, as in discord:CHANNEL, or thread:ID", text)
 	}
 	return Target{Plugin: plugin, Place: place}, nil

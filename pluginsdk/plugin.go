@@ -57,11 +57,22 @@ type Manifest struct {
 	// Events restricts OnBroadcast to these event types; a trailing * matches
 	// any rest. Empty means all.
 	Events []string `json:"events,omitempty"`
+	// EventRules restricts OnBroadcast further: of the events that Events names, the plugin
+	// is told those that match any of the rules; none: all. EventResync is always told. The
+	// rules hold until the process calls Host.Events.Listen. A daemon that does not know
+	// them tells all that Events names.
+	EventRules []EventRule `json:"eventRules,omitempty"`
 
 	Capabilities []CapabilityRequest  `json:"capabilities,omitempty"`
 	Environment  []EnvironmentRequest `json:"environment,omitempty"`
 	// SettingsSchema is a JSON Schema of the plugin's settings, or empty.
 	SettingsSchema json.RawMessage `json:"settingsSchema,omitempty"`
+	// PromptPrefix says that the plugin answers OnBeforeInvoke with text that goes in front of
+	// the prompt (OnBeforeInvokeResponse.Prefix), whatever the prompt is. Then it is not sent
+	// the prompt, and plugins with PromptPrefix that are neighbours in the operator's order are
+	// asked at the same time. A daemon that does not know it sends the prompt, and asks one
+	// after the other.
+	PromptPrefix bool `json:"promptPrefix,omitempty"`
 	// Exclusive says that only one process of the plugin may be active at a
 	// time, because it holds a port or a connection.
 	Exclusive bool `json:"exclusive,omitempty"`

@@ -17,6 +17,15 @@ const (
 	RunTurn    RunKind = "turn"
 )
 
+// known reports whether this version of the contract has the kind.
+func (k RunKind) known() bool {
+	switch k {
+	case RunMessage, RunCommand, RunTurn:
+		return true
+	}
+	return false
+}
+
 // RunState says where a run is in its life.
 type RunState string
 

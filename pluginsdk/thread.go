@@ -14,6 +14,15 @@ const (
 	ThreadGeneral ThreadKind = "general"
 )
 
+// known reports whether this version of the contract has the kind.
+func (k ThreadKind) known() bool {
+	switch k {
+	case ThreadPrimary, ThreadTask, ThreadCron, ThreadGeneral:
+		return true
+	}
+	return false
+}
+
 // ThreadStatus says whether a thread is in use.
 type ThreadStatus string
 

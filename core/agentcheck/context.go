@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 )
@@ -16,32 +14,20 @@ import (
 // What the model is shown: the manual, files, and nothing that was not put before it.
 
 func manualIsInThePrompt(w *world) string {
-	w.lay(w.work, "CLAUDE.md", "Be brief. FIRST-MANUAL\n")
-	t := w.say("say:one", "one")
+	t := w.resumed().first
+	w.answered(t, "first-word")
 	w.expect(strings.Contains(t.main()[0].System, "FIRST-MANUAL"), "CLAUDE.md of the working directory is not in the prompt")
 	return ""
 }
 
 func changedManualHolds(w *world) string {
-	w.lay(w.work, "CLAUDE.md", "Be brief. FIRST-MANUAL\n")
-	w.say("say:one", "one")
-	before := w.session
-	for _, next := range []struct {
-		words   string
-		restart bool
-	}{{"SECOND-MANUAL", false}, {"THIRD-MANUAL", true}} {
-		w.lay(w.work, "CLAUDE.md", "Be brief. "+next.words+"\n")
-		when := "in a warm session"
-		if next.restart {
-			w.must(w.stop())
-			when = "in a resumed session"
-		}
-		t := w.say("say:two", "two")
-		w.expect(fakeapi.Seeing(next.words)(t.main()[0]), "the model does not see an edited CLAUDE.md in the next turn %s", when)
-		w.remembers(t, "say:one")
-	}
-	w.expect(w.session == before, "after an edit of CLAUDE.md the session is replaced")
-	command, release, err := w.agent.Command(w.request(""))
+	r := w.resumed()
+	w.answered(r.second, "second-word")
+	w.expect(fakeapi.Seeing("SECOND-MANUAL")(r.second.main()[0]), "the model does not see an edited CLAUDE.md in the next turn in a warm session")
+	w.expect(r.second.SessionID == r.first.SessionID, "after an edit of CLAUDE.md the session is replaced")
+	w.expect(len(r.rawCalls) > 0, "a resumed turn does not reach the model: %s", r.raw)
+	w.expect(fakeapi.Seeing("THIRD-MANUAL")(r.rawCalls[0]), "the model does not see an edited CLAUDE.md in the next turn in a resumed session")
+	command, release, err := w.start().Command(w.request(""))
 	w.must(err)
 	defer release()
 	if slices.ContainsFunc(command.Args, func(arg string) bool { return strings.HasPrefix(arg, "--system-prompt-snapshot") }) {
@@ -78,11 +64,7 @@ func nothingRemembers(w *world) string {
 	for _, call := range t.main() {
 		w.expect(!fakeapi.Seeing("/.claude/projects/")(call), "the CLI tells the model to keep a memory of its own, beside that of Harness")
 	}
-	request := w.request("")
-	request.ThreadID, request.SessionID, request.Resume = uuid.NewString(), uuid.NewString(), false
-	r := w.open(request)
-	defer r.close()
-	for kind, path := range r.begin("say:hm").Memory {
+	for kind, path := range w.besides().begun.Memory {
 		w.expect(path == "" || path == nil, "the CLI says that it keeps a memory of its own, beside that of Harness (%s: %v)", kind, path)
 	}
 	return ""

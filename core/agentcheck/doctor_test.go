@@ -38,11 +38,13 @@ const anotherCLI = "2.1.224"
 // doctoring is what a doctored CLI does.
 type doctoring struct {
 	name string
-	// breaks are the lines that have to be broken, and no others, each with a part of the
-	// words that it then has.
+	// breaks are the lines that have to be broken, and no others, each with parts of the words
+	// that it then has, with … between them.
 	breaks map[string]string
 	newest map[string]string // lines that are broken too, from the version anotherCLI on
-	alone  bool              // it gets in the way of others, so that a CLI has no other beside it
+	// batch is of those that one CLI has: doctorings that would get in each other's way are in
+	// other batches.
+	batch int
 	// since and until are the versions with which there is something to spoil; empty: all.
 	since, until string
 

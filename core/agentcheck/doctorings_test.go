@@ -2,6 +2,7 @@ package agentcheck
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ var doctorings = []doctoring{
 		args: without("--session-id="),
 	},
 	{
-		name: "its costs are doubled", alone: true, breaks: map[string]string{"a turn costs what the API bills": "is counted as", "a cost cap stops a turn": ""},
+		name: "its costs are doubled", batch: 1, breaks: map[string]string{"a turn costs what the API bills": "is counted as", "a cost cap stops a turn": ""},
 		out: dearer(func(args []string) bool { return !resumed(args) }),
 	},
 	{
@@ -42,7 +43,7 @@ var doctorings = []doctoring{
 		},
 	},
 	{
-		name: "it does not stop", alone: true, breaks: map[string]string{"a cost cap stops a turn": "", "stop ends the turn and keeps the process": "did not stop when asked", "a message sent during a turn can be withdrawn": "cannot be withdrawn"},
+		name: "it does not stop", batch: 2, breaks: map[string]string{"a cost cap stops a turn": "", "stop ends the turn and keeps the process": "did not stop when asked", "a message sent during a turn can be withdrawn": "cannot be withdrawn"},
 		in: func(_ *doctored, line object) object {
 			if part(line, "request")["subtype"] == "interrupt" {
 				return nil
@@ -161,7 +162,7 @@ var doctorings = []doctoring{
 		},
 	},
 	{
-		name: "it works in the background", alone: true, breaks: map[string]string{"commands end with their turn": "in the background"}, newest: map[string]string{"sub-agents end with their turn": "in the background"},
+		name: "it works in the background", batch: 2, breaks: map[string]string{"commands end with their turn": "in the background"}, newest: map[string]string{"sub-agents end with their turn": "in the background"},
 		env: withoutVariable("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
 	},
 	{
@@ -190,7 +191,7 @@ var doctorings = []doctoring{
 		args: withSettings(func(settings object) { delete(part(settings, "permissions"), "ask") }),
 	},
 	{
-		name: "it cannot resume", alone: true, breaks: map[string]string{"resumes after a clean end": "forgotten", "resumes after kill -9": "", "an existing session is resumed": "", "an unknown session is reported": ""},
+		name: "it cannot resume", batch: 1, breaks: map[string]string{"resumes after a clean end": "forgotten", "resumes after kill -9": "", "an existing session is resumed": "", "an unknown session is reported": ""},
 		args: func(args []string) []string {
 			for n, arg := range args {
 				if strings.HasPrefix(arg, "--resume=") {
@@ -203,7 +204,7 @@ var doctorings = []doctoring{
 	{
 		name: "it loses what it has not written at a kill", breaks: map[string]string{"resumes after kill -9": ""},
 		out: func(d *doctored, line object) object {
-			if line["type"] == "result" && line["result"] == "before-the-kill" {
+			if line["type"] == "result" && line["result"] == "third-word" {
 				_ = d.process.Kill()
 				kept, _ := filepath.Glob(filepath.Join(os.Getenv("HOME"), ".claude/projects/*", text(line["session_id"])+".jsonl"))
 				for _, file := range kept {
@@ -267,7 +268,7 @@ var doctorings = []doctoring{
 		}),
 	},
 	{
-		name: "it keeps the first list of tools", alone: true, breaks: map[string]string{"plugin tools change in a warm session": ""},
+		name: "it keeps the first list of tools", batch: 1, breaks: map[string]string{"plugin tools change in a warm session": ""},
 		args: withServer(func() func(tools []any) []any {
 			var first []any
 			return func(tools []any) []any {
@@ -279,7 +280,7 @@ var doctorings = []doctoring{
 		}()),
 	},
 	{
-		name: "it knows no schemas", alone: true, breaks: map[string]string{"a JSON schema is filled in": "a turn with a schema failed"},
+		name: "it knows no schemas", batch: 1, breaks: map[string]string{"a JSON schema is filled in": "a turn with a schema failed"},
 		args: without("--json-schema="),
 	},
 	{
@@ -302,7 +303,7 @@ var doctorings = []doctoring{
 		},
 	},
 	{
-		name: "it has no manual", alone: true, breaks: map[string]string{"CLAUDE.md is in the prompt": "is not in the prompt", "an edited CLAUDE.md holds with the next turn": "does not see"},
+		name: "it has no manual", batch: 1, breaks: map[string]string{"CLAUDE.md is in the prompt": "is not in the prompt", "an edited CLAUDE.md holds with the next turn": "does not see"},
 		args: without("--append-system-prompt"),
 	},
 	{
@@ -312,12 +313,9 @@ var doctorings = []doctoring{
 		}),
 	},
 	{
-		name: "it reads everybody's settings", alone: true, breaks: map[string]string{"files that the agent can write grant no permissions": "grant permissions"},
-		args: without("--setting-sources="),
-	},
-	{
-		name: "it runs everybody's servers", alone: true, breaks: map[string]string{"files that the agent can write grant no permissions": "grant permissions"},
-		args: without("--setting-sources=", "--strict-mcp-config"),
+		name: "it reads everybody's settings and runs their servers", batch: 2,
+		breaks: map[string]string{"files that the agent can write grant no permissions": "grant permissions…rule…server-of-the-home…mcp-server"},
+		args:   without("--setting-sources=", "--strict-mcp-config"),
 	},
 	{
 		name: "it lets strangers read", breaks: map[string]string{"a thread apart cannot read the workspace": "reads the workspace"},
@@ -329,7 +327,7 @@ var doctorings = []doctoring{
 	},
 	{
 		// Newer ones refuse by themselves what reads a file that is denied.
-		name: "it lets strangers run commands", alone: true, until: "2.1.223", breaks: map[string]string{"a thread apart cannot read the workspace": "reads the workspace"},
+		name: "it lets strangers run commands", batch: 1, until: "2.1.223", breaks: map[string]string{"a thread apart cannot read the workspace": "reads the workspace"},
 		args: withSettings(func(settings object) { delete(part(settings, "permissions"), "ask") }),
 	},
 	{
@@ -344,30 +342,30 @@ var doctorings = []doctoring{
 	},
 }
 
-var each = flag.Bool("doctored.each", false, "one doctored CLI for each doctoring, and every line of the suite with each; else many at once")
+var each = flag.Bool("doctored.each", false, "one doctored CLI for each doctoring, and every line of the suite with each; else a CLI for each batch")
 
 // A line of the suite that stays green when what it looks at is spoiled is no check, and one
 // that turns red for something else sends people to the wrong place.
 func TestDoctoredCLIs(t *testing.T) {
 	binary := needCLI(t, "HARNESS_TEST_CLAUDE")
 	version := versionOf(t, binary)
-	var together []doctoring
+	batches := map[int][]doctoring{}
 	for _, d := range doctorings {
 		switch {
 		case d.since != "" && older(version, d.since) || d.until != "" && older(d.until, version):
-		case *each || d.alone:
+		case *each:
 			t.Run(d.name, func(t *testing.T) { doctoredCLI(t, binary, version, d) })
 		default:
-			together = append(together, d)
+			batches[d.batch] = append(batches[d.batch], d)
 		}
 	}
-	if len(together) > 0 {
-		t.Run("together", func(t *testing.T) { doctoredCLI(t, binary, version, together...) })
+	for number, batch := range batches {
+		t.Run(fmt.Sprintf("batch %d", number), func(t *testing.T) { doctoredCLI(t, binary, version, batch...) })
 	}
 }
 
-// doctoredCLI looks at a CLI that has been doctored in some ways. It looks at all lines if
-// there are several, or each is wanted, else at those that are to break.
+// doctoredCLI looks at a CLI that has been doctored in some ways. It looks at all lines with the
+// first batch, or if each is wanted, else at those that are to break.
 func doctoredCLI(t *testing.T, binary, version string, spoils ...doctoring) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -384,7 +382,7 @@ func doctoredCLI(t *testing.T, binary, version string, spoils ...doctoring) {
 		}
 	}
 	config := Config{Binary: self, Env: []string{doctoredBy + "=" + strings.Join(names, "|"), realCLI + "=" + binary, "GORACE=atexit_sleep_ms=0"}}
-	if len(spoils) == 1 && !*each {
+	if spoils[0].batch > 0 && !*each {
 		config.Only = slices.Collect(maps.Keys(red))
 	}
 	report, err := Run(t.Context(), config)
@@ -392,7 +390,12 @@ func doctoredCLI(t *testing.T, binary, version string, spoils ...doctoring) {
 		t.Fatal(err)
 	}
 	for _, l := range report.Lines {
-		if words, spoiled := red[l.Name]; spoiled != (l.State == Broken) || spoiled && !strings.Contains(l.Words, words) {
+		words, spoiled := red[l.Name]
+		said := true
+		for part := range strings.SplitSeq(words, "…") {
+			said = said && strings.Contains(l.Words, part)
+		}
+		if spoiled != (l.State == Broken) || spoiled && !said {
 			t.Errorf("%q is %s: %q, want broken: %t, with %q", l.Name, l.State, l.Words, spoiled, words)
 		}
 		delete(red, l.Name)

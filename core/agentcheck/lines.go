@@ -27,22 +27,27 @@ var groups = []group{
 		{"sub-agents above the limit are asked about", subAgentsAreAskedAbout},
 		{"the CLI keeps no memory of its own", nothingRemembers},
 		{"no other process can write into a session", nobodyElseSpeaks},
+		{"the CLI lists the permissions of a session", saysWhatRightsThereAre},
+		{"a fresh session leaves no transcript", freshSessionLeavesNothing},
 	}},
 	{name: "resume", lines: []line{
+		{"CLAUDE.md is in the prompt", manualIsInThePrompt},
+		{"an edited CLAUDE.md holds with the next turn", changedManualHolds},
 		{"resumes after a clean end", resumesAfterACleanEnd},
 		{"resumes after kill -9", resumesAfterAKill},
 		{"a resumed turn is charged once", resumedTurnCostsItsOwn},
 		{"an unknown session is reported", unknownSessionIsTold},
 		{"an existing session is resumed", existingSessionIsResumed},
-		{"a fresh session leaves no transcript", freshSessionLeavesNothing},
 	}},
 	{name: "plan mode", lines: []line{
 		{"a plan reaches the person whole", planArrivesWhole},
 		{"plan mode is restored after an accepted plan", planModeHoldsAgain},
 	}},
-	{name: "plugin tools", with: withTools("time__now", "time__zone"), lines: []line{
+	{name: "plugin tools and a plan", with: toolsAndLogin, lines: []line{
 		{"plugin tools are offered at once", pluginToolsAtOnce},
 		{"plugin tools change in a warm session", pluginToolsAddedLater},
+		{"plan usage is reported", windowFiguresAreTold},
+		{"a used-up plan says when it resets", usedUpWindowIsTold},
 	}},
 	{name: "many plugin tools", with: withTools(manyTools()...), lines: []line{
 		{"many plugin tools are found by search", manyToolsAreFound},
@@ -51,22 +56,11 @@ var groups = []group{
 		{"a JSON schema is filled in", goodSchema},
 		{"a bad JSON schema is refused with the reason", badSchemaIsRefused},
 	}},
-	{name: "plan windows", with: login, lines: []line{
-		{"plan usage is reported", windowFiguresAreTold},
-		{"a used-up plan says when it resets", usedUpWindowIsTold},
-	}},
-	{name: "CLAUDE.md", lines: []line{
-		{"CLAUDE.md is in the prompt", manualIsInThePrompt},
-		{"an edited CLAUDE.md holds with the next turn", changedManualHolds},
-	}},
 	{name: "permissions", lines: []line{
 		{"files that the agent can write grant no permissions", filesGiveNoRights},
 	}},
 	{name: "threads apart", lines: []line{
 		{"a thread apart cannot read the workspace", apartCannotReadTheWorkspace},
-	}},
-	{name: "permissions, as listed", with: conversation, lines: []line{
-		{"the CLI lists the permissions of a session", saysWhatRightsThereAre},
 	}},
 }
 
@@ -75,6 +69,12 @@ func conversation(w *world) {
 	w.config.SubAgents = subAgents
 	w.config.AllowedTools = []string{"Bash(mkdir:*)", "Bash(sleep:*)", "Write"}
 	w.config.DisallowedTools = []string{"WebSearch", "Read(/" + filepath.Join(w.work, "denied") + "/**)"}
+}
+
+// toolsAndLogin gives a world plugin tools, and a login that has a plan.
+func toolsAndLogin(w *world) {
+	withTools("time__now", "time__zone")(w)
+	login(w)
 }
 
 // subAgents is how many sub-agents a turn of the conversation starts without a question.

@@ -80,7 +80,8 @@ func questionWaits(w *world) string {
 		// A person thinks for as long as another process takes to start and to answer. That
 		// is long for the CLI, however busy the machine is.
 		calls := len(w.api.Requests(w.ofTheConversation))
-		_ = w.agent.Invoke(w.ctx, w.fresh("say:meanwhile"), nil)
+		w.meanwhile = nil
+		_ = w.freshly()
 		goesOn = len(w.api.Requests(w.ofTheConversation)) > calls
 		return ledger.ToolAnswer{Words: "no"}
 	})
@@ -207,18 +208,24 @@ func (w *world) planned(model func(fakeapi.Request) fakeapi.Reply) string {
 }
 
 func planArrivesWhole(w *world) string {
-	// As the model does it that is told of a file, and as it does it otherwise.
-	filed := w.planned(func(r fakeapi.Request) fakeapi.Reply {
-		path := planFile.FindString(string(r.Body))
-		if path == "" || len(r.ToolResults()) > 0 {
-			return uses("ExitPlanMode", map[string]any{})
-		}
-		return uses("Write", map[string]any{"file_path": path, "content": planText})
-	})
-	w.expect(filed == strings.TrimSpace(planText), "of the plan in the CLI's file the person is shown %q", cut(filed))
-	w.session = ""
+	// As the model does it that gives its plan, and as it does it that is told of a file, in which
+	// the first plan is by now.
 	given := w.planned(func(fakeapi.Request) fakeapi.Reply { return uses("ExitPlanMode", map[string]any{"plan": planText}) })
 	w.expect(given == strings.TrimSpace(planText), "of the plan that the model gives the person is shown %q", cut(given))
+	const other = "# Another plan\n\n1. Cut.\n2. Measure.\n"
+	steps := 0
+	filed := w.planned(func(r fakeapi.Request) fakeapi.Reply {
+		path := planFile.FindString(string(r.Body))
+		steps++
+		switch {
+		case path == "" || steps > 2:
+			return uses("ExitPlanMode", map[string]any{})
+		case steps == 1:
+			return uses("Read", map[string]any{"file_path": path})
+		}
+		return uses("Write", map[string]any{"file_path": path, "content": other})
+	})
+	w.expect(filed == strings.TrimSpace(other), "of the plan in the CLI's file the person is shown %q", cut(filed))
 	return ""
 }
 

@@ -46,47 +46,78 @@ func sessionIsOurs(w *world) string {
 
 // remembers expects that the model is shown what was said before.
 func (w *world) remembers(t turn, said string) {
+	w.expect(len(t.main()) > 0, "the resumed turn did not reach the model")
+	w.expect(t.remembers(said), "the resumed session has forgotten what was said before")
+}
+
+func (t turn) remembers(said string) bool {
 	calls := t.main()
-	w.expect(len(calls) > 0, "the resumed turn did not reach the model")
-	w.expect(strings.Contains(strings.Join(calls[len(calls)-1].UserTexts(), "\n"), said), "the resumed session has forgotten what was said before")
+	return len(calls) > 0 && strings.Contains(strings.Join(calls[len(calls)-1].UserTexts(), "\n"), said)
 }
 
-// resumption is a conversation that was resumed twice after a clean end: by a process that
-// nobody interprets, and by Harness.
+// resumption is a conversation whose processes ended, each in another way, so that it was
+// resumed each time.
 type resumption struct {
-	raw    rawLine // the result of the first
-	rawUSD float64 // what the API billed for it
-	last   turn    // of Harness
+	first, second turn // between them CLAUDE.md was edited, so that Harness ended the first process
+	// raw is the result of a process that nobody interprets, which resumed the conversation after
+	// another edit, and was killed; rawUSD what the API billed for it, rawCalls what it asked.
+	raw      rawLine
+	rawUSD   float64
+	rawCalls []fakeapi.Request
+	// again is a turn after that, of a conversation that was said to be new.
+	again turn
 }
 
-// resumed resumes the conversation, once for all lines of the world.
+// resumed resumes the conversation, once for all lines of the world. What goes wrong with one
+// turn is for the lines to say that are about it.
 func (w *world) resumed() resumption {
 	if w.resumption == nil {
-		w.say("say:first-word", "first-word")
+		r := &resumption{}
+		w.resumption = r
+		w.lay(w.work, "CLAUDE.md", "Be brief. FIRST-MANUAL\n")
+		r.first = w.invoke(w.request("say:first-word"))
+		w.lay(w.work, "CLAUDE.md", "Be brief. SECOND-MANUAL\n")
+		r.second = w.invoke(w.request("say:second-word"))
+		w.lay(w.work, "CLAUDE.md", "Be brief. THIRD-MANUAL\n")
 		w.must(w.stop())
-		before := w.api.Billed()
-		r := w.open(w.request(""))
-		answer := r.turn("say:second-word")
-		r.close()
-		billed := w.api.Billed().Since(before).USD
-		w.resumption = &resumption{raw: answer, rawUSD: billed, last: w.invoke(w.request("say:third-word"))}
+		if err := w.try(func() { r.raw, r.rawUSD, r.rawCalls = w.killed(w.request(""), "say:third-word") }); err != nil {
+			r.raw.IsError, r.raw.Result = true, err.Error()
+		}
+		again := w.request("say:again")
+		again.Resume = false
+		r.again = w.invoke(again)
 	}
 	return *w.resumption
 }
 
+// killed runs a turn in a process of its own, which is killed as soon as its result is there.
+func (w *world) killed(request ledger.AgentRequest, prompt string) (result rawLine, billed float64, calls []fakeapi.Request) {
+	before, seen := w.api.Billed(), len(w.api.Requests())
+	r := w.open(request)
+	defer r.kill()
+	result = r.turn(prompt)
+	all := turn{calls: w.api.Requests()[seen:]}
+	return result, w.api.Billed().Since(before).USD, all.main()
+}
+
 func resumesAfterACleanEnd(w *world) string {
 	r := w.resumed()
-	w.answered(r.last, "third-word")
-	w.remembers(r.last, "say:first-word")
+	w.answered(r.second, "second-word")
+	w.remembers(r.second, "say:first-word")
+	w.expect(!r.raw.IsError, "a turn after another clean end failed: %s", r.raw)
+	w.remembers(turn{calls: r.rawCalls}, "say:second-word")
 	return ""
 }
 
 func resumesAfterAKill(w *world) string {
+	if r := w.resumed(); r.again.Failure == nil && !r.raw.IsError {
+		w.remembers(r.again, "say:third-word")
+		return ""
+	}
+	// The conversation came to nothing, perhaps for another reason.
 	request := w.request("")
 	request.ThreadID, request.SessionID, request.Resume = uuid.NewString(), uuid.NewString(), false
-	r := w.open(request)
-	answer := r.turn("say:before-the-kill")
-	r.kill()
+	answer, _, _ := w.killed(request, "say:before-the-kill")
 	w.expect(!answer.IsError, "a turn failed: %s", answer)
 	request.Resume, request.Prompt = true, "say:after-the-kill"
 	t := w.invoke(request)
@@ -106,11 +137,15 @@ func unknownSessionIsTold(w *world) string {
 }
 
 func existingSessionIsResumed(w *world) string {
-	_ = w.resumed()
-	w.must(w.stop())
-	request := w.request("say:again")
-	request.Resume = false
-	t := w.invoke(request)
+	t := w.resumed().again
+	if t.Failure != nil || !t.remembers("say:first-word") { // it was killed before, which is another line's matter
+		w.session = ""
+		w.say("say:first-word", "first-word")
+		w.must(w.stop())
+		request := w.request("say:again")
+		request.Resume = false
+		t = w.invoke(request)
+	}
 	w.answered(t, "again")
 	w.remembers(t, "say:first-word")
 	return ""
@@ -128,10 +163,27 @@ func (w *world) transcripts() []string {
 	return kept
 }
 
+// meanwhile is a fresh session, and how many transcripts there are more behind it.
+type meanwhile struct {
+	turn
+	left int
+}
+
+// freshly runs a turn in a fresh session, once for all lines of the world.
+func (w *world) freshly() meanwhile {
+	if w.meanwhile == nil {
+		before := len(w.transcripts())
+		t := w.invoke(w.fresh("say:meanwhile"))
+		w.meanwhile = &meanwhile{t, len(w.transcripts()) - before}
+	}
+	return *w.meanwhile
+}
+
 func freshSessionLeavesNothing(w *world) string {
-	before := w.transcripts()
-	w.answered(w.invoke(w.fresh("say:nothing-stays")), "nothing-stays")
-	w.expect(len(w.transcripts()) == len(before), "a fresh session leaves its transcript")
+	w.began()
+	t := w.freshly()
+	w.answered(t.turn, "meanwhile")
+	w.expect(t.left == 0, "a fresh session leaves its transcript")
 	return ""
 }
 
@@ -199,8 +251,8 @@ func usd(amount float64) string { return fmt.Sprintf("$%.6f", amount) }
 
 func resumedTurnCostsItsOwn(w *world) string {
 	r := w.resumed()
-	w.answered(r.last, "third-word")
-	w.billed(r.last, "a resumed turn")
+	w.answered(r.second, "second-word")
+	w.billed(r.second, "a resumed turn")
 	if r.raw.TotalUSD > r.rawUSD+1e-6 {
 		return "the CLI's total goes on after a resume; Harness takes the turn's own figures"
 	}

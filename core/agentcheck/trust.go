@@ -140,27 +140,56 @@ func (w *world) undisturbed() {
 	w.expect(len(w.api.Requests(fakeapi.Seeing(intruder))) == 0, "what another process writes to the session's socket reaches the model")
 }
 
-// disturb writes to the sockets of a session that has the environment of Harness' sessions but
-// these variables, expects that nothing reaches the model, and reports whether there was a socket.
-func (w *world) disturb(without ...string) (spoken bool) {
+// alone is a session that nobody interprets, beside the conversation, and what the CLI says at
+// its beginning.
+type alone struct {
+	*raw
+	begun rawLine
+}
+
+// besides begins such a session, once for all lines of the world.
+func (w *world) besides() alone {
+	if w.alone == nil {
+		a := w.opened()
+		w.alone = &a
+	}
+	return *w.alone
+}
+
+// opened begins such a session with the environment of Harness' sessions but these variables.
+func (w *world) opened(without ...string) alone {
 	request := w.request("")
 	request.ThreadID, request.SessionID, request.Resume = uuid.NewString(), uuid.NewString(), false
 	r := w.open(request, without...)
-	defer r.close()
-	begun := r.begin("say:alone")
-	spoken = w.intrude(begun.Socket)
+	begun := false
+	defer func() {
+		if !begun {
+			r.close()
+		}
+	}()
+	first := r.begin("say:alone")
+	begun = true
+	return alone{r, first}
+}
+
+// disturb writes to the sockets of a session, expects that nothing reaches the model, and reports
+// whether there was a socket.
+func (w *world) disturb(a alone) (spoken bool) {
+	spoken = w.intrude(a.begun.Socket)
 	// What was queued is taken with a turn, or begins one after it.
-	_ = r.turn("say:still alone")
-	_ = r.turn("say:still alone")
+	_ = a.turn("say:still alone")
+	_ = a.turn("say:still alone")
 	w.undisturbed()
 	return spoken
 }
 
 func nobodyElseSpeaks(w *world) string {
-	spoken := w.disturb()
+	spoken := w.disturb(w.besides())
 	w.expect(!spoken, "the CLI opens a socket for messages of other processes, although Harness switches it off")
 	// The session again, with the door open that Harness keeps shut: what comes is refused.
-	if w.disturb("CLAUDE_CODE_HARBOR_KITE") {
+	opened := w.opened("CLAUDE_CODE_HARBOR_KITE")
+	defer opened.close()
+	if w.disturb(opened) {
 		return "the CLI opens a socket for messages of other sessions; Harness switches it off, and makes the session refuse messages"
 	}
 	return ""
@@ -226,6 +255,7 @@ func filesGiveNoRights(w *world) string {
 }
 
 func saysWhatRightsThereAre(w *world) string {
+	w.began()
 	rights, err := w.start().Rights(w.ctx, w.request(""))
 	w.must(err)
 	if !rights.Known {

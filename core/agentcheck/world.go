@@ -35,13 +35,15 @@ type world struct {
 	home   string
 	work   string
 
-	agent       *invoker.Claude // nil: not started
-	session     string          // of the conversation; empty: it has not begun
-	chosen      string          // what its id was to be
-	first       *turn           // that began the conversation
-	tools       *tools          // nil: none
-	told        *told           // of the plan's windows; nil: there is no plan
-	*resumption                 // nil: it was not resumed
+	agent      *invoker.Claude // nil: not started
+	session    string          // of the conversation; empty: it has not begun
+	chosen     string          // what its id was to be
+	first      *turn           // that began the conversation
+	tools      *tools          // nil: none
+	told       *told           // of the plan's windows; nil: there is no plan
+	resumption *resumption     // nil: it was not resumed
+	meanwhile  *meanwhile      // nil: there was no fresh session
+	alone      *alone          // nil: there is none
 }
 
 // environ is what the CLI inherits: no login, no settings and no proxies of the user's.
@@ -85,6 +87,9 @@ func newWorld(ctx context.Context, config Config, dir string) (*world, error) {
 
 // close ends what the world has running.
 func (w *world) close() {
+	if w.alone != nil {
+		w.alone.close()
+	}
 	_ = w.stop()
 	_ = w.api.Close()
 	if w.tools != nil {

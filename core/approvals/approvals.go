@@ -136,7 +136,7 @@ func New(config Config, doors Doors) *Approvals {
 // of runs that are over.
 func (a *Approvals) Start(context.Context) error {
 	a.sweeping.Go(func() {
-		ticker := time.NewTicker(a.Sweep)
+		ticker := guard.NewTicker(a.Sweep)
 		defer ticker.Stop()
 		for {
 			if err := guard.Call(a.Log, "the sweep of the approvals", func() error { return a.sweep(a.stopping) }); err != nil && a.stopping.Err() == nil {
@@ -145,7 +145,7 @@ func (a *Approvals) Start(context.Context) error {
 			select {
 			case <-a.stopping.Done():
 				return
-			case <-ticker.C:
+			case <-ticker.Next():
 			}
 		}
 	})

@@ -68,7 +68,7 @@ func TestTheAPIGetsTheAccountThatWasChosen(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := leanInstallation(t, database(t))
 		api := in.claude()
 		own := filepath.Join(os.Getenv("HOME"), ".claude") // somebody is logged in to the environment, too

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/approvals"
 	"github.com/seed-706843ae/harness/core/events"
@@ -102,10 +104,89 @@ func (d *Daemon) pluginChanged(name string) {
 	d.tasks.PluginChanged()
 }
 
-func (b bus) Subscribe(name string, types []string, after pluginsdk.Position,
+func (b bus) Subscribe(name string, tells pluginhost.Telling, after pluginsdk.Position,
+	deliver func(context.Context, []pluginsdk.Event) error,
+) pluginhost.Subscription {
+	return b.Bus.Subscribe(name, events.Selection(tells), after, deliver)
+}
+
+// hostBus is the event bus as hostapi sees it.
+type hostBus struct{ *events.Bus }
+
+func (b hostBus) Subscribe(name string, types []string, after pluginsdk.Position,
 	deliver func(context.Context, []pluginsdk.Event) error,
 ) (stop func() pluginsdk.Position) {
-	return b.Bus.Subscribe(name, types, after, deliver).Stop
+	return b.Bus.Subscribe(name, events.Selection{Types: types}, after, deliver).Stop
+}
+
+// threadLabels is what the event bus asks of threads. Kind and source of a thread never
+// change, so that what was read once holds.
+type threadLabels struct {
+	read func(ctx context.Context, id string) (pluginsdk.Thread, error)
+	now  func() time.Time
+
+	mu     sync.Mutex
+	known  map[string]events.ThreadLabel
+	before map[string]events.ThreadLabel // those that were known when known was full last
+	failed time.Time                     // when a read failed last
+}
+
+const (
+	// labelsKept is how many labels are kept: twice as many at most.
+	labelsKept = 4096
+	// labelPatience is how long a publisher waits for a label, and labelPause how long after a
+	// read that failed no other is tried: a database that is away holds nothing up.
+	labelPatience = time.Second
+	labelPause    = 5 * time.Second
+)
+
+func newThreadLabels(read func(ctx context.Context, id string) (pluginsdk.Thread, error)) *threadLabels {
+	return &threadLabels{read: read, now: time.Now, known: make(map[string]events.ThreadLabel)}
+}
+
+// of returns the label of a thread; false: it cannot be read at the moment.
+func (l *threadLabels) of(id string) (events.ThreadLabel, bool) {
+	label, known, pause := l.kept(id)
+	if known || pause {
+		return label, known
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), labelPatience)
+	defer cancel()
+	thread, err := l.read(ctx, id)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			l.failed = l.now()
+		}
+		return events.ThreadLabel{}, false
+	}
+	label = events.ThreadLabel{Kind: thread.Kind, Source: thread.Source}
+	l.keep(id, label)
+	return label, true
+}
+
+// kept returns a label that was read before. pause says that nothing is to be read now.
+func (l *threadLabels) kept(id string) (label events.ThreadLabel, known, pause bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if label, known = l.known[id]; known {
+		return label, true, false
+	}
+	if label, known = l.before[id]; known {
+		l.keep(id, label)
+		return label, true, false
+	}
+	return label, false, !l.failed.IsZero() && l.now().Sub(l.failed) < labelPause
+}
+
+// keep keeps a label. Of more than there is room for, those are forgotten that nobody has
+// asked for since the room was full last. The lock is held.
+func (l *threadLabels) keep(id string, label events.ThreadLabel) {
+	if len(l.known) >= labelsKept {
+		l.before, l.known = l.known, make(map[string]events.ThreadLabel)
+	}
+	l.known[id] = label
 }
 
 // pluginSet is what is set for plugins as hostapi sees it, which asks there what
@@ -137,7 +218,9 @@ func (p pluginSet) Problem(ctx context.Context, row ledger.Plugin) string {
 // the first plugin starts.
 type services struct{ api **hostapi.API }
 
-func (s services) For(plugin string) pluginsdk.Host { return (*s.api).For(plugin) }
+func (s services) For(plugin string, listen func(rules []pluginsdk.EventRule) (pluginsdk.Position, error)) pluginsdk.Host {
+	return (*s.api).ForProcess(plugin, listen)
+}
 
 func (s services) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
 	return (*s.api).Admit(ctx, plugin, capability)
@@ -170,7 +253,7 @@ type followed struct {
 
 func (f *followed) Start(ctx context.Context) error {
 	types := []string{string(pluginsdk.EventChatMessage), string(pluginsdk.EventChatAmended), string(pluginsdk.EventThreadMessage)}
-	f.subscription = f.events.Subscribe("search", types, pluginsdk.Position{}, func(context.Context, []pluginsdk.Event) error {
+	f.subscription = f.events.Subscribe("search", events.Selection{Types: types}, pluginsdk.Position{}, func(context.Context, []pluginsdk.Event) error {
 		f.Wake()
 		return nil
 	})

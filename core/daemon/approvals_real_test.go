@@ -229,7 +229,7 @@ func TestTheRealAgentIsParkedOvernight(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := leanInstallation(t, database(t))
 		api := in.claude()
 		api.Handle(clerk)
@@ -278,7 +278,7 @@ func TestKillAtEveryStepOfAQuestion(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := leanInstallation(t, database(t))
 		api := in.claude()
 		api.Handle(clerk)
@@ -296,14 +296,14 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 	if step == "told" { // the first event after the answer
 		point = ""
 	}
-	in.deadly(point, 1)
+	in.deadly(1, point)
 	accepted := in.chat(thread, "append: "+file)
 	var known []string
 	deaths := 0
 	in.until("the end of the run", func() bool {
 		if in.died() {
 			deaths++
-			in.deadly("", 0)
+			in.deadly(0)
 			in.spawn()
 		}
 		var page struct{ Approvals []pluginsdk.Approval }
@@ -312,7 +312,7 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 		}
 		for _, one := range page.Approvals {
 			if step == "told" && len(known) == 0 {
-				in.deadly("invoking", 1)
+				in.deadly(1, "invoking")
 			}
 			if !slices.Contains(known, one.ID) {
 				known = append(known, one.ID)
@@ -323,7 +323,7 @@ func killAtQuestion(t *testing.T, in *installation, step string) {
 		}
 		return in.over(accepted.RunID)
 	})
-	in.deadly("", 0)
+	in.deadly(0)
 	if in.died() {
 		deaths++
 		in.spawn()

@@ -131,6 +131,12 @@ func TestNothingIsDeliveredWhileTheLockIsLost(t *testing.T) {
 	if err := server.PingContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// The store has as many connections then as are wanted at once afterwards.
+	var readers sync.WaitGroup
+	for range 32 {
+		readers.Go(func() { in.call(http.MethodGet, "/api/deliveries", nil, nil) })
+	}
+	readers.Wait()
 	gate.Refuse()
 	endLock(t, server)
 	in.until("the loss is noticed", func() bool { return strings.Contains(in.log.String(), "was lost; nothing is begun") })
@@ -213,7 +219,7 @@ func TestWorkIsHandedOnAcrossALostLock(t *testing.T) {
 // endLock ends the connection on which the daemon of this process holds the lock.
 func endLock(t *testing.T, server *sql.DB) {
 	t.Helper()
-	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1",
+	if _, err := server.ExecContext(t.Context(), "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE $1",
 		fmt.Sprintf("harness pid %d,%%", os.Getpid())); err != nil {
 		t.Fatal(err)
 	}

@@ -90,12 +90,12 @@ func TestRestoreIntoAStartedInstallation(t *testing.T) {
 	if _, err := Backup(t.Context(), config, BackupRequest{File: file}); err != nil {
 		t.Fatal(err)
 	}
-	for name, url := range map[string]func() string{
-		"sqlite": func() string { return "" }, "postgres": func() string { return storetest.Postgres(t).URL },
+	for name, url := range map[string]func(*testing.T) string{
+		"sqlite": func(*testing.T) string { return "" }, "postgres": func(t *testing.T) string { return storetest.Postgres(t).URL },
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := ailing(t)
-			config.DatabaseURL = url()
+			config.DatabaseURL = url(t)
 			holdLock(t, config)() // makes the database
 			if err := makeWorkspace(starter.FS, config.workspace()); err != nil {
 				t.Fatal(err)

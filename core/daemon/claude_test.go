@@ -157,55 +157,48 @@ func checkEvents(t *testing.T, in *installation, events []wire) {
 	}
 }
 
-// Trouble with the agent: a clear line in the thread, nothing of it as the
-// assistant's words, and the next message works.
+// Trouble with the agent, all of it in one conversation: a clear line in the thread, nothing of
+// it as the assistant's words, and the next message works.
 func TestTroubleWithTheAgent(t *testing.T) {
-	if !alone() {
-		t.Parallel()
+	if !apart(t) {
+		return
 	}
+	in := leanInstallation(t, "")
+	api := in.claude()
+	in.config.MaxAttempts = 2
+	in.config.SilenceTimeout = 8 * time.Second // a busy machine starts the CLI in less
+	in.config.ClaudeBinary = filepath.Join(t.TempDir(), "claude")
+	in.start()
+	watch, thread := in.watch(), in.thread("trouble")
 	for _, row := range []struct {
 		name, message, says string
-		during              func(in *installation, api *fakeapi.Server)
-		after               func(in *installation, api *fakeapi.Server)
+		during              func(asked int)
+		after               func()
 	}{
-		{name: "401", message: "apierror:401", says: "401"},
-		{name: "529", message: "apierror:529", says: "529"},
-		{name: "exits in mid-turn", message: "block:gate", says: "ended",
-			during: func(in *installation, api *fakeapi.Server) {
-				for n := 1; n <= 2; n++ { // both attempts
-					api.WaitRequests(in.t, n, fakeapi.Main)
-					in.killCLI()
-				}
-			},
-			after: func(_ *installation, api *fakeapi.Server) { api.Release("gate") }},
-		{name: "goes silent in mid-turn", message: "block:gate", says: "no sign of life",
-			after: func(_ *installation, api *fakeapi.Server) { api.Release("gate") }},
 		{name: "missing", message: "say:x", says: "npm install",
-			after: func(in *installation, _ *fakeapi.Server) {
+			after: func() {
 				if err := os.Symlink(os.Getenv("HARNESS_TEST_CLAUDE"), in.config.ClaudeBinary); err != nil {
 					in.t.Fatal(err)
 				}
 			}},
+		{name: "401", message: "apierror:401", says: "401"},
+		{name: "529", message: "apierror:529", says: "529"},
+		{name: "exits in mid-turn", message: "block:exits", says: "ended",
+			during: func(asked int) {
+				for n := 1; n <= 2; n++ { // both attempts
+					api.WaitRequests(in.t, asked+n, fakeapi.Main)
+					in.killCLI()
+				}
+			},
+			after: func() { api.Release("exits") }},
+		{name: "goes silent in mid-turn", message: "block:silent", says: "no sign of life",
+			after: func() { api.Release("silent") }},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			if !apart(t) {
-				return
-			}
-			in := newInstallation(t, "")
-			api := in.claude()
-			in.config.MaxAttempts = 2
-			switch row.name {
-			case "goes silent in mid-turn":
-				in.config.SilenceTimeout = 8 * time.Second // a busy machine starts the CLI in less
-			case "missing":
-				in.config.ClaudeBinary = filepath.Join(t.TempDir(), "claude")
-			}
-			in.start()
-			watch := in.watch()
-			thread := in.thread("trouble")
+		in.subtest(row.name, func(t *testing.T) {
+			asked := len(api.Requests(fakeapi.Main))
 			accepted := in.chat(thread, row.message)
 			if row.during != nil {
-				row.during(in, api)
+				row.during(asked)
 			}
 			events := watch.end(accepted.RunID)
 			if last := events[len(events)-1]; last.Event != string(pluginsdk.EventPipelineError) {
@@ -213,7 +206,7 @@ func TestTroubleWithTheAgent(t *testing.T) {
 			}
 			checkTrouble(t, in.messages(thread), accepted, row.says)
 			if row.after != nil {
-				row.after(in, api)
+				row.after()
 			}
 			next, _ := in.say(watch, thread, "say:All is well.")
 			if run := in.run(next.RunID); run.State != pluginsdk.RunSucceeded || run.Result.Text != "All is well." {
@@ -285,7 +278,7 @@ func TestKilledDaemonLeavesNoAgentBehind(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()
 		in.config.AllowedTools = []string{"Bash"}
@@ -323,7 +316,7 @@ func TestMessageIsSteeredIntoTheRunningTurn(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()
 		in.config.AllowedTools = []string{"Bash(sleep:*)"}

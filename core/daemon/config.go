@@ -12,11 +12,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/events"
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/pluginhost"
+	"github.com/seed-706843ae/harness/core/tasks"
 	"github.com/seed-706843ae/harness/core/toolserver"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -105,6 +107,11 @@ type Config struct {
 	// Dispatch changes how runs are looked for. Tests shorten times there that no operator has
 	// to set.
 	Dispatch func(*inbox.Config)
+	// Tell changes how events are told. Tests have them wait for each other.
+	Tell func(*events.Config)
+	// Judge changes how tasks are taken through their states. Tests have what fails be repeated
+	// less often.
+	Judge func(*tasks.Config)
 	// Now is the clock of runs, plans and the database; nil: time.Now. Tests move it.
 	Now func() time.Time
 	// Version is what the binary calls itself.

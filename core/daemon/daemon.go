@@ -116,7 +116,11 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Now: config.Now, Plans: func(account string) []pluginsdk.PlanWindow { return d.plan.Windows(account) },
 		Rights: d.rights,
 	})
-	d.events = events.New(events.Config{Trace: config.Trace, Log: d.room("events")})
+	telling := events.Config{Thread: newThreadLabels(d.store.Thread).of, Trace: config.Trace, Log: d.room("events")}
+	if config.Tell != nil {
+		config.Tell(&telling)
+	}
+	d.events = events.New(telling)
 	runTokens := hostapi.NewTokens()
 	var api *hostapi.API // made last: it speaks for all the others
 	packages, err := config.Depot()
@@ -188,15 +192,19 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		AskTools: config.AskTools, AskUnattended: config.AskUnattended, ParkAfter: config.ApprovalPark, Expiry: config.ApprovalExpiry,
 		Fault: config.Fault, Log: d.room("approvals"),
 	}, approvals.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Events: d.events})
-	d.tasks = tasks.New(tasks.Config{
+	judging := tasks.Config{
 		RetryBase: config.RetryBase, RetryMax: config.RetryMax, Jitter: config.RetryJitter, Fault: config.Fault,
 		Directories: filepath.Join(workspace, "tasks"), Log: d.room("tasks"),
-	}, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
+	}
+	if config.Judge != nil {
+		config.Judge(&judging)
+	}
+	d.tasks = tasks.New(judging, tasks.Doors{Store: d.store, Inbox: d.inbox, Outbox: d.outbox, Plugins: d.plugins, Hooks: asked, Events: d.events})
 	d.search = search.New(search.Config{Log: d.room("search")}, d.store)
 	finding := &followed{Room: d.search, events: d.events}
 	d.tokens = tokens.New(tokens.Config{Store: d.store, Events: d.events, Log: d.room("tokens")})
 	api = hostapi.New(hostapi.Config{
-		Store: d.store, Threads: threadRoom, Workspace: contexts, Inbox: d.inbox, Tasks: d.tasks, Approvals: d.approvals, Outbox: d.outbox, Events: bus{d.events, d.pluginChanged}, Grants: d.plugins,
+		Store: d.store, Threads: threadRoom, Workspace: contexts, Inbox: d.inbox, Tasks: d.tasks, Approvals: d.approvals, Outbox: d.outbox, Events: hostBus{d.events}, Grants: d.plugins,
 		Settings: pluginSet{d.settings, tools}, Registry: administration{newRegistry(config, d.store, packages, up), filepath.Join(config.Data, "uploads")}, Toolbox: tools,
 		Callers: d.tokens, Search: finding, Files: d.files, Tokens: runTokens,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
@@ -205,7 +213,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
 		Accounts:            accountDesk{d.accounts, d.plan},
 		Installation:        newInstallationRoom(config, d.store, d.plugins.Live),
-		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Log: d.room("plugins"),
+		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Trace: config.Trace, Log: d.room("plugins"),
 	})
 
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
@@ -234,7 +242,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 func (d *Daemon) tellOfWaiting(on *hooks.Occasion, plugin string, hook pluginsdk.Hook, since time.Time) {
 	thread := on.Behalf.Fence.ThreadID
 	d.events.Publish(pluginsdk.EventPipelineWaiting, thread, pluginsdk.WaitingPayload{
-		ThreadID: thread, RunID: on.Behalf.RunID, Plugin: plugin, Hook: hook, Since: since,
+		ThreadID: thread, RunID: on.Behalf.RunID, Plugin: plugin, Hook: hook, Since: since, Kind: on.Behalf.RunKind,
 	})
 }
 

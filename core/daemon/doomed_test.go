@@ -53,9 +53,13 @@ func runDoomed() {
 	config.Fault = func(step, runID string) {
 		if at, err := os.ReadFile(d.path("die-at")); err == nil {
 			mu.Lock()
-			if name, n, _ := strings.Cut(string(at), " "); name == step {
-				if passed[string(at)]++; fmt.Sprint(passed[string(at)]) == n {
-					_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			for line := range strings.Lines(string(at)) {
+				if name, n, _ := strings.Cut(strings.TrimSpace(line), " "); name == step {
+					key := string(at) + step
+					if passed[key]++; fmt.Sprint(passed[key]) == n {
+						appendLine(d.path("died-at.log"), step)
+						_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+					}
 				}
 			}
 			mu.Unlock()
@@ -97,16 +101,19 @@ func appendLine(path, line string) {
 	}
 }
 
-// deadly has the daemons that are started from now on die by SIGKILL when they come to a step
-// the n-th time, and the one that is alive too. An empty step: of none.
-func (in *installation) deadly(step string, n int) {
+// deadly has the daemons that are started from now on, and the one that runs, die by SIGKILL when they come to
+// one of the steps for the nth time; no step: they live.
+func (in *installation) deadly(n int, steps ...string) {
 	in.t.Helper()
-	file := filepath.Join(in.config.Data, "die-at")
-	if step == "" {
-		_ = os.Remove(file)
-		return
+	var lines strings.Builder
+	for _, step := range steps {
+		fmt.Fprintln(&lines, step, n)
 	}
-	if err := os.WriteFile(file, fmt.Appendf(nil, "%s %d", step, n), 0o600); err != nil {
+	file := filepath.Join(in.config.Data, "die-at")
+	if err := os.WriteFile(file+".new", []byte(lines.String()), 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil { // it is read meanwhile
 		in.t.Fatal(err)
 	}
 }
@@ -122,6 +129,16 @@ func (in *installation) died() bool {
 // spawn starts the daemon in a process of its own and waits until it is ready. The test
 // that starts the first one ends the last.
 func (in *installation) spawn() {
+	in.t.Helper()
+	in.launch()
+	in.until("the daemon's readiness", func() bool {
+		_, err := os.Stat(filepath.Join(in.config.Data, "ready.log"))
+		return err == nil
+	})
+}
+
+// launch starts it, and does not wait: it may die before it is ready.
+func (in *installation) launch() {
 	in.t.Helper()
 	d := doom{
 		Data: in.config.Data, DatabaseURL: in.config.DatabaseURL, Agent: in.config.Agent, Plugins: in.config.Plugins,
@@ -150,10 +167,6 @@ func (in *installation) spawn() {
 	if err := in.daemon.Start(); err != nil {
 		in.t.Fatal(err)
 	}
-	in.until("the daemon's readiness", func() bool {
-		_, err := os.Stat(d.path("ready.log"))
-		return err == nil
-	})
 }
 
 // kill ends the daemon's process as a machine without power does.

@@ -80,7 +80,8 @@ func TestMetricsTellHowTheDaemonDoes(t *testing.T) {
 		var now map[string]float64
 		in.until("the deliveries are told of", func() bool {
 			now = in.scrape()
-			return now[`harness_delivery_attempts_total{plugin="courier",state="delivered"}`] >= 2
+			return now[`harness_delivery_attempts_total{plugin="courier",state="delivered"}`] >= 2 &&
+				now[`harness_deliveries{plugin="courier",state="dead"}`] == 1 && now[`harness_deliveries_oldest_seconds`] == 0
 		})
 		for sample, want := range map[string]float64{
 			`harness_build_info{agent="demo",database="` + store.Dialect() + `",version="1.2.3"}`: 1,

@@ -31,14 +31,21 @@ import (
 // patience is how long a test waits for what must come.
 const patience = 2 * time.Minute
 
-// each runs a test on every database that there is. database makes an empty
-// one of the (sub)test's own.
+// each runs a test on every database that there is. database makes one of the (sub)test's own,
+// which has the schema and nothing else.
 func each(t *testing.T, test func(t *testing.T, database func(*testing.T) string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, func(*testing.T) string { return "" }) })
 	t.Run("postgres", func(t *testing.T) {
-		test(t, func(t *testing.T) string { return storetest.Postgres(t).URL })
+		test(t, func(t *testing.T) string { return storetest.PreparedPostgres(t).URL })
 	})
+}
+
+// withRealAgent runs a test on SQLite alone: a session of the real agent takes a second of processor
+// time, and what becomes of it is the same on every database. TestTurnsWithTheRealAgent is on each.
+func withRealAgent(t *testing.T, test func(t *testing.T, database func(*testing.T) string)) {
+	t.Helper()
+	test(t, func(*testing.T) string { return "" })
 }
 
 // installation is a directory with plugins and a configuration.
@@ -69,6 +76,9 @@ func leanInstallation(t *testing.T, databaseURL string, parts ...string) *instal
 	in := &installation{t: t, config: daemon.Defaults(), log: &safeBuffer{}}
 	in.config.Data = t.TempDir()
 	in.config.DatabaseURL = databaseURL
+	if databaseURL == "" {
+		storetest.PrepareSQLite(t, in.config.Data)
+	}
 	in.config.Agent = "demo"
 	in.config.Port = freePort(t)
 	in.config.Plugins = filepath.Join(in.config.Data, "plugins")
@@ -267,27 +277,46 @@ func (in *installation) watch() *watcher {
 		in.t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	in.t.Cleanup(func() { _ = conn.Close() })
-	w := &watcher{t: in.t, conn: conn}
+	w := &watcher{t: in.t, frames: make(chan wire, 1<<16), leave: func() { _ = conn.Close() }}
+	in.t.Cleanup(w.leave)
+	go w.read(conn)
 	if hello := w.next(); hello.Event != "hello" {
 		in.t.Fatalf("first frame %+v", hello)
 	}
 	return w
 }
 
+// watcher has what a websocket says, which it reads all the time: a client that does not, is sent away.
 type watcher struct {
-	t    *testing.T
-	conn *websocket.Conn
+	t      *testing.T
+	leave  func()
+	frames chan wire // closed after leave
+	err    error     // set when frames is closed
+}
+
+func (w *watcher) read(conn *websocket.Conn) {
+	defer close(w.frames)
+	for {
+		var event wire
+		if w.err = conn.ReadJSON(&event); w.err != nil {
+			return
+		}
+		w.frames <- event
+	}
 }
 
 func (w *watcher) next() wire {
 	w.t.Helper()
-	var event wire
-	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
-	if err := w.conn.ReadJSON(&event); err != nil {
-		w.t.Fatalf("websocket: %v", err)
+	select {
+	case event, open := <-w.frames:
+		if !open {
+			w.t.Fatalf("websocket: %v", w.err)
+		}
+		return event
+	case <-time.After(patience):
+		w.t.Fatal("the websocket says nothing more")
+		return wire{}
 	}
-	return event
 }
 
 // end reads until the run's last event and returns all of the run's.

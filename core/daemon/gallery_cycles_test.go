@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,21 +14,23 @@ import (
 
 // galleryCycles is how often in all the plugins of the gallery are turned on,
 // misbehave and are turned off.
-var galleryCycles = flag.Int("gallery.cycles", 30, "times that hostile plugins are turned on and off")
+var galleryCycles = flag.Int("gallery.cycles", 20, "times that hostile plugins are turned on and off")
 
-// cycles is how often each plugin of the gallery has its turn in a round: those
-// that are quick to do their worst more often.
-var cycles = map[string]int{"crasher": 3, "forker": 2, "impostor": 2, "moth": 2}
+// harmless are those that do their worst to victims alone, of whom there are none here: each
+// comes and goes as any plugin does. TestGallery looks at what they leave behind.
+var harmless = []string{"windbag", "climber", "forger", "ventriloquist", "dawdler", "burrower", "usurper"}
 
 // A daemon runs for months, and plugins come, misbehave and go: it has the same
-// descriptors, goroutines, processes and sockets afterwards as before.
+// descriptors, goroutines, processes and sockets afterwards as before. One that is left by
+// one cycle is one too many.
 func TestGalleryComesAndGoesAndLeavesNothing(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	names := make([]string, len(gallery))
-	for n, e := range gallery {
-		names[n] = e.name
+	var names []string
+	all := slices.DeleteFunc(slices.Clone(gallery), func(e exhibit) bool { return slices.Contains(harmless, e.name) })
+	for _, e := range all {
+		names = append(names, e.name)
 	}
 	h := openHall(t, func(c *pluginhost.Config) {
 		c.StartTimeout, c.StopTimeout, c.Watch = 4*time.Second, 200*time.Millisecond, 20*time.Millisecond
@@ -36,18 +39,18 @@ func TestGalleryComesAndGoesAndLeavesNothing(t *testing.T) {
 	hurry(&h.config)
 	h.config.HookGrace, h.config.PluginBackoff = 100*time.Millisecond, 10*time.Millisecond
 	h.open()
-	for _, e := range gallery {
-		h.cycle(e)
+	for _, e := range all { // what is made once is made now
+		if e.name == "greedy" || e.name == "crasher" {
+			h.cycle(e)
+		}
 	}
 	h.turns(audience)
 	before := h.rest()
 	done := 0
 	for done < *galleryCycles {
-		for _, e := range gallery {
-			for range max(cycles[e.name], 1) {
-				h.cycle(e)
-				done++
-			}
+		for _, e := range all {
+			h.cycle(e)
+			done++
 		}
 	}
 	h.settle(before)

@@ -136,20 +136,15 @@ func (h *hall) listen() {
 	listening := make(chan struct{})
 	go func() {
 		defer close(listening)
-		for {
-			var event wire
-			if watch.conn.ReadJSON(&event) != nil {
-				return
-			}
+		for event := range watch.frames {
 			switch pluginsdk.EventType(event.Event) { //nolint:exhaustive // the ends of runs
 			case pluginsdk.EventPipelineComplete, pluginsdk.EventPipelineError:
 				close(h.endOf(event.runID()))
 			}
 		}
 	}()
-	_ = watch.conn.SetReadDeadline(time.Time{})
 	h.t.Cleanup(func() {
-		_ = watch.conn.Close()
+		watch.leave()
 		<-listening
 	})
 }

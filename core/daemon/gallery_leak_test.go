@@ -2,7 +2,9 @@ package daemon_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -44,6 +46,9 @@ func (h *hall) count() tally {
 func (h *hall) entries(dir string) int {
 	h.t.Helper()
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0 // the sockets are where there is room for their names
+	}
 	h.must(err)
 	return len(entries)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // galleryTurns is how many turns the gallery's figures are taken from.
-var galleryTurns = flag.Int("gallery.turns", 24, "turns with and without each hostile plugin")
+var galleryTurns = flag.Int("gallery.turns", 8, "turns with and without each hostile plugin")
 
 // exhibit is one hostile plugin of the gallery, and what an operator must be
 // able to read about it.
@@ -23,10 +24,11 @@ type exhibit struct {
 	name      string
 	company   []string // good neighbours that are there with it
 	apart     bool     // it changes for good what the others would meet
+	hurried   bool     // it shows what it does to an installation that does not wait long
 	grants    []pluginsdk.Capability
 	limits    pluginsdk.PluginLimits
-	configure func(*daemon.Config)
-	supervise func(*pluginhost.Config)
+	configure func(*daemon.Config)    // of one that is apart
+	script    string                  // a rule of the demo agent's
 	ends      bool                    // its processes end again and again
 	begun     []pluginsdk.PluginState // the turns begin in one of these; none: serving
 	state     []pluginsdk.PluginState // it ends in one of these; none: any
@@ -43,14 +45,10 @@ var up = append(slices.Clone(down), pluginsdk.PluginServing)
 // gallery is the worst plugins in the world.
 var gallery = []exhibit{
 	{
-		name: "mute", ends: true, begun: []pluginsdk.PluginState{pluginsdk.PluginStarting}, state: down,
-		supervise: func(c *pluginhost.Config) { c.StartTimeout = 4 * time.Second },
+		name: "mute", hurried: true, ends: true, begun: []pluginsdk.PluginState{pluginsdk.PluginStarting}, state: down,
 		lastError: []string{"no handshake in time"},
 	},
-	{
-		name: "sulker", ends: true, state: down, lastError: []string{"no handshake in time"},
-		supervise: func(c *pluginhost.Config) { c.StartTimeout = 4 * time.Second },
-	},
+	{name: "sulker", hurried: true, ends: true, state: down, lastError: []string{"no handshake in time"}},
 	{name: "babbler", log: []string{"lines of output were dropped", "limit="}},
 	{
 		name: "glutton", ends: true, limits: pluginsdk.PluginLimits{MemoryBytes: 256 << 20},
@@ -60,10 +58,7 @@ var gallery = []exhibit{
 	{name: "stubborn", log: []string{"plugin was killed", "did not end in time"}},
 	{name: "sleeper", ends: true, lastError: []string{"its process is stopped (SIGSTOP)"}},
 	{name: "oversized", lastError: []string{"OnMessage", "larger than max"}},
-	{
-		name: "tardy", lastError: []string{"before the deadline of the call"},
-		configure: hurry,
-	},
+	{name: "tardy", hurried: true, lastError: []string{"before the deadline of the call"}},
 	{
 		name: "impostor", begun: []pluginsdk.PluginState{pluginsdk.PluginFailed}, state: []pluginsdk.PluginState{pluginsdk.PluginFailed},
 		lastError: []string{`its manifest names it "activity"`},
@@ -95,12 +90,12 @@ var gallery = []exhibit{
 	},
 	{
 		name: "ventriloquist", grants: []pluginsdk.Capability{pluginsdk.CapMessagesSubmit}, check: checkVentriloquist,
-		configure: script(`[{"match":"take your time","delay":60000}]`),
+		script: `{"match":"take your time","delay":60000}`,
 	},
-	{name: "dawdler", check: checkDawdler, configure: dawdling, log: []string{"a run waits for a plugin"}},
+	{name: "dawdler", apart: true, check: checkDawdler, configure: dawdling, log: []string{"a run waits for a plugin"}},
 	{
 		name: "peddler", company: []string{"modest"}, check: checkPeddler,
-		configure: script(`[{"match":"weigh it","toolName":"modest__weigh"}]`),
+		script: `{"match":"weigh it","toolName":"modest__weigh"}`,
 	},
 	{
 		name: "packrat", grants: []pluginsdk.Capability{pluginsdk.CapFilesWrite}, limits: pluginsdk.PluginLimits{StoredBytes: packed},
@@ -109,10 +104,13 @@ var gallery = []exhibit{
 	{name: "burrower", grants: []pluginsdk.Capability{pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite}, check: checkBurrower},
 	{
 		name: "usurper", grants: []pluginsdk.Capability{pluginsdk.CapApprovalsRead}, check: checkUsurper,
-		configure: script(`[{"match":"clean up","toolName":"Bash","toolInput":{"command":"rm x"},"toolResult":"gone","ask":true,"text":"done"}]`),
+		script: `{"match":"clean up","toolName":"Bash","toolInput":{"command":"rm x"},"toolResult":"gone","ask":true,"text":"done"}`,
 	},
 	{name: "rummager", grants: []pluginsdk.Capability{pluginsdk.CapMessagesRead}, check: checkRummager, log: []string{"is held back by its quotas"}},
 }
+
+// impatient makes short how long plugins may take to start.
+func impatient(c *pluginhost.Config) { c.StartTimeout = 4 * time.Second }
 
 // hurry makes the deadlines of hooks short.
 func hurry(c *daemon.Config) {
@@ -132,55 +130,63 @@ func TestGallery(t *testing.T) {
 	if !alone() {
 		t.Parallel()
 	}
-	var together []exhibit
+	var together, hurried []exhibit
 	for _, e := range gallery {
-		if !e.apart && e.configure == nil && e.supervise == nil {
+		switch {
+		case e.hurried:
+			hurried = append(hurried, e)
+		case !e.apart:
 			together = append(together, e)
-			continue
+		default:
+			t.Run(e.name, func(t *testing.T) {
+				if apart(t) {
+					h, without := show(t, nil, e.configure, e)
+					t.Log(h.visit(e, without))
+				}
+			})
 		}
-		t.Run(e.name, func(t *testing.T) {
-			if apart(t) {
-				h, without := show(t, e)
-				t.Log(h.visit(e, without))
-			}
-		})
 	}
 	t.Run("together", func(t *testing.T) {
-		if !apart(t) {
-			return
+		if apart(t) {
+			showAll(t, nil, script(together), together)
 		}
-		h, without := show(t, together...)
-		for _, e := range together {
-			t.Run(e.name, func(t *testing.T) {
-				defer func(outer *testing.T) { h.t = outer }(h.t)
-				h.t = t
-				t.Log(h.visit(e, without))
-			})
+	})
+	t.Run("hurried", func(t *testing.T) {
+		if apart(t) {
+			showAll(t, impatient, hurry, hurried)
 		}
 	})
 }
 
-// show opens an installation that is configured as the first of the exhibits needs it,
-// and returns how long turns take without them.
-func show(t *testing.T, exhibits ...exhibit) (*hall, latencies) {
+// showAll shows exhibits one after the other in one installation.
+func showAll(t *testing.T, supervise func(*pluginhost.Config), configure func(*daemon.Config), exhibits []exhibit) {
+	h, without := show(t, supervise, configure, exhibits...)
+	for _, e := range exhibits {
+		h.subtest(e.name, func(t *testing.T) { t.Log(h.visit(e, without)) })
+	}
+}
+
+// show opens an installation that is configured as the exhibits need it, and returns how long
+// turns take without them.
+func show(t *testing.T, supervise func(*pluginhost.Config), configure func(*daemon.Config), exhibits ...exhibit) (*hall, latencies) {
 	var names []string
 	for _, e := range exhibits {
 		names = append(append(names, e.name), e.company...)
 	}
 	slices.Sort(names)
-	h := openHall(t, exhibits[0].supervise, slices.Compact(names)...)
-	if exhibits[0].configure != nil {
-		exhibits[0].configure(&h.config)
+	h := openHall(t, supervise, slices.Compact(names)...)
+	if configure != nil {
+		configure(&h.config)
 	}
 	h.open()
-	h.turns(audience * 5) // what is made once is made now
+	h.turns(audience * 2) // what is made once is made now
 	return h, h.turns(*galleryTurns)
 }
 
 // visit lets an exhibit in, looks at what becomes of the turns, and has it out again.
 func (h *hall) visit(e exhibit, without latencies) (figures string) {
 	h.t.Helper()
-	before := h.rest()
+	before, began := h.rest(), burnt()
 	for _, name := range e.company {
 		h.must(h.store.SetPluginGrants(h.t.Context(), name, withHooks(), nil))
 		h.enable(name)
@@ -201,9 +207,19 @@ func (h *hall) visit(e exhibit, without latencies) (figures string) {
 	h.saidInLog(e)
 
 	slow := without.at(0.99) + 100*time.Millisecond
-	return fmt.Sprintf("gallery %-10s turns %d  p50 %s -> %s  p99 %s -> %s  max %s -> %s  slow %d  restarts %d",
+	return fmt.Sprintf("gallery %-10s turns %d  p50 %s -> %s  p99 %s -> %s  max %s -> %s  slow %d  restarts %d  cpu %.2f s",
 		e.name, len(with), ms(without.at(0.5)), ms(with.at(0.5)), ms(without.at(0.99)), ms(with.at(0.99)),
-		ms(without.at(1)), ms(with.at(1)), with.over(slow), restarts)
+		ms(without.at(1)), ms(with.at(1)), with.over(slow), restarts, (burnt() - began).Seconds())
+}
+
+// burnt is the processor's time that this process and its children that have ended have taken.
+func burnt() (sum time.Duration) {
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var usage syscall.Rusage
+		_ = syscall.Getrusage(who, &usage) // a figure for the log
+		sum += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	return sum
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

@@ -3,33 +3,33 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/core/tasks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// reviewers is how the reviewer of a task may behave, and where that leaves the task. Only the
-// first one lets it through. That the others do not when they crash, are silent, late or
-// empty is the plugin's own test: with the real agent each costs processes.
+// reviewers is how the reviewer of a task may behave, and where that leaves the task: one of each
+// kind that the gate tells apart. Only the first one lets it through. That none does who crashes,
+// is silent, late or empty, or speaks without an answer by the schema, is the plugin's own test, and
+// that the real agent's turn ends so then is TestTurnsOfTheRealAgent: here each costs processes.
 var reviewers = map[string]struct {
 	reply fakeapi.Reply
 	want  pluginsdk.TaskStatus
 }{
 	"accepts":       {structured(`{"verdict":"accept","feedback":"","answers":` + answersQuoting("make it") + `}`), pluginsdk.TaskCompleted},
 	"rejects":       {structured(`{"verdict":"reject","feedback":"do it anew","answers":` + answersQuoting("make it") + `}`), pluginsdk.TaskFailed},
-	"crashes":       {fakeapi.Reply{Status: 500}, pluginsdk.TaskWaiting},
-	"no JSON":       {fakeapi.Reply{Text: "Looks good to me, I accept it."}, pluginsdk.TaskWaiting},
 	"over budget":   {fakeapi.Reply{Text: "hm", Usage: fakeapi.Usage{InputTokens: 1_000_000}, Stall: "for ever"}, pluginsdk.TaskWaiting},
 	"quotes no one": {structured(`{"verdict":"accept","feedback":"","answers":` + answersQuoting("nobody has said this") + `}`), pluginsdk.TaskWaiting},
 }
@@ -76,6 +76,7 @@ func gated(t *testing.T, plugins ...string) (*installation, *fakeapi.Server) {
 	}
 	api := in.claude()
 	in.config.MaxAttempts, in.config.Agents, in.config.RetryMax = 1, 16, 100*time.Millisecond
+	in.config.Judge = func(c *tasks.Config) { c.MaxAttempts = 2 } // each is a process of the agent's
 	return in, api
 }
 
@@ -119,11 +120,30 @@ func TestTheGateServes(t *testing.T) {
 		return
 	}
 	in, api := gated(t, "delegation", "validation")
-	castReviewers(api, func(string) {})
+	var rejected atomic.Int32
+	castReviewers(api, func(how string) {
+		if how == "rejects" {
+			rejected.Add(1)
+		}
+	})
 	in.start()
 	rows := in.database()
 	in.serving(rows, "delegation", "validation")
-	checkGate(t, in, rows, in.handOn(rows, slices.Collect(maps.Keys(reviewers))...))
+	err := rows.EditPluginSettings(t.Context(), "delegation", "test", func(_ json.RawMessage, sealed map[string][]byte) (json.RawMessage, map[string][]byte, string, error) {
+		return json.RawMessage(`{"maxValidationRounds":2}`), sealed, "", nil // each is two turns of the agent's
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.until("the new settings", func() bool {
+		now := plugin(t, rows, "delegation")
+		accepted := now.AcceptedSettings()
+		return len(accepted) > 0 && accepted[0].Mark == now.SettingsMark()
+	})
+	checkGate(t, in, rows, in.handOn(rows, "accepts", "rejects", "over budget"))
+	if n := rejected.Load(); n != 2 {
+		t.Errorf("there were %d rounds of the task that is rejected", n)
+	}
 }
 
 // The gate is replaced by another version while its reviewers are at work: what it has asked
@@ -133,18 +153,28 @@ func TestTheGateIsUpgradedInTheMiddle(t *testing.T) {
 		return
 	}
 	in, api := gated(t, "delegation", "validation")
+	var mu sync.Mutex
+	asked := make(map[string]int)
 	var once sync.Once
 	upgraded := make(chan struct{})
-	castReviewers(api, func(string) {
+	castReviewers(api, func(how string) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked[how]++
 		once.Do(func() { close(upgraded) })
 	})
 	in.start()
 	rows := in.database()
 	in.serving(rows, "delegation", "validation")
-	tasks := in.handOn(rows, "accepts", "rejects", "quotes no one")
+	tasks := in.handOn(rows, "accepts", "quotes no one")
 	<-upgraded
 	in.sql(`UPDATE plugins SET limits = '{"processes": 100}' WHERE name = 'validation'`) // another process
 	checkGate(t, in, rows, tasks)
+	mu.Lock()
+	defer mu.Unlock()
+	if asked["accepts"] != 1 || asked["quotes no one"] != 3 { // a round pays for three
+		t.Errorf("reviews were asked for: %v", asked)
+	}
 }
 
 // serving waits until the plugins serve.

@@ -23,7 +23,7 @@ import (
 // anInstallation is the room of an installation on each database.
 func anInstallation(t *testing.T, test func(t *testing.T, room *installationRoom)) {
 	t.Helper()
-	storetest.EachConfig(t, func(t *testing.T, stored store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, stored store.Config) {
 		config := ailing(t)
 		config.DatabaseURL = stored.URL
 		database, err := OpenStore(t.Context(), config)

@@ -16,7 +16,7 @@ func TestPluginIsToggledBySQLDuringATurn(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t))
 		api := in.claude()
 		in.start()

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/core/invoker/cli"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -73,7 +72,7 @@ func TestTheRealAgentUsesTools(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	each(t, func(t *testing.T, database func(*testing.T) string) {
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
 		in := newInstallation(t, database(t), workbenchName)
 		api := in.claude()
 		in.start()
@@ -159,49 +158,45 @@ func TestAToolThatOutlivesItsTurn(t *testing.T) {
 	if !apart(t) {
 		return
 	}
+	in := newInstallation(t, "", workbenchName)
+	in.claude()
+	in.config.TurnTimeout, in.config.MaxAttempts = 20*time.Second, 1
+	in.start()
+	in.adoptWorkbench()
+	watch, thread := in.watch(), in.thread("outlived")
 	for name, row := range map[string]struct {
-		prepare func(*daemon.Config)
-		end     func(in *installation, running pluginsdk.Accepted)
-		state   pluginsdk.RunState
+		end   func(running pluginsdk.Accepted)
+		state pluginsdk.RunState
 	}{
 		"cancelled": {
-			end: func(in *installation, running pluginsdk.Accepted) {
+			end: func(running pluginsdk.Accepted) {
 				in.call(http.MethodPost, "/api/runs/"+running.RunID+"/cancel", nil, nil)
 			},
 			state: pluginsdk.RunCancelled,
 		},
 		"stopped": {
-			end: func(in *installation, running pluginsdk.Accepted) {
+			end: func(running pluginsdk.Accepted) {
 				in.call(http.MethodPost, "/api/threads/"+running.ThreadID+"/stop", nil, nil)
 			},
 			state: pluginsdk.RunCancelled,
 		},
 		"timed out": {
-			prepare: func(c *daemon.Config) { c.TurnTimeout = 15 * time.Second },
-			end:     func(*installation, pluginsdk.Accepted) {},
-			state:   pluginsdk.RunFailed,
+			end:   func(pluginsdk.Accepted) {},
+			state: pluginsdk.RunFailed,
 		},
 		"its process killed": {
-			prepare: func(c *daemon.Config) { c.MaxAttempts = 1 },
-			end:     func(in *installation, _ pluginsdk.Accepted) { in.killCLI() },
-			state:   pluginsdk.RunFailed,
+			end:   func(pluginsdk.Accepted) { in.killCLI() },
+			state: pluginsdk.RunFailed,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			in := newInstallation(t, "", workbenchName)
-			in.claude()
-			if row.prepare != nil {
-				row.prepare(&in.config)
-			}
-			in.start()
-			in.adoptWorkbench()
-			watch, thread := in.watch(), in.thread("outlived")
+		in.subtest(name, func(t *testing.T) {
+			_ = os.Remove(filepath.Join(in.config.Plugins, "late.txt")) // of the row before
 			running := in.chat(thread, "usetool:mcp__harness__workbench__stuck {}\nthen:Never.")
 			in.until("the tool's call", func() bool {
 				run, err := os.ReadFile(filepath.Join(in.config.Plugins, "stuck.txt"))
 				return err == nil && string(run) == running.RunID
 			})
-			row.end(in, running)
+			row.end(running)
 			watch.end(running.RunID)
 			if run := in.run(running.RunID); run.State != row.state {
 				t.Errorf("the run is %s: %s", run.State, run.Error)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +22,13 @@ type Config struct {
 	RingBytes  int // payload bytes kept for Since; default 8 MiB
 	QueueLimit int // events a subscriber may be behind; default 1024
 	QueueBytes int // payload bytes a subscriber may be behind; default 16 MiB
+	// Thread returns what rules need to know of a thread; false: it cannot be found out. It is
+	// asked in the publisher's goroutine, with no lock held, and only while a rule of a
+	// subscriber needs it. Nil: nothing is known of threads.
+	Thread func(id string) (ThreadLabel, bool)
+	// Linger is how long events wait for others to share a call with; default 10 ms. The end of a
+	// run does not wait.
+	Linger time.Duration
 	// Trace, when set, is told of every batch that is given to a subscriber.
 	Trace func(ledger.Span)
 	Log   *slog.Logger
@@ -39,6 +47,9 @@ func (c Config) withDefaults() Config {
 	if c.QueueBytes == 0 {
 		c.QueueBytes = 16 << 20
 	}
+	if c.Linger == 0 {
+		c.Linger = 10 * time.Millisecond
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -50,6 +61,9 @@ type Bus struct {
 	config  Config
 	boot    string
 	figures *figures
+
+	// asking is how many subscribers have rules for which the labels of threads are needed.
+	asking atomic.Int64
 
 	mu   sync.Mutex
 	ring ring
@@ -81,6 +95,7 @@ func (b *Bus) Publish(kind pluginsdk.EventType, threadID string, payload any) {
 	b.publish(entry{
 		Event: pluginsdk.Event{Type: kind, ThreadID: threadID, Data: data},
 		delta: stream.Event.Delta(),
+		run:   runOf(payload),
 	})
 }
 
@@ -94,6 +109,7 @@ func (b *Bus) publish(event entry) {
 	if event.Timestamp.IsZero() {
 		event.Timestamp = time.Now().UTC()
 	}
+	event.thread = b.threadOf(event.ThreadID)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++

@@ -73,7 +73,7 @@ func TestSlowSubscriberLosesDeltasFirst(t *testing.T) {
 	var got []pluginsdk.Event
 	all := make(chan struct{})
 	first := true
-	sub := bus.Subscribe("slow", []string{"pipeline:*"}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("slow", Selection{Types: []string{"pipeline:*"}}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		if first {
 			first = false
 			close(entered)
@@ -136,7 +136,7 @@ func TestASubscriberThatPanicsIsToldToResync(t *testing.T) {
 	bus := New(Config{})
 	got, other := make(chan pluginsdk.EventType, 10), make(chan pluginsdk.EventType, 10)
 	calls := 0
-	sub := bus.Subscribe("faulty", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("faulty", Selection{}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		if calls++; calls == 1 {
 			panic("a bug")
 		}
@@ -146,7 +146,7 @@ func TestASubscriberThatPanicsIsToldToResync(t *testing.T) {
 		return nil
 	})
 	defer sub.Stop()
-	defer bus.Subscribe("other", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	defer bus.Subscribe("other", Selection{}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		for _, event := range batch {
 			other <- event.Type
 		}
@@ -164,7 +164,7 @@ func TestSubscriberThatWouldLoseLifecycleEventsGetsResync(t *testing.T) {
 	var types []pluginsdk.EventType
 	done := make(chan struct{})
 	calls := 0
-	sub := bus.Subscribe("stuck", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("stuck", Selection{}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		calls++
 		if calls == 1 {
 			close(entered)
@@ -196,7 +196,7 @@ func TestSubscriberThatWouldLoseLifecycleEventsGetsResync(t *testing.T) {
 func TestSubscriberThatAlwaysFailsIsLeftAlone(t *testing.T) {
 	bus := New(Config{})
 	calls := make(chan []pluginsdk.Event, 1000)
-	sub := bus.Subscribe("broken", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("broken", Selection{}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		calls <- batch
 		return errors.New("gone")
 	})
@@ -215,7 +215,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	bus := New(Config{})
 	entered, release, sizes := make(chan struct{}), make(chan struct{}), make(chan int, 10)
 	first := true
-	sub := bus.Subscribe("large", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("large", Selection{}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		if first {
 			first = false
 			close(entered)
@@ -243,7 +243,7 @@ func TestFailedDeliveryIsFollowedByResync(t *testing.T) {
 	bus := New(Config{})
 	got := make(chan pluginsdk.EventType, 10)
 	calls := 0
-	sub := bus.Subscribe("failing", nil, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("failing", Selection{}, pluginsdk.Position{}, func(_ context.Context, batch []pluginsdk.Event) error {
 		calls++
 		if calls == 1 {
 			return errors.New("gone")
@@ -265,7 +265,7 @@ func TestFailedDeliveryIsFollowedByResync(t *testing.T) {
 func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
 	bus := New(Config{RingEvents: 4})
 	entered := make(chan struct{})
-	old := bus.Subscribe("old", nil, pluginsdk.Position{}, func(ctx context.Context, _ []pluginsdk.Event) error {
+	old := bus.Subscribe("old", Selection{}, pluginsdk.Position{}, func(ctx context.Context, _ []pluginsdk.Event) error {
 		close(entered)
 		<-ctx.Done()
 		return ctx.Err()
@@ -280,7 +280,7 @@ func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
 	if got := heard(bus, []string{"pipeline:*"}, end, 4); seqs(got) != "1 2 4 " {
 		t.Errorf("after the old one came %s", seqs(got))
 	}
-	if end := bus.Subscribe("idle", nil, pluginsdk.Position{}, nil).Stop(); end != bus.Position() {
+	if end := bus.Subscribe("idle", Selection{}, pluginsdk.Position{}, nil).Stop(); end != bus.Position() {
 		t.Errorf("one that has had every event ended at %v", end)
 	}
 	bus.Publish(pluginsdk.EventPipelineComplete, "t", nil)
@@ -292,7 +292,7 @@ func TestASubscriberBeginsWhereAnotherEnded(t *testing.T) {
 // heard returns what a subscriber gets from a position until an event.
 func heard(bus *Bus, types []string, after pluginsdk.Position, last uint64) (got []pluginsdk.Event) {
 	all := make(chan struct{})
-	sub := bus.Subscribe("new", types, after, func(_ context.Context, batch []pluginsdk.Event) error {
+	sub := bus.Subscribe("new", Selection{Types: types}, after, func(_ context.Context, batch []pluginsdk.Event) error {
 		if got = append(got, batch...); batch[len(batch)-1].Seq == last {
 			close(all)
 		}
@@ -311,7 +311,7 @@ func TestAResyncIsHandedOver(t *testing.T) {
 	bus := New(Config{})
 	failed := make(chan struct{})
 	calls := 0
-	old := bus.Subscribe("failing", nil, pluginsdk.Position{}, func(ctx context.Context, _ []pluginsdk.Event) error {
+	old := bus.Subscribe("failing", Selection{}, pluginsdk.Position{}, func(ctx context.Context, _ []pluginsdk.Event) error {
 		if calls++; calls > 1 {
 			close(failed)
 			<-ctx.Done()

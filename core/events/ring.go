@@ -7,7 +7,9 @@ type entry struct {
 	pluginsdk.Event
 	// delta is Event.Delta, which reads the payload: it is asked once, before
 	// anybody's lock is taken.
-	delta bool
+	delta  bool
+	thread thread
+	run    run
 }
 
 func eventsOf(entries []entry) []pluginsdk.Event {

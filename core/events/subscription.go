@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,9 +19,6 @@ const (
 	// alone; the wait doubles with each failure in a row.
 	retryBase = 100 * time.Millisecond
 	retryMax  = 30 * time.Second
-	// linger is how long events wait for others to share a call with. The end
-	// of a run does not wait.
-	linger = 10 * time.Millisecond
 )
 
 // Deliver hands a batch of events to a subscriber, in order. It is called from
@@ -36,7 +32,7 @@ type Deliver func(ctx context.Context, events []pluginsdk.Event) error
 type Subscription struct {
 	bus     *Bus
 	name    string
-	types   []string
+	wants   selection // the bus's lock guards it
 	deliver Deliver
 	log     *slog.Logger
 
@@ -50,16 +46,15 @@ type Subscription struct {
 	done   chan struct{}
 }
 
-// Subscribe starts a subscriber for the event types (a trailing * matches any
-// rest; none means all). It begins with the events after a position, as another
-// one's Stop returned it; the zero position is now. One that is no longer kept
-// gets an EventResync instead, and what comes then. Stop ends it.
-func (b *Bus) Subscribe(name string, types []string, after pluginsdk.Position, deliver Deliver) *Subscription {
+// Subscribe starts a subscriber for the events that it selects. It begins with the events
+// after a position, as another one's Stop returned it; the zero position is now. One that is
+// no longer kept gets an EventResync instead, and what comes then. Stop ends it.
+func (b *Bus) Subscribe(name string, wants Selection, after pluginsdk.Position, deliver Deliver) *Subscription {
 	ctx, cancel := context.WithCancel(context.Background())
 	sub := &Subscription{
 		bus:     b,
 		name:    name,
-		types:   types,
+		wants:   newSelection(wants),
 		deliver: deliver,
 		log:     b.config.Log.With("subscriber", name),
 		wake:    make(chan struct{}, 1),
@@ -72,9 +67,24 @@ func (b *Bus) Subscribe(name string, types []string, after pluginsdk.Position, d
 		sub.begin(after)
 	}
 	b.subs[sub] = struct{}{}
+	b.count(sub.wants, 1)
 	b.mu.Unlock()
 	go sub.run(ctx)
 	return sub
+}
+
+// Listen replaces the rules of the subscriber. It returns where the stream stands: events
+// after that are selected by the new rules. What is queued stays queued.
+func (s *Subscription) Listen(rules []pluginsdk.EventRule) pluginsdk.Position {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	wants := s.wants.with(rules)
+	if _, there := s.bus.subs[s]; there {
+		s.bus.count(s.wants, -1)
+		s.bus.count(wants, 1)
+	}
+	s.wants = wants
+	return pluginsdk.Position{Boot: s.bus.boot, Seq: s.bus.seq}
 }
 
 // begin queues what has happened since a position. The bus's lock is held.
@@ -98,7 +108,10 @@ var missed = pluginsdk.Position{Boot: "-"}
 // whose call was under way.
 func (s *Subscription) Stop() pluginsdk.Position {
 	s.bus.mu.Lock()
-	delete(s.bus.subs, s)
+	if _, there := s.bus.subs[s]; there {
+		delete(s.bus.subs, s)
+		s.bus.count(s.wants, -1)
+	}
 	end := pluginsdk.Position{Boot: s.bus.boot, Seq: s.bus.seq}
 	s.bus.mu.Unlock()
 	s.cancel()
@@ -126,24 +139,26 @@ func (s *Subscription) run(ctx context.Context) {
 		case <-s.wake:
 		}
 		s.linger(ctx)
-		for batch := s.take(); len(batch) > 0; batch = s.take() {
-			if ctx.Err() != nil {
-				s.putBack(batch)
-				return
-			}
-			began := time.Now()
-			err := guard.Call(s.log, "the delivery of events", func() error { return s.deliver(ctx, eventsOf(batch)) })
-			if trace := s.bus.config.Trace; trace != nil {
-				trace(ledger.Span{Kind: ledger.SpanEvents, Name: s.name, Began: began, Took: time.Since(began), Count: len(batch)})
-			}
-			if err == nil {
-				failures = 0
-				continue
-			}
-			if ctx.Err() != nil {
-				s.putBack(batch)
-				return
-			}
+		batch := s.take()
+		if len(batch) == 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			s.putBack(batch)
+			return
+		}
+		began := time.Now()
+		err := guard.Call(s.log, "the delivery of events", func() error { return s.deliver(ctx, eventsOf(batch)) })
+		if trace := s.bus.config.Trace; trace != nil {
+			trace(ledger.Span{Kind: ledger.SpanEvents, Name: s.name, Began: began, Took: time.Since(began), Count: len(batch)})
+		}
+		switch {
+		case err == nil:
+			failures = 0
+		case ctx.Err() != nil:
+			s.putBack(batch)
+			return
+		default:
 			failures++
 			s.log.Warn("events could not be delivered", "events", len(batch), "failures", failures, "err", err)
 			s.resync(batch[len(batch)-1].Event)
@@ -164,7 +179,7 @@ func (s *Subscription) rest(ctx context.Context, failures int) {
 
 // linger waits a moment for more events.
 func (s *Subscription) linger(ctx context.Context) {
-	timer := time.NewTimer(linger)
+	timer := time.NewTimer(s.bus.config.Linger)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -175,7 +190,7 @@ func (s *Subscription) linger(ctx context.Context) {
 
 // offer queues an event. The bus holds its lock, so events arrive in order.
 func (s *Subscription) offer(event entry) {
-	if !s.wants(event.Type) {
+	if !s.wants.passes(event) {
 		return
 	}
 	s.mu.Lock()
@@ -195,6 +210,14 @@ func (s *Subscription) offer(event entry) {
 func signal(channel chan struct{}) {
 	select {
 	case channel <- struct{}{}:
+	default:
+	}
+}
+
+// drain takes word out of a channel of capacity 1.
+func drain(channel chan struct{}) {
+	select {
+	case <-channel:
 	default:
 	}
 }
@@ -247,6 +270,13 @@ func (s *Subscription) take() []entry {
 	copy(batch, s.queue)
 	s.queue = append(s.queue[:0], s.queue[n:]...)
 	s.bytes -= bytes
+	// What comes from now on waits for others again; what is left of a backlog does not.
+	drain(s.wake)
+	drain(s.now)
+	if len(s.queue) > 0 {
+		signal(s.wake)
+		signal(s.now)
+	}
 	return batch
 }
 
@@ -273,17 +303,4 @@ func resyncAt(event pluginsdk.Event) entry {
 		Type: pluginsdk.EventResync, Timestamp: time.Now().UTC(),
 		Boot: event.Boot, Seq: event.Seq,
 	}}
-}
-
-func (s *Subscription) wants(kind pluginsdk.EventType) bool {
-	if len(s.types) == 0 {
-		return true
-	}
-	for _, pattern := range s.types {
-		prefix, open := strings.CutSuffix(pattern, "*")
-		if string(kind) == pattern || (open && strings.HasPrefix(string(kind), prefix)) {
-			return true
-		}
-	}
-	return false
 }

@@ -129,13 +129,14 @@ type listing struct {
 	cut  bool // there are more than that
 }
 
-// add adds the entries below a directory of an outbox, but for directories that are not
-// too deep, and for what begins with a dot.
-func (l *listing) add(dir *os.File, below string, depth int) error {
+// add adds the entries below a directory of an outbox, its files before what is in its directories; directories that
+// are not too deep, and what begins with a dot, are no entries.
+func (l *listing) add(dir *os.File, at string, depth int) error {
 	names, err := dir.Readdirnames(l.left + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+	var below []string
 	for _, name := range names {
 		if l.left == 0 {
 			l.cut = true
@@ -145,19 +146,22 @@ func (l *listing) add(dir *os.File, below string, depth int) error {
 		if strings.HasPrefix(name, ".") {
 			continue
 		}
-		one := found{path: path.Join(below, name)}
+		one := found{path: path.Join(at, name)}
 		if err := unix.Fstatat(int(dir.Fd()), name, &one.stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 			continue // gone meanwhile
 		}
-		if !one.directory() || depth == outboxDepth {
-			l.all = append(l.all, one)
+		if one.directory() && depth < outboxDepth {
+			below = append(below, name)
 			continue
 		}
+		l.all = append(l.all, one)
+	}
+	for _, name := range below {
 		sub, err := openAt(dir, name, unix.O_DIRECTORY)
 		if err != nil {
 			continue // another took its place meanwhile
 		}
-		err = l.add(sub, one.path, depth+1)
+		err = l.add(sub, path.Join(at, name), depth+1)
 		_ = sub.Close() // it was only read
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -77,26 +78,70 @@ func Notify[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Questi
 	return nil
 }
 
+// Link is a question of a chain: Question gets the value into the request, Next gets the
+// following value out of the answer.
+type Link[V, Req, Res any] struct {
+	Question func(V) Question[Req, Res]
+	Next     func(plugin *pluginsdk.PluginInfo, answer *Res, value V) V
+	// Blind, when set, reports whether a plugin is asked without the value. Such plugins that
+	// are neighbours are asked at the same time.
+	Blind func(*pluginsdk.PluginInfo) bool
+}
+
 // Chain gives each plugin that answers the hook the value that the one before it
-// came to, and returns the last. Question gets the value into the request, next
-// gets the following one out of the answer. A failure keeps the value.
-func Chain[V, Req, Res any](ctx context.Context, r *Runner, on *Occasion, value V,
-	question func(V) Question[Req, Res], next func(plugin string, answer *Res, value V) V,
-) (V, error) {
-	for _, plugin := range r.plugins.Answering(on.Behalf.RunID, question(value).Hook) {
-		q := question(value)
-		answer, err := One(ctx, r, on, plugin, q)
-		if err != nil {
-			if err := r.Failed(ctx, plugin, q.Hook, err); err != nil {
-				return value, err
+// came to, and returns the last. A failure keeps the value.
+func Chain[V, Req, Res any](ctx context.Context, r *Runner, on *Occasion, value V, link Link[V, Req, Res]) (V, error) {
+	hook := link.Question(value).Hook
+	for plugins := r.plugins.Answering(on.Behalf.RunID, hook); len(plugins) > 0; {
+		n := blind(plugins, link.Blind)
+		asked := plugins[:max(n, 1)]
+		plugins = plugins[len(asked):]
+		for i, each := range together(ctx, r, on, asked, link.Question(value)) {
+			if each.err != nil {
+				if err := r.Failed(ctx, asked[i], hook, each.err); err != nil {
+					return value, err
+				}
+				continue
 			}
-			continue
-		}
-		if answer != nil {
-			value = next(plugin.Info().Name, answer, value)
+			if each.answer != nil {
+				value = link.Next(asked[i].Info(), each.answer, value)
+			}
 		}
 	}
 	return value, nil
+}
+
+// blind returns how many of the plugins, from the first on, are asked without the value.
+func blind(plugins []Plugin, is func(*pluginsdk.PluginInfo) bool) int {
+	if is == nil {
+		return 0
+	}
+	n := slices.IndexFunc(plugins, func(plugin Plugin) bool { return !is(plugin.Info()) })
+	if n < 0 {
+		return len(plugins)
+	}
+	return n
+}
+
+// answered is what a plugin has answered.
+type answered[Res any] struct {
+	answer *Res
+	err    error
+}
+
+// together asks plugins the same question at the same time.
+func together[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugins []Plugin, q Question[Req, Res]) []answered[Res] {
+	all := make([]answered[Res], len(plugins))
+	one := func(i int) { all[i].answer, all[i].err = One(ctx, r, on, plugins[i], q) }
+	var others sync.WaitGroup
+	for i := 1; i < len(plugins); i++ {
+		others.Go(func() {
+			all[i].err = guard.Call(r.config.Log, "a hook of "+plugins[i].Info().Name, func() error { one(i); return all[i].err })
+		})
+	}
+	one(0)
+	others.Wait()
+	return all
 }
 
 // Denied is a gate's word that something may not happen. It is an error.

@@ -1,7 +1,8 @@
 // Package hooks asks plugins. It holds the runners of pluginsdk's table: notify, chain,
 // gate, and the question to a single plugin (One). Tool calls and deliveries are that; the
 // runner "first" is made of it in pipeline/commands.go. Each asks one plugin after the
-// other, in the operator's order, and holds no lock and no transaction across a call. The
+// other, in the operator's order (a chain those at once that do not see its value), and holds
+// no lock and no transaction across a call. The
 // rooms that fire hooks (pipeline, tasks, outbox, toolserver, pluginhost) say what is asked
 // and what becomes of the answers.
 package hooks

@@ -139,8 +139,8 @@ func TestChainHandsTheValueOn(t *testing.T) {
 	plugins[2].reply = func(string) (*string, error) { return nil, nil } //nolint:nilnil // it keeps the text
 	plugins[3].reply = func(string) (*string, error) { return &word, nil }
 	var seen []string
-	got, err := Chain(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), "text",
-		func(text string) Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
+	got, err := Chain(t.Context(), New(Config{}, plugins, &tokens{}), aRun(), "text", Link[string, pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+		Question: func(text string) Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
 			return Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
 				Hook: pluginsdk.HookBeforeReply, Ask: Process.OnBeforeReply,
 				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
@@ -148,14 +148,68 @@ func TestChainHandsTheValueOn(t *testing.T) {
 					return &pluginsdk.OnBeforeReplyRequest{Call: call, Text: text}
 				},
 			}
-		}, func(_ string, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
+		},
+		Next: func(_ *pluginsdk.PluginInfo, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
 			if answer.Text != nil {
 				return *answer.Text
 			}
 			return text
-		})
+		},
+	})
 	if err != nil || got != "word" || strings.Join(seen, " ") != "a=text b= c= d=" {
 		t.Errorf("%q, %v; they saw %q", got, err, seen)
+	}
+}
+
+// Neighbours that do not see the value are asked at the same time, what they answer counts in
+// their order, and a closed hook of one of them ends the chain.
+func TestChainAsksTheBlindTogether(t *testing.T) {
+	for closed, want := range map[bool]string{false: "text b c d e", true: "text b"} {
+		plugins := named("a", "b", "c", "d", "e")
+		var together sync.WaitGroup
+		together.Add(3)
+		word := func(text string) func(string) (*string, error) {
+			return func(string) (*string, error) { return &text, nil }
+		}
+		for i, text := range []string{"", " b", " c", " d", " e"} {
+			plugins[i].reply = word(text)
+			if text == " b" || text == " c" || text == " d" {
+				plugins[i].reply = func(string) (*string, error) {
+					together.Done()
+					together.Wait() // one after the other, the test would never come past this
+					if closed && text == " c" {
+						return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now")
+					}
+					return &text, nil
+				}
+			}
+		}
+		plugins[2].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{pluginsdk.HookBeforeReply: pluginsdk.FailClosed}
+		on := aRun()
+		var mu sync.Mutex
+		recorded := 0
+		on.Record = func(pluginsdk.HookCall) {
+			mu.Lock()
+			defer mu.Unlock()
+			recorded++
+		}
+		got, err := Chain(t.Context(), New(Config{}, plugins, &tokens{}), on, "text", Link[string, pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+			Blind: func(info *pluginsdk.PluginInfo) bool { return strings.Contains("b c d", info.Name) },
+			Question: func(string) Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
+				return Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+					Hook: pluginsdk.HookBeforeReply, Ask: Process.OnBeforeReply,
+					Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
+						return &pluginsdk.OnBeforeReplyRequest{Call: call}
+					},
+				}
+			},
+			Next: func(_ *pluginsdk.PluginInfo, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
+				return text + *answer.Text
+			},
+		})
+		if calls := map[bool]int{false: 5, true: 4}[closed]; (err != nil) != closed || got != want || recorded != calls {
+			t.Errorf("closed %t: %q after %d calls, %v; want %q after %d", closed, got, recorded, err, want, calls)
+		}
 	}
 }
 

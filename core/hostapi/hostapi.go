@@ -266,7 +266,9 @@ type Config struct {
 	// CheckPermissionMode refuses (CodeInvalid) what is not a permission mode of the
 	// agent's.
 	CheckPermissionMode func(mode string) error
-	Log                 *slog.Logger
+	// Trace, when set, is told of what plugins ask.
+	Trace func(ledger.Span)
+	Log   *slog.Logger
 }
 
 // API makes a Host for each plugin.
@@ -287,9 +289,13 @@ func New(config Config) *API {
 	}
 }
 
-// For returns the Host of one plugin.
-func (a *API) For(plugin string) pluginsdk.Host {
-	c := &caller{API: a, plugin: plugin}
+// For returns the Host of a plugin that has no process.
+func (a *API) For(plugin string) pluginsdk.Host { return a.ForProcess(plugin, nil) }
+
+// ForProcess returns the Host of one process of a plugin. listen replaces the rules by which
+// the process is told events; nil: it is told none.
+func (a *API) ForProcess(plugin string, listen func(rules []pluginsdk.EventRule) (pluginsdk.Position, error)) pluginsdk.Host {
+	c := &caller{API: a, plugin: plugin, listen: listen}
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
 		Tasks: tasks{c}, Agent: agent{c}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
@@ -308,6 +314,7 @@ func (a *API) Figures(plugin string) (calls map[string]pluginsdk.CallFigures, he
 type caller struct {
 	*API
 	plugin string
+	listen func(rules []pluginsdk.EventRule) (pluginsdk.Position, error)
 }
 
 // serve answers a call of a method, such as Messages.Append, if the plugin's quota
@@ -326,7 +333,11 @@ func serve[R any](c *caller, method string, do func() (*R, error)) (*R, error) {
 func counted[R any](c *caller, method string, do func() (*R, error)) (*R, error) {
 	began := time.Now()
 	response, err := do()
-	c.Quotas.record(c.plugin, method, time.Since(began), err)
+	took := time.Since(began)
+	c.Quotas.record(c.plugin, method, took, err)
+	if c.Trace != nil {
+		c.Trace(ledger.Span{Kind: ledger.SpanAsked, Name: method, Plugin: c.plugin, Began: began, Took: took})
+	}
 	if err != nil {
 		return nil, err
 	}

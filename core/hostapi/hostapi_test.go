@@ -185,3 +185,40 @@ func TestEventsAreListedFromAPosition(t *testing.T) {
 		t.Errorf("%v %v", f.events.kinds, err)
 	}
 }
+
+// What a process is told of is bounded, and who has named too much is told what.
+func TestRulesOfEventsAreBounded(t *testing.T) {
+	f := newFixture()
+	var listened []pluginsdk.EventRule
+	host := f.api.ForProcess("p", func(rules []pluginsdk.EventRule) (pluginsdk.Position, error) {
+		listened = rules
+		return pluginsdk.Position{Boot: "b", Seq: 7}, nil
+	})
+	answer, err := host.Events.Listen(t.Context(), &pluginsdk.ListenEventsRequest{Rules: []pluginsdk.EventRule{{Own: true}}})
+	if err != nil || answer.Position.Seq != 7 || len(listened) != 1 || !listened[0].Own {
+		t.Errorf("%+v %v: %v", answer, err, listened)
+	}
+	many := slices.Repeat([]string{"t"}, 600)
+	for _, row := range []struct {
+		rules []pluginsdk.EventRule
+		want  string
+	}{
+		{make([]pluginsdk.EventRule, 65), "rules: at most 64, these are 65"},
+		{[]pluginsdk.EventRule{{}, {Types: []string{"a*b"}}}, "rules[1]: type \"a*b\": want an event type, with * only at its end"},
+		{[]pluginsdk.EventRule{{Threads: many}, {Threads: many}}, "threads: at most 1000 in all rules, these are 1200"},
+		{[]pluginsdk.EventRule{{Types: many}, {Types: many}}, "types: at most 1000 in all rules, these are 1200"},
+		{[]pluginsdk.EventRule{{ThreadKinds: []pluginsdk.ThreadKind{""}}}, "rules[0]: threadKinds: 1 to 256 bytes each, one has 0"},
+		{[]pluginsdk.EventRule{{RunKinds: []pluginsdk.RunKind{pluginsdk.RunKind(strings.Repeat("x", 257))}}}, "rules[0]: runKinds: 1 to 256 bytes each, one has 257"},
+	} {
+		_, err := host.Events.Listen(t.Context(), &pluginsdk.ListenEventsRequest{Rules: row.rules})
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%v, want %s", err, row.want)
+		}
+	}
+	if len(listened) != 1 || !listened[0].Own {
+		t.Errorf("rules that were refused hold: %v", listened)
+	}
+	if _, err := f.Events.Listen(t.Context(), &pluginsdk.ListenEventsRequest{}); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid {
+		t.Errorf("who has no process listens: %v", err)
+	}
+}

@@ -55,6 +55,21 @@ func (s busEvents) List(_ context.Context, request *pluginsdk.ListEventsRequest)
 	})
 }
 
+// Listen reads nothing, and stores nothing: it counts as a call, and needs no place at the
+// database.
+func (s busEvents) Listen(_ context.Context, request *pluginsdk.ListenEventsRequest) (*pluginsdk.ListenEventsResponse, error) {
+	return serve(s.caller, "Events.Listen", func() (*pluginsdk.ListenEventsResponse, error) {
+		if err := pluginsdk.CheckEventRules(request.Rules); err != nil {
+			return nil, err
+		}
+		if s.listen == nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the plugin %s has no process that is told events", s.plugin)
+		}
+		position, err := s.listen(request.Rules)
+		return &pluginsdk.ListenEventsResponse{Position: position}, err
+	})
+}
+
 type settings struct{ *caller }
 
 // Get returns the settings of the plugin that asks, and of no other.

@@ -21,7 +21,7 @@ var anybodys = []string{
 	"Commands.List",
 	"Crons.Delete", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
 	"Deliveries.List", "Deliveries.Retry",
-	"Events.List", "Events.Publish",
+	"Events.List", "Events.Listen", "Events.Publish",
 	"Files.Begin", "Files.Commit", "Files.Delete", "Files.Get", "Files.List", "Files.Read", "Files.Write",
 	"Installation.Audit", "Installation.Backups", "Installation.Doctor", "Installation.Pause", "Installation.Usage",
 	"Messages.Amend", "Messages.Append", "Messages.List", "Messages.Submit",

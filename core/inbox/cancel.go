@@ -149,7 +149,7 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 		if err := in.approvals.Over(ctx, run.ID); err != nil { // the sweep of the approvals finds it
 			in.config.Log.Warn("what a cancelled run has asked cannot be taken back yet", "run", run.ID, "err", err)
 		}
-		in.announceCancelled(run.ThreadID, run.ID, cause)
+		in.announceCancelled(run.ThreadID, run.ID, run.Kind, cause)
 		in.wakeThread(run.ThreadID)
 	}
 	return nil
@@ -168,11 +168,12 @@ func (in *Inbox) cancelUnwanted(ctx context.Context) {
 	}
 }
 
-// announceCancelled publishes the end of a run that was cancelled in the queue.
-func (in *Inbox) announceCancelled(threadID, runID string, cause error) {
+// announceCancelled publishes the end of a run that was cancelled in the queue; kind is the
+// run's, or empty when it is not known.
+func (in *Inbox) announceCancelled(threadID, runID string, kind pluginsdk.RunKind, cause error) {
 	in.figures.dropped.Add(1)
 	in.events.Publish(pluginsdk.EventPipelineError, threadID, pluginsdk.ErrorPayload{
-		ThreadID: threadID, RunID: runID, Error: cause.Error(),
+		ThreadID: threadID, RunID: runID, Error: cause.Error(), Kind: kind,
 	})
 }
 
@@ -194,7 +195,7 @@ func (in *Inbox) StopThread(ctx context.Context, threadID string, queue pluginsd
 		}
 		stopped.Dropped = dropped
 		for _, runID := range dropped {
-			in.announceCancelled(threadID, runID, cause)
+			in.announceCancelled(threadID, runID, "", cause)
 		}
 	default:
 		return stopped, pluginsdk.Errorf(pluginsdk.CodeInvalid, "queue: %q is not one of keep, drop", queue)

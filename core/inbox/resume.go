@@ -62,7 +62,7 @@ func (in *Inbox) park(ctx context.Context, log *slog.Logger, w *worker, attempt 
 	for _, lane := range lanes {
 		in.outbox.Wake(lane.Plugin, lane.Target)
 	}
-	in.events.Publish(pluginsdk.EventPipelineParked, claim.Thread.ID, pluginsdk.ParkedPayload{ThreadID: claim.Thread.ID, RunID: row.RunID, Parked: parked})
+	in.events.Publish(pluginsdk.EventPipelineParked, claim.Thread.ID, pluginsdk.ParkedPayload{ThreadID: claim.Thread.ID, RunID: row.RunID, Parked: parked, Kind: claim.Run.Kind})
 }
 
 // modelUnknown reports whether an attempt has failed since nobody knows the model with which a

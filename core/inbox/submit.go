@@ -258,7 +258,7 @@ func (in *Inbox) announce(accepted pluginsdk.Accepted, s pluginsdk.Submission, a
 	})
 	if answer != nil {
 		in.events.Publish(pluginsdk.EventPipelineComplete, accepted.ThreadID, pluginsdk.CompletePayload{
-			ThreadID: accepted.ThreadID, RunID: accepted.RunID, CommandsHandled: 1,
+			ThreadID: accepted.ThreadID, RunID: accepted.RunID, CommandsHandled: 1, Kind: pluginsdk.RunCommand,
 		})
 	}
 }

@@ -88,7 +88,7 @@ func (in *Inbox) expire(turn ledger.AcceptedTurn) {
 			in.config.Log.Warn("a turn that waits for too long cannot be ended; it goes on waiting", "run", turn.RunID, "err", err)
 		}
 		if expired {
-			in.announceCancelled(turn.ThreadID, turn.RunID, pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s", reason))
+			in.announceCancelled(turn.ThreadID, turn.RunID, pluginsdk.RunTurn, pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s", reason))
 			in.lanes.Wake(turn.Queue)
 		}
 	})

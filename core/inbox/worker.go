@@ -271,7 +271,7 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 		case 0, 1:
 			in.figures.retried.Add(1)
 			in.events.Publish(pluginsdk.EventPipelineRetry, claim.Thread.ID, pluginsdk.RetryPayload{
-				ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at,
+				ThreadID: claim.Thread.ID, RunID: runID, Attempt: claim.Run.Attempt, Error: cause.Error(), NextAt: at, Kind: claim.Run.Kind,
 			})
 		}
 	default:

@@ -27,19 +27,19 @@ func disallowedIn(args []string) []string {
 // ends when it is idle; what an operator decides otherwise holds.
 func TestSessionsAreNotOfferedWhatHarnessDoesItself(t *testing.T) {
 	a := startAgent(t, "plain", func(c *Config) {
-		c.AllowedTools = []string{"Read", "Workflow", "Cron*"}
+		c.AllowedTools = []string{"Read", "Workflow", "CronL*"}
 		c.DisallowedTools = []string{"WebSearch"}
 	})
 	r := request("thread", "", "say x")
 	r.AllowedTools, r.DisallowedTools = []string{"SendMessage"}, []string{"WebFetch"}
 	wantText(t, a.Invoke(t.Context(), r, nil), "x")
 	without := disallowedIn(a.starts()[0])
-	for _, tool := range []string{"ScheduleWakeup", "TaskCreate", "EnterWorktree", "WebSearch", "WebFetch"} {
+	for _, tool := range []string{"CronCreate", "CronDelete", "ScheduleWakeup", "TaskCreate", "EnterWorktree", "WebSearch", "WebFetch"} {
 		if !slices.Contains(without, tool) {
 			t.Errorf("%s is offered", tool)
 		}
 	}
-	for _, tool := range []string{"Read", "Agent", "Workflow", "CronCreate", "SendMessage"} {
+	for _, tool := range []string{"Read", "Agent", "Workflow", "CronList", "SendMessage"} {
 		if slices.Contains(without, tool) {
 			t.Errorf("%s is not offered", tool)
 		}
@@ -100,17 +100,15 @@ func TestToolsThatAreNewAreSaidAndRemembered(t *testing.T) {
 	want(config, "3.0.1", "Bell")
 }
 
-func TestRealToolsThatHarnessHasItself(t *testing.T) {
-	a := startReal(t, func(c *Config) {
-		c.NewTools = filepath.Join(t.TempDir(), "tools.json")
-		c.AllowedTools = []string{"CronList"} // also what runs the schedules is off
-	})
+// It is a part of TestRealConversation, which has a rule for CronList: also what runs the
+// schedules is off.
+func (c *conversation) toolsThatHarnessHas(t *testing.T) {
 	r := newRecorder()
-	wantText(t, a.Invoke(t.Context(), request("thread", "", "usetool:CronCreate {\"cron\":\"* * * * *\",\"prompt\":\"x\"}\nthen:I see."), r.emit), "I see.")
+	wantText(t, c.in(t.Context(), "usetool:CronCreate {\"cron\":\"* * * * *\",\"prompt\":\"x\"}\nthen:I see.", r.emit), "I see.")
 	if results := r.of(pluginsdk.StreamToolResult); len(results) != 1 || !results[0].IsError {
 		t.Errorf("a schedule of the CLI's: %+v", results)
 	}
-	requests := a.api.Requests(fakeapi.Main)
+	requests := c.api.Requests(fakeapi.Main)
 	for _, tool := range append([]string{"CronList"}, replaced...) {
 		if slices.Contains(requests[0].Tools, tool) {
 			t.Errorf("the model is offered %s", tool)
@@ -123,7 +121,7 @@ func TestRealToolsThatHarnessHasItself(t *testing.T) {
 	}
 	// A failure here is a newer CLI in the tests: look at what it brings, and sort
 	// it into one of the lists.
-	if seen, err := ReadNewTools(a.config); err != nil || seen.Version == "" || len(seen.Tools) > 0 {
+	if seen, err := ReadNewTools(c.config); err != nil || seen.Version == "" || len(seen.Tools) > 0 {
 		t.Errorf("new tools of the CLI: %+v, %v", seen, err)
 	}
 }

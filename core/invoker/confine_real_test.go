@@ -62,120 +62,63 @@ func (a *realAgent) home() string { return lookup(a.config.Env, "HOME") }
 // The agent can write its working directory, and perhaps its home. Whatever it
 // puts there, what it may do is what the operator of Harness has allowed.
 func TestRealFilesGiveASessionNoRights(t *testing.T) {
-	for _, where := range []string{"the working directory", "the home directory"} {
-		t.Run(where, func(t *testing.T) {
-			marks := t.TempDir()
-			a := startReal(t, nil)
-			dir := a.config.Workspace
-			if where == "the home directory" {
-				dir = a.home()
-			}
-			grab(t, dir, marks)
-			trusted := fmt.Sprintf(`{"projects":{%q:{"hasTrustDialogAccepted":true,"allowedTools":["Bash"]}}}`, a.config.Workspace)
-			lay(t, a.home(), map[string]string{".claude.json": trusted})
-			use := `usetool:Bash {"command":"touch %s"}` + "\nthen:I see."
-			session := ""
-			for range 2 { // a plugin is installed by one process and runs in the next
-				for name, prompt := range map[string]string{
-					"bash":  fmt.Sprintf(use, filepath.Join(a.config.Workspace, "bash")),
-					"skill": "usetool:Skill {\"skill\":\"grab\"}\nthen:I see.",
-					"agent": fmt.Sprintf("usetool:Agent {\"description\":\"x\",\"prompt\":%q,\"subagent_type\":\"grabber\"}\nthen:I see.",
-						fmt.Sprintf(use, filepath.Join(a.config.Workspace, "agent"))),
-				} {
-					r := newRecorder()
-					result := a.Invoke(t.Context(), request("thread", session, prompt), r.emit)
-					wantText(t, result, "I see.")
-					session = result.SessionID
-					if results := r.of(pluginsdk.StreamToolResult); len(results) == 0 || !results[0].IsError {
-						t.Errorf("%s: %+v", name, results)
-					}
-				}
-				// What a person writes is words to the model, whatever it begins with.
-				wantText(t, a.ask("thread", session, "/grab"), fakeapi.DefaultText)
-				if said := a.api.Requests(fakeapi.Main); !slices.Contains(said[len(said)-1].UserTexts(), "\n/grab") {
-					t.Errorf("the model is told %q", said[len(said)-1].UserTexts())
-				}
-				a.reapOnce(farFuture())
-			}
-			left, err := os.ReadDir(marks)
-			if err != nil || len(left) > 0 {
-				t.Errorf("what ran: %v, %v", left, err)
-			}
-			for _, name := range []string{"bash", "agent"} {
-				if _, err := os.Stat(filepath.Join(a.config.Workspace, name)); err == nil {
-					t.Errorf("%s was allowed to run a command", name)
-				}
-			}
-		})
-	}
-}
-
-// The manual of the working directory is what makes the agent this
-// installation's; the operator's own instructions to Claude are for elsewhere.
-func TestRealSessionsHaveTheManual(t *testing.T) {
+	marks := t.TempDir()
 	a := startReal(t, nil)
-	lay(t, a.config.Workspace, map[string]string{"CLAUDE.md": "THE-MANUAL\n@notes/style.md\n", "notes/style.md": "THE-STYLE"})
-	lay(t, a.home(), map[string]string{".claude/CLAUDE.md": "FOR-ELSEWHERE"})
-	r := request("thread", "", "say:one")
-	r.AppendSystemPrompt = "THE-REQUEST"
-	first := a.Invoke(t.Context(), r, nil)
-	wantText(t, first, "one")
-	a.reapOnce(farFuture())
-	lay(t, a.config.Workspace, map[string]string{"CLAUDE.md": "THE-NEW-MANUAL"})
-	wantText(t, a.ask("thread", first.SessionID, "say:two"), "two")
-	requests := a.api.Requests(fakeapi.Main)
-	for _, want := range []string{"THE-MANUAL", "THE-STYLE", "THE-REQUEST"} {
-		if !strings.Contains(requests[0].System, want) {
-			t.Errorf("%s does not reach the model", want)
-		}
+	for name, dir := range map[string]string{"workspace": a.config.Workspace, "home": a.home()} {
+		lay(t, marks, map[string]string{name + "/.kept": ""})
+		grab(t, dir, filepath.Join(marks, name))
 	}
-	if last := requests[len(requests)-1]; !strings.Contains(last.System, "THE-NEW-MANUAL") || strings.Contains(last.System, "THE-STYLE") {
-		t.Error("the next process does not have the manual as it is now")
-	}
-	for _, one := range requests {
-		if strings.Contains(string(one.Body), "FOR-ELSEWHERE") {
-			t.Error("the operator's own instructions reach the model")
-		}
-	}
-}
-
-// An operator who logs in by a helper, or has forbidden Claude something, has not
-// done it in vain.
-func TestRealSessionsKeepTheOperatorsLoginAndBans(t *testing.T) {
-	a := startReal(t, func(c *Config) {
-		c.Env = append(c.Env, "ANTHROPIC_API_KEY=")
-		c.AllowedTools = []string{"Bash"}
-	})
-	lay(t, a.home(), map[string]string{".claude/settings.json": `{"apiKeyHelper":"echo sk-helped",` +
-		`"env":{"ANTHROPIC_CUSTOM_HEADERS":"X-Of-The-Operator: yes"},"permissions":{"deny":["Bash(touch:*)"]}}`})
-	made := filepath.Join(a.config.Workspace, "made")
-	r := newRecorder()
-	wantText(t, a.Invoke(t.Context(), request("thread", "", `usetool:Bash {"command":"touch `+made+`"}`+"\nthen:I see."), r.emit), "I see.")
-	header := a.api.Requests(fakeapi.Main)[0].Header
-	if header.Get("X-Api-Key") != "sk-helped" || header.Get("X-Of-The-Operator") != "yes" {
-		t.Errorf("the API was called with %v", header)
-	}
-	if _, err := os.Stat(made); err == nil {
-		t.Errorf("a tool that is denied ran: %+v", r.events)
-	}
-}
-
-// Who may write files may not write those that decide what else may be done.
-func TestRealARuleForFilesIsNoneForRights(t *testing.T) {
-	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Write", "Edit", "Bash(mkdir:*)"} })
+	trusted := fmt.Sprintf(`{"projects":{%q:{"hasTrustDialogAccepted":true,"allowedTools":["Bash"]}}}`, a.config.Workspace)
+	lay(t, a.home(), map[string]string{".claude.json": trusted})
+	use := `usetool:Bash {"command":"touch %s"}` + "\nthen:I see."
 	session := ""
+	for range 2 { // a plugin is installed by one process and runs in the next
+		for name, prompt := range map[string]string{
+			"bash":  fmt.Sprintf(use, filepath.Join(a.config.Workspace, "bash")),
+			"skill": "usetool:Skill {\"skill\":\"grab\"}\nthen:I see.",
+			"agent": fmt.Sprintf("usetool:Agent {\"description\":\"x\",\"prompt\":%q,\"subagent_type\":\"grabber\"}\nthen:I see.",
+				fmt.Sprintf(use, filepath.Join(a.config.Workspace, "agent"))),
+		} {
+			r := newRecorder()
+			result := a.Invoke(t.Context(), request("thread", session, prompt), r.emit)
+			wantText(t, result, "I see.")
+			session = result.SessionID
+			if results := r.of(pluginsdk.StreamToolResult); len(results) == 0 || !results[0].IsError {
+				t.Errorf("%s: %+v", name, results)
+			}
+		}
+		// What a person writes is words to the model, whatever it begins with.
+		wantText(t, a.ask("thread", session, "/grab"), fakeapi.DefaultText)
+		if said := a.api.Requests(fakeapi.Main); !slices.Contains(said[len(said)-1].UserTexts(), "\n/grab") {
+			t.Errorf("the model is told %q", said[len(said)-1].UserTexts())
+		}
+		a.reapOnce(farFuture())
+	}
+	for _, name := range []string{"workspace", "home"} {
+		if left, err := filepath.Glob(filepath.Join(marks, name, "[^.]*")); err != nil || len(left) > 0 {
+			t.Errorf("what ran: %v, %v", left, err)
+		}
+	}
+	for _, name := range []string{"bash", "agent"} {
+		if _, err := os.Stat(filepath.Join(a.config.Workspace, name)); err == nil {
+			t.Errorf("%s was allowed to run a command", name)
+		}
+	}
+}
+
+// It is a part of TestRealPermissions. Who may write files may not write those that decide
+// what else may be done.
+func (c *conversation) ruleForFilesIsNoneForRights(t *testing.T) {
 	for path, writes := range map[string]bool{
-		filepath.Join(a.config.Workspace, "notes.md"):              true,
-		filepath.Join(a.config.Workspace, ".claude/settings.json"): false,
-		filepath.Join(a.config.Workspace, ".mcp.json"):             false,
-		filepath.Join(a.config.Workspace, ".git/config"):           false,
-		filepath.Join(a.home(), ".claude/settings.json"):           false,
-		filepath.Join(a.home(), ".bashrc"):                         false,
+		filepath.Join(c.config.Workspace, "notes.md"):              true,
+		filepath.Join(c.config.Workspace, ".claude/settings.json"): false,
+		filepath.Join(c.config.Workspace, ".mcp.json"):             false,
+		filepath.Join(c.config.Workspace, ".git/config"):           false,
+		filepath.Join(c.home(), ".claude/settings.json"):           false,
+		filepath.Join(c.home(), ".bashrc"):                         false,
 	} {
 		r := newRecorder()
-		result := a.Invoke(t.Context(), request("thread", session, fmt.Sprintf("usetool:Write {\"file_path\":%q,\"content\":\"mine\"}\nthen:I see.", path)), r.emit)
-		wantText(t, result, "I see.")
-		session = result.SessionID
+		wantText(t, c.in(t.Context(), fmt.Sprintf("usetool:Write {\"file_path\":%q,\"content\":\"mine\"}\nthen:I see.", path), r.emit), "I see.")
 		if _, err := os.Stat(path); (err == nil) != writes {
 			t.Errorf("%s is written: %t", path, err == nil)
 		}
@@ -185,16 +128,13 @@ func TestRealARuleForFilesIsNoneForRights(t *testing.T) {
 	}
 }
 
-// Plan mode that the model enters by itself, unasked, must not be a way to commands that
-// nobody allowed.
-func TestRealPlanModeAllowsNothing(t *testing.T) {
-	a := startReal(t, nil)
-	left := filepath.Join(a.config.Workspace, "left")
-	result := a.ask("thread", "", "usetool:EnterPlanMode {}\nthen:I plan.")
-	wantText(t, result, "I plan.")
+// It is a part of TestRealPermissions. Plan mode that the model enters by itself, unasked, must
+// not be a way to commands that nobody allowed.
+func (c *conversation) planModeAllowsNothing(t *testing.T) {
+	left := filepath.Join(c.config.Workspace, "left")
+	wantText(t, c.in(t.Context(), "usetool:EnterPlanMode {}\nthen:I plan.", nil), "I plan.")
 	r := newRecorder()
-	result = a.Invoke(t.Context(), request("thread", result.SessionID, `usetool:Bash {"command":"touch `+left+`"}`+"\nthen:I see."), r.emit)
-	wantText(t, result, "I see.")
+	wantText(t, c.in(t.Context(), `usetool:Bash {"command":"touch `+left+`"}`+"\nthen:I see.", r.emit), "I see.")
 	if denied := r.of(pluginsdk.StreamDenied); len(denied) != 1 {
 		t.Errorf("nobody was asked: %+v", r.events)
 	}
@@ -205,13 +145,13 @@ func TestRealPlanModeAllowsNothing(t *testing.T) {
 
 // A rule for a command is for what it does in the working directory: the command before
 // must not have moved it elsewhere.
-func TestRealCommandsBeginInTheWorkingDirectory(t *testing.T) {
-	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
-	if err := os.Mkdir(filepath.Join(a.config.Workspace, "sub"), 0o700); err != nil {
+// It is a part of TestRealConversation.
+func (c *conversation) commandsBeginInTheWorkingDirectory(t *testing.T) {
+	if err := os.Mkdir(filepath.Join(c.config.Workspace, "sub"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	commands := []string{"cd sub && pwd", "pwd"}
-	a.api.Handle(func(r fakeapi.Request) fakeapi.Reply {
+	c.api.Handle(func(r fakeapi.Request) fakeapi.Reply {
 		if len(commands) == 0 || !fakeapi.Main(r) {
 			return fakeapi.Reply{Text: "I see."}
 		}
@@ -220,12 +160,12 @@ func TestRealCommandsBeginInTheWorkingDirectory(t *testing.T) {
 		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: input}}}
 	})
 	r := newRecorder()
-	wantText(t, a.Invoke(t.Context(), request("thread", "", "go"), r.emit), "I see.")
+	wantText(t, c.in(t.Context(), "go", r.emit), "I see.")
 	results := r.of(pluginsdk.StreamToolResult)
 	if len(results) != 2 {
 		t.Fatalf("results %+v", results)
 	}
-	if where, _, _ := strings.Cut(results[1].Text, "\n"); where != a.config.Workspace {
+	if where, _, _ := strings.Cut(results[1].Text, "\n"); where != c.config.Workspace {
 		t.Errorf("the next command begins in %s", where)
 	}
 }

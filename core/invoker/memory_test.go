@@ -170,10 +170,10 @@ func TestMemoryOfAProcessCountsItsDescendants(t *testing.T) {
 
 func TestRealMemoryBudgetHoldsOneProcess(t *testing.T) {
 	a := startReal(t, func(c *Config) { c.MemoryBudget = 64 << 20 })
-	first := <-a.talk(t.Context(), "", "say:one", nil)
+	first := a.Invoke(t.Context(), talk("thread", "", "say:one"), nil)
 	wantText(t, first, "one")
 	a.awaitClosed(1)
-	second := <-a.talk(t.Context(), first.SessionID, "say:two", nil)
+	second := a.Invoke(t.Context(), talk("thread", first.SessionID, "say:two"), nil)
 	wantText(t, second, "two")
 	if !strings.Contains(a.remembers(), "say:one") {
 		t.Error("the session has forgotten its first turn")

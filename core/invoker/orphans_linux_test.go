@@ -133,23 +133,6 @@ func TestAToolInAGroupOfItsOwnIsKilledWithTheTurn(t *testing.T) {
 	a.noProcesses()
 }
 
-func TestRealToolsAreEndedWithTheirCLI(t *testing.T) {
-	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
-	results := make(chan pluginsdk.InvokeResult, 1)
-	go func() { results <- a.ask("thread", "", `usetool:Bash {"command":"sleep 3600"}`) }()
-	eventually(t, "the tool to run", func() bool {
-		for _, id := range proc.Marked(ownerMark, a.owner) {
-			if line, err := os.ReadFile("/proc/" + strconv.Itoa(id.PID) + "/cmdline"); err == nil && strings.HasPrefix(string(line), "sleep\x003600") {
-				return true
-			}
-		}
-		return false
-	})
-	a.pool.sessions()[0].process.kill()
-	_ = wantFailure(t, <-results, pluginsdk.FailureCrashed, true)
-	a.noProcesses()
-}
-
 // As long as the group may be killed by its number, the number is held by its
 // leader, dead or alive: given out again, it would name somebody else's processes.
 func TestTheNumberOfAGroupIsHeldAsLongAsItMayBeKilled(t *testing.T) {

@@ -105,19 +105,24 @@ func TestWhatTheDemoAgentCannotMakeUp(t *testing.T) {
 // them out as a whole, and say nothing.
 func TestRealSchemasAsPeopleWriteThem(t *testing.T) {
 	a := startReal(t, nil)
-	for _, schema := range []string{
-		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"a":{"type":"string"}}}`,
-		`{"type":"object","properties":{"a":{"type":"string","format":"date-time","x-order":1}}}`,
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":"string","deprecated":true}}}`,
-		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","prefixItems":[{"type":"string"}],"items":false}}}`,
-	} {
-		r := fresh("R", "thread", `usetool:StructuredOutput {"a":"2026-01-01T00:00:00Z"}`)
-		r.JSONSchema = json.RawMessage(schema)
-		result := a.Invoke(t.Context(), r, nil)
-		if result.Failure != nil || string(result.StructuredOutput) != `{"a":"2026-01-01T00:00:00Z"}` {
-			t.Errorf("%s: %+v, failure %+v", schema, result, result.Failure)
-		}
+	r := fresh("R", "thread", `usetool:StructuredOutput {"a":"2026-01-01T00:00:00Z","b":["x"],"c":"y"}`)
+	r.JSONSchema = json.RawMessage(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{` +
+		`"a":{"type":"string","format":"date-time","x-order":1},"b":{"type":"array","prefixItems":[{"type":"string"}],"items":false},` +
+		`"c":{"$ref":"#/$defs/c"}},"$defs":{"c":{"type":"string","deprecated":true}}}`)
+	result := a.Invoke(t.Context(), r, nil)
+	if result.Failure != nil || string(result.StructuredOutput) != `{"a":"2026-01-01T00:00:00Z","b":["x"],"c":"y"}` {
+		t.Errorf("%+v, failure %+v", result, result.Failure)
 	}
+	if calls := len(a.api.Requests(fakeapi.Main)); calls != 1 {
+		t.Errorf("%d calls, want the one that gives it", calls)
+	}
+}
+
+// inBothSessions runs a test of a turn in a fresh session, and of one in a
+// conversation.
+func inBothSessions(t *testing.T, test func(t *testing.T, request ledger.AgentRequest)) {
+	t.Run("fresh", func(t *testing.T) { test(t, fresh("R", "thread", "go")) })
+	t.Run("conversation", func(t *testing.T) { test(t, talk("thread", "", "go")) })
 }
 
 // One that it leaves out all the same fails the turn: an answer in words is not what

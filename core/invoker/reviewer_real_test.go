@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
-	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // What the plugin validation relies on of the real CLI: its reviewer looks at work without
@@ -66,29 +66,28 @@ func TestRealATurnThatMayOnlyRead(t *testing.T) {
 	work, outside := lookedAt(t, "my work", marks)
 	desk := realDir(t)
 	inWork := func(name string) string { return filepath.Join(work, name) }
-	for use, says := range map[string]string{
-		fmt.Sprintf(`Read {"file_path":%q}`, inWork("sub/code.go")):                                   "THE-CODE",
-		fmt.Sprintf(`Grep {"pattern":"CODE","path":%q,"output_mode":"content"}`, work):                "THE-CODE",
-		fmt.Sprintf(`Glob {"pattern":"**/*.go","path":%q}`, work):                                     "code.go",
-		fmt.Sprintf(`Read {"file_path":%q}`, filepath.Join(outside, "secret")):                        "not permitted",
-		fmt.Sprintf(`Read {"file_path":%q}`, inWork("link/secret")):                                   "not permitted",
-		fmt.Sprintf(`Grep {"pattern":"THE","path":%q,"output_mode":"content"}`, outside):              "not permitted",
-		fmt.Sprintf(`Write {"file_path":%q,"content":"x"}`, inWork("new")):                            "No such tool",
-		fmt.Sprintf(`Edit {"file_path":%q,"old_string":"T","new_string":"x"}`, inWork("sub/code.go")): "No such tool",
-		fmt.Sprintf(`Bash {"command":"touch %s"}`, filepath.Join(marks, "bash")):                      "No such tool",
-		`Agent {"description":"x","prompt":"say:x","subagent_type":"grabber"}`:                        "No such tool",
-		`Skill {"skill":"grab"}`: "No such tool",
-		`mcp__harness__act {}`:   "No such tool",
+	var attempts []attempt
+	var wants []string
+	for _, one := range []struct{ tool, input, says string }{
+		{"Read", fmt.Sprintf(`{"file_path":%q}`, inWork("sub/code.go")), "THE-CODE"},
+		{"Grep", fmt.Sprintf(`{"pattern":"CODE","path":%q,"output_mode":"content"}`, work), "THE-CODE"},
+		{"Glob", fmt.Sprintf(`{"pattern":"**/*.go","path":%q}`, work), "code.go"},
+		{"Read", fmt.Sprintf(`{"file_path":%q}`, filepath.Join(outside, "secret")), "not permitted"},
+		{"Read", fmt.Sprintf(`{"file_path":%q}`, inWork("link/secret")), "not permitted"},
+		{"Grep", fmt.Sprintf(`{"pattern":"THE","path":%q,"output_mode":"content"}`, outside), "not permitted"},
+		{"Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, inWork("new")), "No such tool"},
+		{"Edit", fmt.Sprintf(`{"file_path":%q,"old_string":"T","new_string":"x"}`, inWork("sub/code.go")), "No such tool"},
+		{"Bash", fmt.Sprintf(`{"command":"touch %s"}`, filepath.Join(marks, "bash")), "No such tool"},
+		{"Agent", `{"description":"x","prompt":"say:x","subagent_type":"grabber"}`, "No such tool"},
+		{"Skill", `{"skill":"grab"}`, "No such tool"},
+		{"mcp__harness__act", `{}`, "No such tool"},
 	} {
-		r := newRecorder()
-		ask := fresh("R", "thread", "usetool:"+use+"\nthen:I see.")
-		ask.Cwd, ask.PermissionMode, ask.AllowedTools, ask.DisallowedTools = desk, "default", readRules(work), onlyReads
-		if result := a.Invoke(t.Context(), ask, r.emit); result.Failure != nil {
-			t.Errorf("%s: %+v", use, result.Failure)
-		}
-		results := r.of(pluginsdk.StreamToolResult)
-		if len(results) != 1 || !strings.Contains(results[0].Text, says) {
-			t.Errorf("%s: want %q, got %+v", use, says, results)
+		attempts, wants = append(attempts, attempt{one.tool, one.input}), append(wants, one.says)
+	}
+	ask := ledger.AgentRequest{Fresh: true, Cwd: desk, PermissionMode: "default", AllowedTools: readRules(work), DisallowedTools: onlyReads}
+	for i, result := range a.tries(t, ask, attempts) {
+		if !strings.Contains(string(result.Content), wants[i]) {
+			t.Errorf("%s %s: want %q, got %s", attempts[i].tool, attempts[i].input, wants[i], result.Content)
 		}
 	}
 	if left, err := os.ReadDir(marks); err != nil || len(left) > 0 {
@@ -96,7 +95,7 @@ func TestRealATurnThatMayOnlyRead(t *testing.T) {
 	}
 	requests := a.api.Requests(fakeapi.Main)
 	// Who may do more is offered more: that the tools are missing is the rules' doing.
-	ask := fresh("R", "thread", "say:x")
+	ask = fresh("R", "thread", "say:x")
 	ask.Cwd = desk
 	wantText(t, a.Invoke(t.Context(), ask, nil), "x")
 	if all := a.api.Requests(fakeapi.Main); !slices.Contains(all[len(all)-1].Tools, "mcp__harness__act") || !slices.Contains(all[len(all)-1].Tools, "Bash") {
@@ -119,7 +118,10 @@ func TestRealATurnThatMayOnlyRead(t *testing.T) {
 // writes ? for them.
 func TestRealRulesForStrangeDirectories(t *testing.T) {
 	a := startReal(t, nil)
-	for _, name := range []string{"a (2)", "a[x]{b,c}", `a*?\b`, "a\nb", "!#$ä"} {
+	names := []string{"a (2)", "a[x]{b,c}", `a*?\b`, "a\nb", "!#$ä"}
+	ask := ledger.AgentRequest{Fresh: true, Cwd: realDir(t)}
+	var attempts []attempt
+	for _, name := range names {
 		work, _ := lookedAt(t, name, t.TempDir())
 		path := strings.Map(func(char rune) rune {
 			if strings.ContainsRune("()[]{}*?\\\n", char) {
@@ -131,12 +133,11 @@ func TestRealRulesForStrangeDirectories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRecorder()
-		ask := fresh("R", "thread", "usetool:Read "+string(file)+"\nthen:I see.")
-		ask.Cwd, ask.AllowedTools = realDir(t), readRules(path)
-		wantText(t, a.Invoke(t.Context(), ask, r.emit), "I see.")
-		if results := r.of(pluginsdk.StreamToolResult); len(results) != 1 || !strings.Contains(results[0].Text, "THE-CODE") {
-			t.Errorf("%q: %+v", name, results)
+		attempts, ask.AllowedTools = append(attempts, attempt{"Read", string(file)}), append(ask.AllowedTools, readRules(path)...)
+	}
+	for i, result := range a.tries(t, ask, attempts) {
+		if !strings.Contains(string(result.Content), "THE-CODE") {
+			t.Errorf("%q: %s", names[i], result.Content)
 		}
 	}
 }
@@ -146,20 +147,15 @@ func TestRealARuleForOneCommand(t *testing.T) {
 	a := startReal(t, nil)
 	work := realDir(t)
 	lay(t, work, map[string]string{"Makefile": "test:\n\t@echo ALL-FINE\nclean:\n\t@touch cleaned\n"})
-	for command, says := range map[string]string{
-		"make test": "ALL-FINE", "make test clean": "not permitted", "make clean": "not permitted", "make test && make clean": "not permitted",
-		"make test; make clean": "not permitted", "make test $(make clean)": "not permitted",
-	} {
-		r := newRecorder()
-		input, err := json.Marshal(map[string]string{"command": command})
-		if err != nil {
-			t.Fatal(err)
+	commands := []string{"make test", "make test clean", "make clean", "make test && make clean", "make test; make clean", "make test $(make clean)"}
+	ask := ledger.AgentRequest{Fresh: true, Cwd: work, PermissionMode: "acceptEdits", AllowedTools: []string{"Bash(make test)"}}
+	for i, result := range a.tries(t, ask, bashes(commands...)) {
+		says := "not permitted"
+		if i == 0 {
+			says = "ALL-FINE"
 		}
-		ask := fresh("R", "thread", "usetool:Bash "+string(input)+"\nthen:I see.")
-		ask.Cwd, ask.PermissionMode, ask.AllowedTools = work, "acceptEdits", []string{"Bash(make test)"}
-		wantText(t, a.Invoke(t.Context(), ask, r.emit), "I see.")
-		if results := r.of(pluginsdk.StreamToolResult); len(results) != 1 || !strings.Contains(results[0].Text, says) {
-			t.Errorf("%s: want %q, got %+v", command, says, results)
+		if !strings.Contains(string(result.Content), says) {
+			t.Errorf("%s: want %q, got %s", commands[i], says, result.Content)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(work, "cleaned")); err == nil {

@@ -110,9 +110,25 @@ func speak(t *testing.T, socket, session string, keys []string, word string) {
 	}
 }
 
+// ownMemory is what the CLI has kept in a memory of its own, or told the model of one.
+func (a *realAgent) ownMemory(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(a.home(), ".claude", "projects", "*", "memory"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range a.api.Requests(fakeapi.Main) {
+		if strings.Contains(string(request.Body), filepath.Join(a.home(), ".claude", "projects")) {
+			found = append(found, "in a request")
+		}
+	}
+	return found
+}
+
 // Whoever runs a program as the daemon's user must not be able to put words into a session,
-// past the inbox, the gates and the budget.
-func TestRealNobodyElseSpeaks(t *testing.T) {
+// past the inbox, the gates and the budget. (That there is no socket as sessions are, and no
+// memory, TestRealConversation and TestRealSessionsAreResumed look at.)
+func TestRealNobodyElseSpeaksNorRemembers(t *testing.T) {
 	const word = "INTRUDER"
 	// reached has another process speak between two turns and says whether the model heard.
 	reached := func(t *testing.T, a *realAgent) (heard, spoken bool) {
@@ -132,11 +148,6 @@ func TestRealNobodyElseSpeaks(t *testing.T) {
 		}
 		return len(a.api.Requests(fakeapi.Seeing(word))) > 0, len(paths) > 0
 	}
-	t.Run("as sessions are", func(t *testing.T) {
-		if heard, spoken := reached(t, startReal(t, nil)); heard || spoken {
-			t.Errorf("there is a socket: %t; the model heard: %t", spoken, heard)
-		}
-	})
 	t.Run("with a socket", func(t *testing.T) {
 		a := startReal(t, func(c *Config) { c.Env = append(c.Env, "CLAUDE_CODE_HARBOR_KITE=1") })
 		if heard, _ := reached(t, a); heard {
@@ -154,44 +165,6 @@ func TestRealNobodyElseSpeaks(t *testing.T) {
 			t.Errorf("%d prompts were sent", n)
 		}
 	})
-	t.Run("without a refusal, as the operator wants it", func(t *testing.T) {
-		a := startReal(t, func(c *Config) {
-			doctored(t, opened)(c)
-			c.Unsafe = true
-		})
-		heard, spoken := reached(t, a)
-		if heard != spoken { // else the tests above could not fail
-			t.Errorf("there is a socket: %t; the model heard: %t", spoken, heard)
-		}
-	})
-}
-
-// The agent's memory is context/, which is backed up and has a history. What the CLI would
-// remember beside it nobody sees.
-func TestRealSessionsRememberNothingBesideHarness(t *testing.T) {
-	remembers := func(t *testing.T, a *realAgent) []string {
-		t.Helper()
-		first := a.ask("thread", "", "say:one")
-		wantText(t, first, "one")
-		a.reapOnce(farFuture())
-		wantText(t, a.ask("thread", first.SessionID, "say:two"), "two")
-		a.reapOnce(farFuture())
-		found, err := filepath.Glob(filepath.Join(a.home(), ".claude", "projects", "*", "memory"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, request := range a.api.Requests(fakeapi.Main) {
-			if strings.Contains(string(request.Body), filepath.Join(a.home(), ".claude", "projects")) {
-				found = append(found, "in a request")
-			}
-		}
-		return found
-	}
-	t.Run("as sessions are", func(t *testing.T) {
-		if found := remembers(t, startReal(t, nil)); len(found) > 0 {
-			t.Errorf("there is a memory: %v", found)
-		}
-	})
 	forgetful := `export CLAUDE_CODE_DISABLE_AUTO_MEMORY=0; sed -i 's/"autoMemoryEnabled":false/"autoMemoryEnabled":true/' "$SETTINGS"`
 	t.Run("with a memory", func(t *testing.T) {
 		a := startReal(t, doctored(t, forgetful))
@@ -203,67 +176,92 @@ func TestRealSessionsRememberNothingBesideHarness(t *testing.T) {
 			t.Error("its process is kept")
 		}
 	})
-	t.Run("with a memory, as the operator wants it", func(t *testing.T) {
+	// Else the tests above, and those of sessions as they are, could not fail.
+	t.Run("without both, as the operator wants it", func(t *testing.T) {
 		a := startReal(t, func(c *Config) {
-			doctored(t, forgetful)(c)
+			doctored(t, opened+"\n"+forgetful)(c)
 			c.Unsafe = true
 		})
-		if found := remembers(t, a); len(found) == 0 { // else the tests above could not fail
+		heard, spoken := reached(t, a)
+		if heard != spoken {
+			t.Errorf("there is a socket: %t; the model heard: %t", spoken, heard)
+		}
+		if found := a.ownMemory(t); len(found) == 0 {
 			t.Error("there is no memory to be found")
 		}
 	})
 }
 
 // Whatever is edited in the manual holds from the next turn on: in the warm process, in a
-// session that another daemon resumes, and after that.
+// session that another daemon resumes, and after that. The manual of the working directory is
+// what makes the agent this installation's; the operator's own instructions to Claude are for
+// elsewhere. Where a project has the file that many agents share, and none for Claude, that is
+// what the agent is told, once; where it has both, the latter.
 func TestRealTheManualHolds(t *testing.T) {
 	a := startReal(t, nil)
-	system := func() string {
+	lay(t, a.home(), map[string]string{".claude/CLAUDE.md": "FOR-ELSEWHERE"})
+	session := ""
+	// told runs a turn and expects that the model is told each word so many times.
+	told := func(a *realAgent, words map[string]int) {
 		t.Helper()
+		ask := request("thread", session, fmt.Sprintf("say:turn %d", len(a.api.Requests(fakeapi.Main))))
+		ask.AppendSystemPrompt = "THE-REQUEST"
+		result := a.Invoke(t.Context(), ask, nil)
+		wantText(t, result, strings.TrimPrefix(ask.Prompt, "say:"))
+		session = result.SessionID
 		requests := a.api.Requests(fakeapi.Main)
-		return requests[len(requests)-1].System
-	}
-	holds := func(a *realAgent, session, edition, before string) string {
-		t.Helper()
-		if edition != before {
-			lay(t, a.config.Workspace, map[string]string{"CLAUDE.md": edition})
+		last := requests[len(requests)-1]
+		words["THE-REQUEST"] = 1
+		for _, word := range []string{"EDITION-ONE", "THE-STYLE", "EDITION-TWO", "EDITION-THREE", "FOR-ALL-AGENTS", "AND-MORE", "FOR-ELSEWHERE", "THE-REQUEST"} {
+			if n := strings.Count(string(last.Body), word); n != words[word] || !strings.Contains(last.System, word) && n > 0 {
+				t.Errorf("in %q the model is told %s %d times, want %d, and as a part of the system prompt", ask.Prompt, word, n, words[word])
+			}
 		}
-		result := a.ask("thread", session, "say:"+edition)
-		wantText(t, result, edition)
-		if said := system(); !strings.Contains(said, edition) || before != edition && before != "" && strings.Contains(said, before) {
-			t.Errorf("after the edit %s of %s, the model is told %t and %t", edition, before, strings.Contains(said, edition), strings.Contains(said, before))
-		}
-		return result.SessionID
 	}
-	session := holds(a, "", "EDITION-ONE", "")
+	manual := func(text string) { t.Helper(); lay(t, a.config.Workspace, map[string]string{"CLAUDE.md": text}) }
+	lay(t, a.config.Workspace, map[string]string{"notes/style.md": "THE-STYLE"})
+	manual("EDITION-ONE\n@notes/style.md\n")
+	told(a, map[string]int{"EDITION-ONE": 1, "THE-STYLE": 1})
 	own := a.pool.sessions()[0].process
-	session = holds(a, session, "EDITION-ONE", "EDITION-ONE")
+	told(a, map[string]int{"EDITION-ONE": 1, "THE-STYLE": 1})
 	if now := a.pool.sessions(); len(now) != 1 || now[0].process != own {
 		t.Error("a process is started anew although nothing was edited")
 	}
-	session = holds(a, session, "EDITION-TWO", "EDITION-ONE")
+	lay(t, a.config.Workspace, map[string]string{"AGENTS.md": "FOR-ALL-AGENTS @more.md", "more.md": "AND-MORE"})
+	manual("EDITION-TWO, SEE @AGENTS.md")
+	told(a, map[string]int{"EDITION-TWO": 1, "FOR-ALL-AGENTS": 1, "AND-MORE": 1})
 	if err := a.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	next := &realAgent{testAgent: &testAgent{t: t, owner: a.owner, Claude: startClaude(t, a.config)}, api: a.api}
-	session = holds(next, session, "EDITION-THREE", "EDITION-TWO")
-	session = holds(next, session, "EDITION-FOUR", "EDITION-THREE")
-	if err := os.Remove(filepath.Join(a.config.Workspace, "CLAUDE.md")); err != nil {
-		t.Fatal(err)
+	manual("EDITION-THREE")
+	told(next, map[string]int{"EDITION-THREE": 1})
+	remove := func(name string) {
+		t.Helper()
+		if err := os.Remove(filepath.Join(a.config.Workspace, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	wantText(t, next.ask("thread", session, "say:none"), "none")
-	if strings.Contains(system(), "EDITION") {
-		t.Error("a manual that is gone still holds")
-	}
-	if said := next.remembers(); !strings.Contains(said, "say:EDITION-ONE") || !strings.Contains(said, "say:EDITION-FOUR") {
+	remove("CLAUDE.md")
+	told(next, map[string]int{"FOR-ALL-AGENTS": 1, "AND-MORE": 1})
+	remove("AGENTS.md")
+	told(next, map[string]int{})
+	if said := next.remembers(); !strings.Contains(said, "say:turn 0") || !strings.Contains(said, "say:turn 4") {
 		t.Error("the conversation was lost on the way")
 	}
 }
 
-// An operator who forbids something in the midst of a conversation has done so from the next
-// turn on.
-func TestRealABanHoldsWithTheNextTurn(t *testing.T) {
-	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
+// An operator who logs in by a helper, or has forbidden Claude something, has not done it in
+// vain. Who forbids something in the midst of a conversation has done so from the next turn on.
+func TestRealSessionsKeepTheOperatorsLoginAndBans(t *testing.T) {
+	a := startReal(t, func(c *Config) {
+		c.Env = append(c.Env, "ANTHROPIC_API_KEY=")
+		c.AllowedTools = []string{"Bash"}
+	})
+	settings := func(more string) {
+		t.Helper()
+		lay(t, a.home(), map[string]string{".claude/settings.json": `{"apiKeyHelper":"echo sk-helped","env":{"ANTHROPIC_CUSTOM_HEADERS":"X-Of-The-Operator: yes"}` + more + `}`})
+	}
 	touch := func(session, name string) (string, bool) {
 		t.Helper()
 		path := filepath.Join(a.config.Workspace, name)
@@ -272,54 +270,36 @@ func TestRealABanHoldsWithTheNextTurn(t *testing.T) {
 		_, err := os.Stat(path)
 		return result.SessionID, err == nil
 	}
+	settings("")
 	session, made := touch("", "before")
 	if !made {
 		t.Fatal("what is allowed did not run")
 	}
-	lay(t, a.home(), map[string]string{".claude/settings.json": `{"permissions":{"deny":["Bash(touch:*)"]}}`})
+	settings(`,"permissions":{"deny":["Bash(touch:*)"]}`)
 	if _, made := touch(session, "after"); made {
 		t.Error("the ban does not hold in the warm session")
 	}
-}
-
-// Where a project has the file that many agents share, and none for Claude, that is what the
-// agent is told, once; where it has both, the latter.
-func TestRealAgentsMDIsReadOnce(t *testing.T) {
-	a := startReal(t, nil)
-	lay(t, a.config.Workspace, map[string]string{"AGENTS.md": "FOR-ALL-AGENTS @more.md", "more.md": "AND-MORE"})
-	first := a.ask("thread", "", "say:one")
-	wantText(t, first, "one")
-	lay(t, a.config.Workspace, map[string]string{"CLAUDE.md": "FOR-CLAUDE"})
-	wantText(t, a.ask("thread", first.SessionID, "say:two"), "two")
-	lay(t, a.config.Workspace, map[string]string{"CLAUDE.md": "SEE @AGENTS.md"})
-	wantText(t, a.ask("thread", first.SessionID, "say:three"), "three")
-	for i, want := range []map[string]int{
-		{"FOR-ALL-AGENTS": 1, "AND-MORE": 1}, {"FOR-ALL-AGENTS": 0, "FOR-CLAUDE": 1}, {"FOR-ALL-AGENTS": 1, "FOR-CLAUDE": 0},
-	} {
-		request := a.api.Requests(fakeapi.Main)[i]
-		for word, times := range want {
-			if n := strings.Count(string(request.Body), word); n != times {
-				t.Errorf("turn %d has %s %d times, want %d", i, word, n, times)
-			}
+	for _, request := range a.api.Requests(fakeapi.Main) {
+		if request.Header.Get("X-Api-Key") != "sk-helped" || request.Header.Get("X-Of-The-Operator") != "yes" {
+			t.Errorf("the API was called with %v", request.Header)
 		}
 	}
 }
 
 // What a person writes reaches the model as it is, also when it is what the CLI takes for a
 // command: one would forget the conversation, another would change the model.
-func TestRealNoPromptIsACommand(t *testing.T) {
-	a := startReal(t, nil)
-	result := a.ask("thread", "", "say:remember me")
-	wantText(t, result, "remember me")
+// It is a part of TestRealConversation.
+func (c *conversation) noPromptIsACommand(t *testing.T) {
+	c.says(t, "remember me")
 	for _, prompt := range []string{"/clear", "/compact", "/model opus", "  /context", "/goal be done", "/no-such-command"} {
-		before := len(a.api.Requests())
-		wantText(t, a.ask("thread", result.SessionID, prompt), fakeapi.DefaultText)
-		requests := a.api.Requests()[before:]
+		before := len(c.api.Requests())
+		wantText(t, c.in(t.Context(), prompt, nil), fakeapi.DefaultText)
+		requests := c.api.Requests()[before:]
 		if len(requests) != 1 || !strings.Contains(strings.Join(requests[0].UserTexts(), "\n"), strings.TrimSpace(prompt)) {
 			t.Errorf("%q made %d calls of the API", prompt, len(requests))
 		}
 	}
-	if said := a.remembers(); !strings.Contains(said, "say:remember me") {
+	if said := c.remembers(); !strings.Contains(said, "say:remember me") {
 		t.Error("the conversation is forgotten")
 	}
 }
@@ -372,67 +352,69 @@ func (a *realAgent) started() (n int) {
 }
 
 // A turn that starts hundreds of sub-agents empties an account in minutes: above a number
-// somebody is asked, whoever starts them.
+// somebody is asked, whoever starts them. Each turn begins to count anew.
 func TestRealSubAgentsAreCounted(t *testing.T) {
-	for name, row := range map[string]struct {
-		most, many, nested int
-		people             *asker
-		rules              []string
-		mode               string
-		started, asked     int
+	type row struct {
+		name           string
+		many, nested   int
+		people         *asker
+		started, asked int
+	}
+	for _, session := range []struct {
+		name  string
+		most  int
+		rules []string
+		mode  string
+		rows  []row // turns of one session
 	}{
-		"fewer than the number":         {most: 3, many: 3, people: &asker{}, started: 3},
-		"more, and a person says no":    {most: 2, many: 4, people: &asker{}, started: 2, asked: 2},
-		"more, and a person says yes":   {most: 2, many: 4, people: &asker{allow: true}, started: 4, asked: 2},
-		"more, and nobody can be asked": {most: 2, many: 4, started: 2},
-		"those of sub-agents":           {most: 3, many: 2, nested: 2, people: &asker{}, started: 3, asked: 3},
-		"more, and a rule allows them":  {most: 1, many: 3, people: &asker{}, rules: []string{"Task"}, started: 3},
-		"none without a question":       {most: -1, many: 1, people: &asker{allow: true}, started: 1, asked: 1},
-		"where files are edited freely": {most: 1, many: 2, people: &asker{}, mode: "acceptEdits", started: 1, asked: 1},
+		{name: "three without a question", most: 3, rows: []row{
+			{name: "fewer than the number", many: 3, people: &asker{}, started: 3},
+			{name: "more, and a person says no", many: 5, people: &asker{}, started: 3, asked: 2},
+			{name: "more, and a person says yes", many: 5, people: &asker{allow: true}, started: 5, asked: 2},
+			{name: "more, and nobody can be asked", many: 5, started: 3},
+			{name: "those of sub-agents", many: 2, nested: 2, people: &asker{}, started: 3, asked: 3},
+		}},
+		{name: "a rule allows them", most: 1, rules: []string{"Task"}, rows: []row{{name: "more", many: 3, people: &asker{}, started: 3}}},
+		{name: "none without a question", most: -1, rows: []row{{name: "one", many: 1, people: &asker{allow: true}, started: 1, asked: 1}}},
+		{name: "where files are edited freely", most: 1, mode: "acceptEdits", rows: []row{{name: "more", many: 2, people: &asker{}, started: 1, asked: 1}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a := startReal(t, func(c *Config) { c.SubAgents, c.AllowedTools = row.most, row.rules })
-			a.api.Handle(starting(row.many, row.nested))
-			ask := request("thread", "", "go on with it")
-			ask.PermissionMode = row.mode
-			if row.people != nil {
-				ask.Ask = row.people.ask
-			}
-			r := newRecorder()
-			wantText(t, a.Invoke(t.Context(), ask, r.emit), "done")
-			if n := a.started(); n != row.started {
-				t.Errorf("%d were started, want %d", n, row.started)
-			}
-			asked := 0
-			if row.people != nil {
-				asked = len(row.people.asked)
-				for n, one := range row.people.asked {
-					if number := fmt.Sprintf("number %d ", max(row.most, 0)+n+1); !strings.Contains(one.Reason, number) {
-						t.Errorf("the person is told %q, want %q in it", one.Reason, number)
+		t.Run(session.name, func(t *testing.T) {
+			a := startReal(t, func(c *Config) { c.SubAgents, c.AllowedTools = session.most, session.rules })
+			id := ""
+			for _, row := range session.rows {
+				t.Run(row.name, func(t *testing.T) {
+					a.api.Handle(starting(row.many, row.nested))
+					ask := request("thread", id, "go on with it")
+					ask.PermissionMode = session.mode
+					if row.people != nil {
+						ask.Ask = row.people.ask
 					}
-					if !strings.Contains(one.Reason, "HARNESS_SUBAGENTS") {
-						t.Errorf("the person is told %q", one.Reason)
+					before, r := a.started(), newRecorder()
+					result := a.Invoke(t.Context(), ask, r.emit)
+					wantText(t, result, "done")
+					id = result.SessionID
+					if n := a.started() - before; n != row.started {
+						t.Errorf("%d were started, want %d", n, row.started)
 					}
-				}
-			}
-			if asked != row.asked {
-				t.Errorf("people were asked %d times, want %d", asked, row.asked)
-			}
-			if row.people == nil {
-				denied := r.of(pluginsdk.StreamDenied)
-				if len(denied) != row.many-row.started || !strings.Contains(denied[0].Text, "as many as it may") {
-					t.Errorf("denied %+v", denied)
-				}
-			}
-			// The next turn begins to count anew.
-			before := a.started()
-			if row.most > 0 && row.nested == 0 {
-				next := ask
-				next.SessionID, next.Resume = a.pool.sessions()[0].id, true
-				wantText(t, a.Invoke(t.Context(), next, nil), "done")
-				if n := a.started() - before; n != row.started {
-					t.Errorf("in the next turn %d were started, want %d", n, row.started)
-				}
+					if row.people == nil {
+						denied := r.of(pluginsdk.StreamDenied)
+						if len(denied) != row.many-row.started || !strings.Contains(denied[0].Text, "as many as it may") {
+							t.Errorf("denied %+v", denied)
+						}
+						return
+					}
+					if asked := len(row.people.asked); asked != row.asked {
+						t.Errorf("people were asked %d times, want %d", asked, row.asked)
+					}
+					for n, one := range row.people.asked {
+						if number := fmt.Sprintf("number %d ", max(session.most, 0)+n+1); !strings.Contains(one.Reason, number) {
+							t.Errorf("the person is told %q, want %q in it", one.Reason, number)
+						}
+						if !strings.Contains(one.Reason, "HARNESS_SUBAGENTS") {
+							t.Errorf("the person is told %q", one.Reason)
+						}
+					}
+				})
 			}
 		})
 	}
@@ -443,6 +425,8 @@ func TestRealSubAgentsAreCounted(t *testing.T) {
 func TestRealPlansReachThePerson(t *testing.T) {
 	a := startReal(t, nil)
 	people := &asker{allow: true}
+	// The CLI writes a plan that a person has accepted into its file.
+	session := ""
 	plan := func(input, written string) (result pluginsdk.InvokeResult, approved string) {
 		t.Helper()
 		step := 0
@@ -468,16 +452,26 @@ func TestRealPlansReachThePerson(t *testing.T) {
 			return fakeapi.Reply{Text: "I go on."}
 		})
 		people.asked = nil
-		ask := request(uuid.NewString(), "", "make a plan")
+		ask := request("thread", session, "make a plan")
 		ask.PermissionMode, ask.Ask = "plan", people.ask
-		return a.Invoke(t.Context(), ask, nil), approved
+		result = a.Invoke(t.Context(), ask, nil)
+		session = result.SessionID
+		return result, approved
 	}
-	for name, row := range map[string]struct{ input, written, shown string }{
-		"in the CLI's file": {`{}`, "1. do it", "1. do it"},
-		"in the call":       {`{"plan":"2. do it well"}`, "", "2. do it well"},
-		"in both":           {`{"plan":"another"}`, "3. do it", "3. do it"},
+	result, denied := plan(`{}`, "")
+	wantText(t, result, "I go on.")
+	if len(people.asked) != 0 || !strings.Contains(denied, "no plan that a person could look at") {
+		t.Errorf("asked %+v; the agent is told %s", people.asked, denied)
+	}
+	for _, row := range []struct{ name, input, written, shown string }{
+		{"in the call", `{"plan":"2. do it well"}`, "", "2. do it well"},
+		{"in the CLI's file", `{}`, "1. do it", "1. do it"},
+		{"in both", `{"plan":"another"}`, "3. do it", "3. do it"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(row.name, func(t *testing.T) {
+			if row.name == "in the CLI's file" {
+				session = "" // there is no such file yet
+			}
 			result, approved := plan(row.input, row.written)
 			wantText(t, result, "I go on.")
 			if len(people.asked) != 1 {
@@ -494,11 +488,6 @@ func TestRealPlansReachThePerson(t *testing.T) {
 				t.Errorf("the agent is told %s", approved)
 			}
 		})
-	}
-	result, denied := plan(`{}`, "")
-	wantText(t, result, "I go on.")
-	if len(people.asked) != 0 || !strings.Contains(denied, "no plan that a person could look at") {
-		t.Errorf("asked %+v; the agent is told %s", people.asked, denied)
 	}
 }
 

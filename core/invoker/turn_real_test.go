@@ -2,10 +2,14 @@ package invoker
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -13,83 +17,78 @@ import (
 
 var verdictSchema = json.RawMessage(`{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}`)
 
-func TestRealStructuredOutput(t *testing.T) {
-	a := startReal(t, nil)
-	r := fresh("R", "thread", `usetool:StructuredOutput {"verdict":"yes"}`)
-	r.JSONSchema = verdictSchema
-	result := a.Invoke(t.Context(), r, nil)
-	if result.Failure != nil || string(result.StructuredOutput) != `{"verdict":"yes"}` {
-		t.Fatalf("result %+v", result)
+// What the model may do instead of filling in a schema, in one conversation.
+func TestRealTurnsWithASchema(t *testing.T) {
+	c := &conversation{realAgent: startReal(t, nil)}
+	ask := func(t *testing.T) pluginsdk.InvokeResult {
+		t.Helper()
+		r := talk("thread", c.session, "go")
+		r.JSONSchema = verdictSchema
+		result := c.Invoke(t.Context(), r, nil)
+		c.session = result.SessionID
+		return result
 	}
-	if calls := len(a.api.Requests(fakeapi.Main)); calls != 1 {
-		t.Errorf("%d calls, want the one that gives it", calls)
-	}
-}
-
-// A value that does not fit the schema is the model's to correct.
-func TestRealStructuredOutputThatDoesNotFit(t *testing.T) {
-	a := startReal(t, nil)
-	a.api.Handle(func(r fakeapi.Request) fakeapi.Reply {
-		input := `{"verdict":3}`
-		if len(r.ToolResults()) > 0 {
-			input = `{"verdict":"no"}`
-		}
+	gives := func(input string) fakeapi.Reply {
 		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: outputTool, Input: json.RawMessage(input)}}}
-	})
-	r := fresh("R", "thread", "go")
-	r.JSONSchema = verdictSchema
-	if result := a.Invoke(t.Context(), r, nil); result.Failure != nil || string(result.StructuredOutput) != `{"verdict":"no"}` {
-		t.Errorf("result %+v, failure %+v", result, result.Failure)
 	}
-
+	// A value that does not fit the schema is the model's to correct.
+	c.part(t, "a value that does not fit at first", func(t *testing.T) {
+		c.api.Handle(func(r fakeapi.Request) fakeapi.Reply {
+			if len(r.ToolResults()) > 0 {
+				return gives(`{"verdict":"no"}`)
+			}
+			return gives(`{"verdict":3}`)
+		})
+		if result := ask(t); result.Failure != nil || string(result.StructuredOutput) != `{"verdict":"no"}` {
+			t.Errorf("result %+v, failure %+v", result, result.Failure)
+		}
+	})
 	// One that never gets it right fails, and is not tried again.
-	a.api.Handle(func(fakeapi.Request) fakeapi.Reply {
-		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: outputTool, Input: json.RawMessage(`{"verdict":3}`)}}}
+	c.part(t, "a value that never fits", func(t *testing.T) {
+		c.api.Handle(func(fakeapi.Request) fakeapi.Reply { return gives(`{"verdict":3}`) })
+		failure := wantFailure(t, ask(t), pluginsdk.FailureOther, false)
+		if !strings.Contains(failure.Message, "structured output") {
+			t.Errorf("message %q", failure.Message)
+		}
 	})
-	failure := wantFailure(t, a.Invoke(t.Context(), r, nil), pluginsdk.FailureOther, false)
-	if !strings.Contains(failure.Message, "structured output") {
-		t.Errorf("message %q", failure.Message)
-	}
-}
-
-// A model refuses in one of two ways: with words in the output's place, which are
-// the answer; or as the API's own refusal, which is a failure that no repetition
-// mends.
-func TestRealRefusal(t *testing.T) {
-	a := startReal(t, nil)
-	r := fresh("R", "thread", "go")
-	r.JSONSchema = verdictSchema
-	a.api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Text: "I would rather not."} })
-	words := a.Invoke(t.Context(), r, nil)
-	wantText(t, words, "I would rather not.")
-	if words.StructuredOutput != nil {
-		t.Errorf("structured output %s", words.StructuredOutput)
-	}
-	if calls := len(a.api.Requests(fakeapi.Main)); calls != 2 {
-		t.Errorf("%d calls, want that of the refusal and the one in which the CLI insists", calls)
-	}
-
-	a.api.Handle(func(fakeapi.Request) fakeapi.Reply {
-		return fakeapi.Reply{StopReason: "refusal", Usage: dear(1)}
+	c.part(t, "a cap that is hit by the output", func(t *testing.T) { capByTheOutput(t, c.realAgent, talk("thread", c.session, "go")) })
+	// A model refuses in one of two ways: with words in the output's place, which are
+	// the answer; or as the API's own refusal, which is a failure that no repetition
+	// mends.
+	c.part(t, "words instead", func(t *testing.T) {
+		before := len(c.api.Requests(fakeapi.Main))
+		c.api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Text: "I would rather not."} })
+		words := ask(t)
+		wantText(t, words, "I would rather not.")
+		if words.StructuredOutput != nil {
+			t.Errorf("structured output %s", words.StructuredOutput)
+		}
+		if calls := len(c.api.Requests(fakeapi.Main)) - before; calls != 2 {
+			t.Errorf("%d calls, want that of the refusal and the one in which the CLI insists", calls)
+		}
 	})
-	refused := a.Invoke(t.Context(), r, nil)
-	failure := wantFailure(t, refused, pluginsdk.FailureAPI, false)
-	if !strings.Contains(failure.Message, "safeguards of the model stopped its answer") || !strings.Contains(failure.Message, "/new") || failure.APIStatus != 0 {
-		t.Errorf("failure %+v", failure)
-	}
-	if refused.CostUSD < 0.3 {
-		t.Errorf("what the refusal cost is lost: %f", refused.CostUSD)
-	}
-}
-
-func TestRealAPIErrorsOfAFreshTurn(t *testing.T) {
-	a := startReal(t, nil)
-	for status, retryable := range map[int]bool{400: false, 529: true} {
-		a.api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Status: status} })
-		failure := wantFailure(t, a.Invoke(t.Context(), fresh("R", "thread", "go"), nil), pluginsdk.FailureAPI, retryable)
-		if failure.APIStatus != status {
+	c.part(t, "a refusal of the API's", func(t *testing.T) {
+		c.api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{StopReason: "refusal", Usage: dear(1)} })
+		refused := ask(t)
+		failure := wantFailure(t, refused, pluginsdk.FailureAPI, false)
+		if !strings.Contains(failure.Message, "safeguards of the model stopped its answer") || !strings.Contains(failure.Message, "/new") || failure.APIStatus != 0 {
 			t.Errorf("failure %+v", failure)
 		}
+		if refused.CostUSD < 0.3 {
+			t.Errorf("what the refusal cost is lost: %f", refused.CostUSD)
+		}
+	})
+	if n := len(c.pool.sessions()); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+func TestRealAPIErrorOfAFreshTurn(t *testing.T) {
+	a := startReal(t, nil)
+	a.api.Handle(func(fakeapi.Request) fakeapi.Reply { return fakeapi.Reply{Status: 529} })
+	failure := wantFailure(t, a.Invoke(t.Context(), fresh("R", "thread", "go"), nil), pluginsdk.FailureAPI, true)
+	if failure.APIStatus != 529 {
+		t.Errorf("failure %+v", failure)
 	}
 	a.noProcesses()
 }
@@ -127,25 +126,26 @@ func TestRealKillInAFreshTurn(t *testing.T) {
 // Nobody is there to be asked: what no rule allows is denied at once, with words.
 // What a rule forbids is not there at all, whoever else allows it.
 func TestRealPermissionsOfAFreshTurn(t *testing.T) {
-	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
-	for name, row := range map[string]struct {
-		allowed, disallowed []string
-		denied              int
-		says                string
-	}{
-		"not allowed":           {nil, nil, 1, "not permitted"},
-		"allowed":               {[]string{"Write"}, nil, 0, "created"},
-		"allowed and forbidden": {[]string{"Write"}, []string{"Write"}, 0, "No such tool available"},
-	} {
-		r := newRecorder()
-		ask := fresh("R", "thread", `usetool:Write {"file_path":"`+a.config.Workspace+"/"+strings.ReplaceAll(name, " ", "-")+`","content":"x"}`)
-		ask.AllowedTools, ask.DisallowedTools = row.allowed, row.disallowed
-		if result := a.Invoke(t.Context(), ask, r.emit); result.Failure != nil {
-			t.Errorf("%s: %+v", name, result.Failure)
+	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Edit"} })
+	ask := ledger.AgentRequest{Fresh: true, AllowedTools: []string{"Write", "Edit"}, DisallowedTools: []string{"Edit"}}
+	in := func(name string) string { return filepath.Join(a.config.Workspace, name) }
+	lay(t, a.config.Workspace, map[string]string{"there": "x"})
+	attempts := []attempt{
+		{"Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, in("made"))},
+		{"Edit", fmt.Sprintf(`{"file_path":%q,"old_string":"x","new_string":"y"}`, in("there"))},
+		{"Bash", fmt.Sprintf(`{"command":"touch %s"}`, in("touched"))},
+	}
+	r := newRecorder()
+	results := a.triesTo(t, ask, attempts, r.emit)
+	for i, says := range []string{"created", "No such tool available", "not permitted"} {
+		if !strings.Contains(string(results[i].Content), says) || results[i].IsError != (i > 0) {
+			t.Errorf("%s: %s", attempts[i].tool, results[i].Content)
 		}
-		results := r.of(pluginsdk.StreamToolResult)
-		if len(r.of(pluginsdk.StreamDenied)) != row.denied || len(results) != 1 || !strings.Contains(results[0].Text, row.says) {
-			t.Errorf("%s: events %+v", name, r.events)
-		}
+	}
+	if denied := r.of(pluginsdk.StreamDenied); len(denied) != 1 {
+		t.Errorf("denied %+v", denied)
+	}
+	if _, err := os.Stat(in("touched")); err == nil {
+		t.Error("a command ran that nobody allowed")
 	}
 }

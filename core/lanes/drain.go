@@ -50,13 +50,13 @@ type Sweep struct {
 // set is paused.
 func (s *Set[K, S]) Sweep(sweep Sweep) {
 	s.Go(func() {
-		ticker := time.NewTicker(sweep.Every)
+		ticker := guard.NewTicker(sweep.Every)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-s.Intake.Done():
 				return
-			case <-ticker.C:
+			case <-ticker.Next():
 			}
 			if err := guard.Call(sweep.Log, sweep.What, sweep.Do); err != nil && s.Intake.Err() == nil {
 				sweep.Log.Warn(sweep.Failed, "err", err)

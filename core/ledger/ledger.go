@@ -328,6 +328,7 @@ const (
 	SpanWrite  SpanKind = "write"  // a transaction of the store
 	SpanRead   SpanKind = "read"   // a query of the store outside of one
 	SpanEvents SpanKind = "events" // a batch of events, given to a subscriber
+	SpanAsked  SpanKind = "asked"  // what a plugin has asked of the core
 )
 
 // Span is a piece of work that has been done, for who measures where the time of a
@@ -335,9 +336,9 @@ const (
 // may be called from several goroutines at once, and must not block.
 type Span struct {
 	Kind SpanKind `json:"kind"`
-	// Name is the hook, the method of the store, or the subscriber.
+	// Name is the hook, the method of the store or of the host, or the subscriber.
 	Name   string    `json:"name"`
-	Plugin string    `json:"plugin,omitempty"` // of a hook
+	Plugin string    `json:"plugin,omitempty"` // who was called, or has asked
 	RunID  string    `json:"runId,omitempty"`  // of a hook
 	Began  time.Time `json:"began"`
 	// Took is from Began to the end, in nanoseconds; Waited is what of it passed before

@@ -143,6 +143,7 @@ type By = pluginsdk.Label
 // operator's, or a plugin's of its own accord.
 type Behalf struct {
 	RunID   string
+	RunKind pluginsdk.RunKind
 	Attempt int    // of the run; 0 outside of runs
 	TaskID  string // empty: the run is no task's
 	// CauseRunID is, of a task's hooks, the run that what they do comes from; empty: none.

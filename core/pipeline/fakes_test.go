@@ -181,6 +181,7 @@ type fakePlugin struct {
 	down          bool
 	asking        func(hook pluginsdk.Hook) // is called before the call has its token
 	before        func(prompt *pluginsdk.OnBeforeInvokeRequest) (string, error)
+	prefix        func(prompt *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error)
 	gate          func() (*pluginsdk.OnBeforeRunResponse, error)
 	notify        func(hook pluginsdk.Hook) error
 	cmd           func(command *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error)
@@ -247,6 +248,9 @@ func (f *fakePlugin) OnMessage(_ context.Context, r *pluginsdk.OnMessageRequest)
 
 func (f *fakePlugin) OnBeforeInvoke(_ context.Context, r *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	effects, _ := f.told(pluginsdk.HookBeforeInvoke, r.Call)
+	if f.prefix != nil {
+		return f.prefix(r)
+	}
 	prompt := f.info.Name + "(" + r.Prompt + ")"
 	if f.before != nil {
 		var err error

@@ -110,7 +110,7 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	defer progress.stop()
 	shown := &stream{publish: func(event pluginsdk.StreamEvent) {
 		p.events.Publish(pluginsdk.EventPipelineStream, t.thread.ID, pluginsdk.StreamPayload{
-			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event,
+			ThreadID: t.thread.ID, RunID: t.run.ID, Event: event, Kind: t.run.Kind,
 		})
 	}}
 	defer shown.end()

@@ -200,7 +200,7 @@ func (p *Pipeline) walkTurn(ctx context.Context, t *trip) error {
 			return err
 		}
 		p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
-			ThreadID: t.thread.ID, RunID: t.run.ID, Attempt: t.run.Attempt,
+			ThreadID: t.thread.ID, RunID: t.run.ID, Attempt: t.run.Attempt, Kind: t.run.Kind,
 		})
 		if err := p.converse(ctx, t); err != nil {
 			return err

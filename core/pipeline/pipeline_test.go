@@ -69,7 +69,7 @@ event pipeline:complete`
 	if len(b.tokens.open) != 0 {
 		t.Errorf("tokens still good after the run: %v", b.tokens.open)
 	}
-	behalf := ledger.Behalf{RunID: "R", Attempt: 1, Fence: b.claim.Fence}
+	behalf := ledger.Behalf{RunID: "R", RunKind: pluginsdk.RunMessage, Attempt: 1, Fence: b.claim.Fence}
 	for _, got := range append(b.tokens.behalves, b.tools.behalves...) {
 		if got != behalf {
 			t.Errorf("a plugin is called on behalf of %+v, want %+v", got, behalf)

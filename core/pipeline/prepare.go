@@ -110,7 +110,7 @@ func (p *Pipeline) pipelineStart(ctx context.Context, t *trip) error {
 	p.config.Fault("pipelineStart", t.run.ID)
 	t.started = true
 	p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
-		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt,
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: t.message.ID, Attempt: t.run.Attempt, Kind: t.run.Kind,
 	})
 	p.announceMerged(t, t.absorbed)
 	if !p.startsBeside(t) {
@@ -264,7 +264,7 @@ func (p *Pipeline) assemble(ctx context.Context, t *trip) error {
 			parts = append(parts, answered)
 		}
 	}
-	t.prompt = p.boundPrompt(t, strings.Join(parts, "\n\n")+"\n\n---\n\n"+messagesText(t), "core")
+	t.prompt = p.boundPrompt(t, strings.Join(parts, "\n\n")+pluginsdk.PromptSeparator+messagesText(t), "core")
 	return nil
 }
 
@@ -408,6 +408,14 @@ func notAPerson(agent string, apart bool) string {
 	return agent + ", not a person"
 }
 
+// prefixed returns the prompt with what a plugin puts in front of it.
+func prefixed(prefix, prompt string) string {
+	if prefix == "" || prompt == "" {
+		return prefix + prompt
+	}
+	return prefix + pluginsdk.PromptSeparator + prompt
+}
+
 // beforeInvoke is step 4.
 func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 	p.config.Fault("beforeInvoke", t.run.ID)
@@ -416,25 +424,38 @@ func (p *Pipeline) beforeInvoke(ctx context.Context, t *trip) (err error) {
 	if t.sessionDropped {
 		name += ":new" // another prompt, so another call: it has the history
 	}
-	t.prompt, err = hooks.Chain(ctx, p.hooks, &t.on, t.prompt,
-		func(prompt string) hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse] {
+	t.prompt, err = hooks.Chain(ctx, p.hooks, &t.on, t.prompt, hooks.Link[string, pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
+		Blind: func(plugin *pluginsdk.PluginInfo) bool { return plugin.Manifest.PromptPrefix },
+		Question: func(prompt string) hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse] {
 			return hooks.Question[pluginsdk.OnBeforeInvokeRequest, pluginsdk.OnBeforeInvokeResponse]{
 				Hook: pluginsdk.HookBeforeInvoke, Name: name, Ask: hooks.Process.OnBeforeInvoke,
 				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeInvokeRequest {
-					return &pluginsdk.OnBeforeInvokeRequest{
-						Call: call, Thread: t.labelled(), Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message), Prompt: prompt,
+					request := &pluginsdk.OnBeforeInvokeRequest{
+						Call: call, Thread: t.labelled(), Message: wanted(plugin, pluginsdk.HookBeforeInvoke, t.message),
 					}
+					if !plugin.Manifest.PromptPrefix {
+						request.Prompt = prompt
+					}
+					return request
 				},
 			}
-		}, func(plugin string, answer *pluginsdk.OnBeforeInvokeResponse, prompt string) string {
-			p.collect(t, plugin, answer.Effects)
-			if answer.Prompt != nil {
-				before := len(prompt)
-				prompt = p.boundPrompt(t, *answer.Prompt, plugin)
-				t.wrote(plugin, len(prompt)-before)
+		},
+		Next: func(plugin *pluginsdk.PluginInfo, answer *pluginsdk.OnBeforeInvokeResponse, prompt string) string {
+			p.collect(t, plugin.Name, answer.Effects)
+			next := prefixed(answer.Prefix, prompt)
+			switch {
+			case answer.Prompt == nil && answer.Prefix == "":
+				return prompt
+			case answer.Prompt != nil && plugin.Manifest.PromptPrefix: // it has not seen what it would replace
+				p.config.Log.Warn("a plugin that declares promptPrefix has returned a whole prompt, which is not taken", "plugin", plugin.Name, "run", t.run.ID)
+			case answer.Prompt != nil:
+				next = *answer.Prompt
 			}
-			return prompt
-		})
+			next = p.boundPrompt(t, next, plugin.Name)
+			t.wrote(plugin.Name, len(next)-len(prompt))
+			return next
+		},
+	})
 	t.prompt = inertBut(t.prompt, t.mentioning())
 	return err
 }

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -11,6 +12,37 @@ import (
 func hooksOf(b *bench, of ...[]pluginsdk.Hook) {
 	for i, hooks := range of {
 		b.plugins[i].info.Manifest.Hooks = hooks
+	}
+}
+
+// Plugins that put text in front of whatever the prompt is are asked at the same time, without
+// the prompt. One that returns a whole prompt all the same is passed over.
+func TestPrefixesAreAskedForTogether(t *testing.T) {
+	b := newBench("a", "b", "c", "liar")
+	var both sync.WaitGroup
+	both.Add(2)
+	for _, plugin := range b.plugins {
+		plugin.info.Manifest.PromptPrefix = plugin.info.Name != "a"
+	}
+	for _, plugin := range b.plugins[1:3] {
+		plugin.prefix = func(r *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+			both.Done()
+			both.Wait() // one after the other, the test would never come past this
+			if r.Prompt != "" {
+				t.Errorf("%s is given %q", plugin.info.Name, r.Prompt)
+			}
+			return &pluginsdk.OnBeforeInvokeResponse{Prefix: plugin.info.Name}, nil
+		}
+	}
+	b.plugins[3].prefix = func(*pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+		lie := "nobody has said anything"
+		return &pluginsdk.OnBeforeInvokeResponse{Prompt: &lie}, nil
+	}
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := b.agent.requests[0].Prompt, "c\n\n---\n\nb\n\n---\n\na([thread T,"; !strings.HasPrefix(got, want) {
+		t.Errorf("the prompt is %q, want it to begin with %q", got, want)
 	}
 }
 

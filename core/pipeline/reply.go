@@ -38,8 +38,8 @@ func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 	if t.reply == "" {
 		return nil
 	}
-	t.reply, err = hooks.Chain(ctx, p.hooks, &t.on, t.reply,
-		func(text string) hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
+	t.reply, err = hooks.Chain(ctx, p.hooks, &t.on, t.reply, hooks.Link[string, pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
+		Question: func(text string) hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse] {
 			return hooks.Question[pluginsdk.OnBeforeReplyRequest, pluginsdk.OnBeforeReplyResponse]{
 				Hook: pluginsdk.HookBeforeReply, Ask: hooks.Process.OnBeforeReply,
 				Request: func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *pluginsdk.OnBeforeReplyRequest {
@@ -48,16 +48,18 @@ func (p *Pipeline) beforeReply(ctx context.Context, t *trip) (err error) {
 					}
 				},
 			}
-		}, func(plugin string, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
-			p.collect(t, plugin, answer.Effects)
+		},
+		Next: func(plugin *pluginsdk.PluginInfo, answer *pluginsdk.OnBeforeReplyResponse, text string) string {
+			p.collect(t, plugin.Name, answer.Effects)
 			if answer.Text == nil {
 				return text
 			}
 			if *answer.Text == "" && text != "" {
-				t.emptied = plugin
+				t.emptied = plugin.Name
 			}
-			return p.boundWords(*answer.Text, maxReply, plugin, pluginsdk.HookBeforeReply)
-		})
+			return p.boundWords(*answer.Text, maxReply, plugin.Name, pluginsdk.HookBeforeReply)
+		},
+	})
 	return err
 }
 
@@ -207,7 +209,7 @@ func (p *Pipeline) broadcastComplete(t *trip, reply int64) {
 	}
 	p.events.Publish(pluginsdk.EventPipelineComplete, t.thread.ID, pluginsdk.CompletePayload{
 		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: reply, CommandsHandled: handled,
-		DurationMS: p.config.Now().Sub(t.began).Milliseconds(),
+		DurationMS: p.config.Now().Sub(t.began).Milliseconds(), Kind: t.run.Kind,
 	})
 }
 
@@ -300,7 +302,7 @@ func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMes
 		return err
 	}
 	p.events.Publish(pluginsdk.EventPipelineError, t.thread.ID, pluginsdk.ErrorPayload{
-		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: id, Error: reason,
+		ThreadID: t.thread.ID, RunID: t.run.ID, MessageID: id, Error: reason, Kind: t.run.Kind,
 	})
 	return nil
 }

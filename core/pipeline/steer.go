@@ -118,7 +118,7 @@ func (p *Pipeline) steer(ctx context.Context, t *trip) {
 func (p *Pipeline) announceMerged(t *trip, merged []pluginsdk.Message) {
 	for _, message := range merged {
 		p.events.Publish(pluginsdk.EventPipelineMerged, t.thread.ID, pluginsdk.MergedPayload{
-			ThreadID: t.thread.ID, RunID: message.RunID, Into: t.run.ID,
+			ThreadID: t.thread.ID, RunID: message.RunID, Into: t.run.ID, Kind: pluginsdk.RunMessage, // no other is merged
 		})
 	}
 }

@@ -92,7 +92,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	if t.fence.Beside() { // a session of its own, begun anew after a crash
 		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
 	}
-	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID), Apart: claim.Thread.Apart}
+	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, RunKind: t.run.Kind, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID), Apart: claim.Thread.Apart}
 	if claim.Run.Kind == pluginsdk.RunCommand && claim.Run.CauseRunID == "" {
 		t.typed = claim.Message.Label()
 	}
@@ -143,7 +143,7 @@ func (p *Pipeline) step(t *trip, name, detail string) {
 	step := pluginsdk.PipelineStep{Step: name, Detail: detail, Timestamp: p.config.Now()}
 	t.steps = append(t.steps, step)
 	p.events.Publish(pluginsdk.EventPipelineStep, t.thread.ID, pluginsdk.StepEvent{
-		ThreadID: t.thread.ID, RunID: t.run.ID, Step: name, Detail: detail, Timestamp: step.Timestamp,
+		ThreadID: t.thread.ID, RunID: t.run.ID, Step: name, Detail: detail, Timestamp: step.Timestamp, Kind: t.run.Kind,
 	})
 }
 

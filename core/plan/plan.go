@@ -150,14 +150,14 @@ const watchEvery = 15 * time.Second
 
 // watch stores what is seen, and notices that windows open.
 func (r *Room) watch(ctx context.Context) {
-	ticks := time.NewTicker(watchEvery)
+	ticks := guard.NewTicker(watchEvery)
 	defer ticks.Stop()
 	for {
 		guard.Try(r.config.Log, "the watch over the plans' windows", func() { r.look(ctx) })
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticks.C:
+		case <-ticks.Next():
 		case <-r.loop.Woken():
 		}
 	}

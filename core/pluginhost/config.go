@@ -36,16 +36,32 @@ type Events interface {
 	Publish(kind pluginsdk.EventType, threadID string, payload any)
 	// Position returns the position of the newest event.
 	Position() pluginsdk.Position
-	// Subscribe delivers events of the types that come after the position, until stop is
-	// called. stop returns the position up to which all of them were delivered.
-	Subscribe(name string, types []string, after pluginsdk.Position,
-		deliver func(context.Context, []pluginsdk.Event) error) (stop func() pluginsdk.Position)
+	// Subscribe delivers the events that a process is told and that come after the position,
+	// until Subscription.Stop is called.
+	Subscribe(name string, tells Telling, after pluginsdk.Position,
+		deliver func(context.Context, []pluginsdk.Event) error) Subscription
+}
+
+// Telling says which events a process is told.
+type Telling struct {
+	Types   []string              // as in the manifest
+	Rules   []pluginsdk.EventRule // which select from these; none: all
+	Sources []string              // that the manifest names, for rules with Own
+}
+
+// Subscription is a process that is told events.
+type Subscription interface {
+	// Listen replaces the rules. It returns the position after which the new ones hold.
+	Listen(rules []pluginsdk.EventRule) pluginsdk.Position
+	// Stop ends it, and returns the position up to which all of the events were delivered.
+	Stop() pluginsdk.Position
 }
 
 // API makes the services that plugins may call.
 type API interface {
-	// For returns the services that the plugin may call.
-	For(plugin string) pluginsdk.Host
+	// For returns the services that one process of the plugin may call. listen replaces the
+	// rules by which the process is told events.
+	For(plugin string, listen func(rules []pluginsdk.EventRule) (pluginsdk.Position, error)) pluginsdk.Host
 	// Admit returns an error unless the plugin may make a call that needs the capability.
 	Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error
 }

@@ -195,6 +195,7 @@ type bus struct {
 	at      pluginsdk.Position   // of the newest event
 	ended   pluginsdk.Position   // where a subscriber ends
 	began   []pluginsdk.Position // where they began
+	tells   []Telling            // what they are told
 	bugs    bugs
 }
 
@@ -210,19 +211,42 @@ func (b *bus) Position() pluginsdk.Position {
 	return b.at
 }
 
-func (b *bus) Subscribe(_ string, _ []string, after pluginsdk.Position,
+func (b *bus) Subscribe(_ string, tells Telling, after pluginsdk.Position,
 	deliver func(context.Context, []pluginsdk.Event) error,
-) func() pluginsdk.Position {
+) Subscription {
 	b.bugs.step("subscribe")
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.deliver = deliver
 	b.began = append(b.began, after)
-	return func() pluginsdk.Position {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		return b.ended
-	}
+	b.tells = append(b.tells, tells)
+	return &subscription{b, len(b.tells) - 1}
+}
+
+// subscription is one of a bus's, by its number.
+type subscription struct {
+	bus *bus
+	n   int
+}
+
+func (s *subscription) Listen(rules []pluginsdk.EventRule) pluginsdk.Position {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	s.bus.tells[s.n].Rules = rules
+	return s.bus.at
+}
+
+func (s *subscription) Stop() pluginsdk.Position {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	return s.bus.ended
+}
+
+// told returns what the subscribers are told, in the order in which they began.
+func (b *bus) told() []Telling {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.tells)
 }
 
 // stands sets where the stream stands, and where a subscriber ends.
@@ -242,8 +266,20 @@ func (b *bus) send(t *testing.T, kind string) error {
 // nobody is an API that admits everything, and serves nothing but a plugin's own settings.
 type nobody struct{ host *Host }
 
-func (n nobody) For(plugin string) pluginsdk.Host {
-	return pluginsdk.Host{Settings: ownSettings{n.host, plugin}}
+func (n nobody) For(plugin string, listen func([]pluginsdk.EventRule) (pluginsdk.Position, error)) pluginsdk.Host {
+	return pluginsdk.Host{Settings: ownSettings{n.host, plugin}, Events: listens{listen: listen}}
+}
+
+// listens lets a process say by which rules it is told events.
+type listens struct {
+	pluginsdk.Events
+
+	listen func([]pluginsdk.EventRule) (pluginsdk.Position, error)
+}
+
+func (l listens) Listen(_ context.Context, request *pluginsdk.ListenEventsRequest) (*pluginsdk.ListenEventsResponse, error) {
+	position, err := l.listen(request.Rules)
+	return &pluginsdk.ListenEventsResponse{Position: position}, err
 }
 
 type ownSettings struct {

@@ -186,13 +186,13 @@ func (h *Host) Refresh() {
 // follow calls syncOnce every Config.Poll and after each Refresh, until ctx ends.
 func (h *Host) follow(ctx context.Context) {
 	defer close(h.done)
-	ticker := time.NewTicker(h.config.Poll)
+	ticker := guard.NewTicker(h.config.Poll)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-ticker.Next():
 		case <-h.kick:
 		}
 		h.syncOnce(ctx, ctx)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		p := part{name: name, version: version}
 		switch name {
 		case "listens":
-			serve.Main(&listener{p})
+			serve.Main(&listener{part: p})
 		case "gate":
 			serve.Main(&gate{p})
 		case "looks":
@@ -196,9 +196,35 @@ func (*carrier) Deliver(context.Context, *pluginsdk.DeliverRequest) (*pluginsdk.
 }
 
 // listener answers what the host itself asks, as the event or the setting says.
-type listener struct{ part }
+type listener struct {
+	part
 
-func (*listener) OnBroadcast(_ context.Context, r *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	host pluginsdk.Host
+}
+
+func (l *listener) Manifest() pluginsdk.Manifest {
+	manifest := l.part.Manifest()
+	manifest.EventRules = []pluginsdk.EventRule{{Threads: []string{"of the manifest"}}}
+	return manifest
+}
+
+// Start listens by itself from the version 5.0.0 on.
+func (l *listener) Start(ctx context.Context, host pluginsdk.Host) error {
+	if l.host = host; l.version < "5" {
+		return nil
+	}
+	return l.listen(ctx, "of Start")
+}
+
+func (l *listener) listen(ctx context.Context, thread string) error {
+	_, err := l.host.Events.Listen(ctx, &pluginsdk.ListenEventsRequest{Rules: []pluginsdk.EventRule{{Threads: []string{thread}}}})
+	return err
+}
+
+func (l *listener) OnBroadcast(ctx context.Context, r *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	if words := string(r.Events[0].Type); strings.HasPrefix(words, "x:listen") {
+		return nil, l.listen(ctx, "of "+l.version)
+	}
 	return nil, misbehave(string(r.Events[0].Type))
 }
 

@@ -35,22 +35,39 @@ type pin struct {
 	file identity
 }
 
-// take hashes the files of the rows, several at a time, and sets the rows' SHA256.
+// take hashes the files of the rows, several at a time, and sets the rows' SHA256. A file to
+// which several paths lead is hashed once.
 func (p *pins) take(rows []ledger.Plugin) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	taken := make([]pin, len(rows))
-	var group errgroup.Group
-	group.SetLimit(runtime.NumCPU())
-	for n, row := range rows {
-		group.Go(func() (err error) {
-			if taken[n], err = pinOf(row.Path); err != nil {
-				return fmt.Errorf("hash plugin %s: %w", row.Name, err)
-			}
-			return nil
-		})
+	hash := func(places []int) error {
+		var group errgroup.Group
+		group.SetLimit(runtime.NumCPU())
+		for _, n := range places {
+			group.Go(func() (err error) {
+				if taken[n], err = pinOf(rows[n].Path); err != nil {
+					return fmt.Errorf("hash plugin %s: %w", rows[n].Name, err)
+				}
+				return nil
+			})
+		}
+		return group.Wait()
 	}
-	if err := group.Wait(); err != nil {
+	one, shared := byFile(rows)
+	if err := hash(one); err != nil {
+		return err
+	}
+	var others []int
+	for n, like := range shared {
+		// What was hashed is the file to which this path led. If not, one has changed since.
+		if taken[like.place].file == like.file {
+			taken[n] = taken[like.place]
+		} else {
+			others = append(others, n)
+		}
+	}
+	if err := hash(others); err != nil {
 		return err
 	}
 	p.at, p.fresh = time.Now(), make(map[string]pin, len(rows))
@@ -59,6 +76,33 @@ func (p *pins) take(rows []ledger.Plugin) error {
 		p.fresh[rows[n].Path] = taken[n]
 	}
 	return nil
+}
+
+// like is the place of a row that has the same file, and the identity of the file.
+type like struct {
+	place int
+	file  identity
+}
+
+// byFile returns the places of rows one for each file, and those of the others with the one
+// that has the same file. A file without an identity is like no other.
+func byFile(rows []ledger.Plugin) (one []int, shared map[int]like) {
+	first, shared := make(map[identity]int), make(map[int]like)
+	for n, row := range rows {
+		if info, err := os.Stat(row.Path); err == nil {
+			file := identityOf(info)
+			place, seen := first[file]
+			if seen {
+				shared[n] = like{place, file}
+				continue
+			}
+			if file != (identity{}) {
+				first[file] = n
+			}
+		}
+		one = append(one, n)
+	}
+	return one, shared
 }
 
 // holds reports whether the row's file is still the one that take hashed, and its hash is

@@ -112,6 +112,47 @@ func TestEventsGoOnWithTheNextVersion(t *testing.T) {
 	}
 }
 
+// The rules by which a process is told events are its own: another one, also while both are
+// there, begins with those of its manifest.
+func TestRulesOfEventsEndWithTheProcess(t *testing.T) {
+	events := new(bus)
+	h, r := startOn(t, Config{}, events, "listens")
+	_ = r.edit("listens", func(p *ledger.Plugin) { p.Granted = []pluginsdk.Capability{pluginsdk.CapEventsRead} })
+	i := serving(t, h, r, "listens")
+	tells := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, tells := range events.told() {
+			got = append(got, tells.Rules[0].Threads[0])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the processes are told of the threads %v, want %v", got, want)
+		}
+	}
+	tells("of the manifest")
+	if err := events.send(t, "x:listen"); err != nil {
+		t.Fatal(err)
+	}
+	tells("of 1.0.0")
+	h.Hold("R1") // the old version stays
+	if !is(t, i, "R1", "1.0.0")() {
+		t.Fatal("the first version does not answer")
+	}
+	old := events.deliver
+	upgraded(t, r, "listens", "2.0.0")
+	waitFor(t, is(t, i, "", "2.0.0"))
+	tells("of 1.0.0", "of the manifest")
+	_ = old(t.Context(), []pluginsdk.Event{{Type: "x:listen", Boot: "b", Seq: 2}}) // to the version that answers now
+	if err := events.send(t, "x:listen"); err != nil {
+		t.Fatal(err)
+	}
+	tells("of 1.0.0", "of 2.0.0")
+	h.Release("R1")
+	upgraded(t, r, "listens", "5.0.0")
+	waitFor(t, is(t, i, "", "5.0.0"))
+	tells("of 1.0.0", "of 2.0.0", "of Start")
+}
+
 // The row says which version answers: who upgrades must not take one that could
 // not take over for the new one.
 func TestTheRowSaysWhichVersionServes(t *testing.T) {

@@ -28,6 +28,7 @@ type version struct {
 	telling atomic.Bool              // an offer of settings is under way
 
 	heard      pluginsdk.Position // its events begin after this; stopEvents sets where they ended
+	hearing    hearing            // by which rules it is told events
 	stopEvents func()             // ends its events, and sets heard; does nothing before subscribe
 	stopWatch  func()             // ends the watch over it
 	stopChecks func()             // ends asking for its checks
@@ -54,6 +55,7 @@ func newVersion(row ledger.Plugin) *version {
 // isOf sets the process of the version. Only launch calls it, once.
 func (v *version) isOf(process *launch.Plugin) {
 	v.process, v.manifest, v.gone = process, process.Manifest(), process.Done()
+	v.hearing.begin(v.manifest)
 }
 
 // ended reports whether the process has ended.
@@ -214,7 +216,7 @@ func (i *Instance) verify(ctx context.Context, v *version) error {
 func (i *Instance) launchConfig(v *version) launch.Config {
 	limits := limitsOf(v.row.Limits, i.host.config.Limits)
 	return launch.Config{
-		Path: v.row.Path, Env: i.host.environment(v.row), Host: i.host.api.For(i.name),
+		Path: v.row.Path, Env: i.host.environment(v.row), Host: i.host.api.For(i.name, i.listener(v)),
 		Admit: func(ctx context.Context, capability pluginsdk.Capability) error {
 			err := i.host.api.Admit(ctx, i.name, capability)
 			if pluginsdk.CodeOf(err) == pluginsdk.CodeDenied {

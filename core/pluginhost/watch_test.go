@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/launch"
 )
 
 // A plugin that eats memory, or stands still, is ended for it and comes back;
@@ -52,6 +53,42 @@ func TestAStoppedPluginIsNoticedByItsCalls(t *testing.T) {
 	})
 	if row := r.row("first"); !strings.Contains(row.LastError, "SIGSTOP") {
 		t.Errorf("the operator reads %q", row.LastError)
+	}
+}
+
+// resting is a process that does not run, unless it is woken.
+type resting struct {
+	woken    bool
+	measured int
+}
+
+func (r *resting) Glance() (launch.Glance, error) { return launch.Glance{Stopped: r.woken}, nil }
+
+func (r *resting) Usage() (launch.Usage, error) {
+	r.measured++
+	return launch.Usage{Processes: 1}, nil
+}
+
+// A look at all processes of a plugin costs a hundred times what the one at its first process does.
+func TestAPluginThatRestsIsMeasuredSeldom(t *testing.T) {
+	process := new(resting)
+	watch := watcher{process: process}
+	look := func(looks int) int {
+		before := process.measured
+		for range looks {
+			watch.looks++
+			if _, err := watch.measure(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return process.measured - before
+	}
+	if measured := look(3 * measureEvery); measured != 4 { // the first look as well
+		t.Errorf("in %d looks at a plugin that rests it is measured %d times; want 4", 3*measureEvery, measured)
+	}
+	process.woken = true
+	if measured := look(1); measured != 1 {
+		t.Error("a plugin that has run since is not measured at the next look")
 	}
 }
 

@@ -29,10 +29,16 @@ type archive struct {
 type file struct {
 	name, source string // in the archive, and on disk
 	mode         int64
+	to           string // of a link, which has no source: where it leads
 }
 
 func (a *archive) add(name, source string, mode int64) {
-	a.files = append(a.files, file{name, source, mode})
+	a.files = append(a.files, file{name: name, source: source, mode: mode})
+}
+
+// link adds a symbolic link.
+func (a *archive) link(name, to string) {
+	a.files = append(a.files, file{name: name, mode: 0o777, to: to})
 }
 
 // write makes the archive. The files are in the order of their names.
@@ -57,6 +63,14 @@ func (a *archive) write(target string) (err error) {
 }
 
 func (a *archive) put(out *tar.Writer, f file) error {
+	header := tar.Header{
+		Typeflag: tar.TypeReg, Name: path.Join(a.top, f.name), Mode: f.mode,
+		ModTime: a.time.Truncate(time.Second), Format: tar.FormatUSTAR,
+	}
+	if f.to != "" {
+		header.Typeflag, header.Linkname = tar.TypeSymlink, f.to
+		return out.WriteHeader(&header)
+	}
 	in, err := os.Open(f.source)
 	if err != nil {
 		return err
@@ -66,10 +80,7 @@ func (a *archive) put(out *tar.Writer, f file) error {
 	if err != nil {
 		return err
 	}
-	header := tar.Header{
-		Typeflag: tar.TypeReg, Name: path.Join(a.top, f.name), Mode: f.mode, Size: info.Size(),
-		ModTime: a.time.Truncate(time.Second), Format: tar.FormatUSTAR,
-	}
+	header.Size = info.Size()
 	if err := out.WriteHeader(&header); err != nil {
 		return err
 	}

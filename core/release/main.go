@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/seed-706843ae/harness/core/shipped"
 )
 
 // release is what is to be made.
@@ -96,25 +98,20 @@ func (r release) platform(ctx context.Context, platform string) ([]*buildinfo.Bu
 	defer os.RemoveAll(temp)
 	env := append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=",
 		"GOENV=off", "GOWORK=off", "GOTOOLCHAIN=local")
-	plugins, err := filepath.Glob("plugins/*/main.go")
-	if err != nil {
-		return nil, err
-	}
 	stamp := fmt.Sprintf(" -X main.version=%s -X main.commit=%s -X main.date=%s", r.version, r.commit, r.date.Format(time.RFC3339))
-	programs := map[string]string{"harness": stamp} // in the archive, with what is stamped into each
-	sources := map[string]string{"harness": "./core/cmd/harness"}
-	for _, main := range plugins {
-		dir := filepath.ToSlash(filepath.Dir(main))
-		programs[dir], sources[dir] = "", "./"+dir
-	}
 	a := archive{top: fmt.Sprintf("harness-%s", r.version), time: r.date}
 	for _, name := range documents {
 		a.add(name, name, 0o644)
 	}
+	for _, name := range shipped.Plugins.Names() {
+		a.link("plugins/"+name, "../harness-plugins")
+	}
 	var built []*buildinfo.BuildInfo
-	for name, stamp := range programs {
-		program := filepath.Join(temp, filepath.FromSlash(name))
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"+stamp, "-o", program, sources[name])
+	for name, of := range map[string]struct{ source, stamp string }{
+		"harness": {"./core/cmd/harness", stamp}, "harness-plugins": {"./plugins/cmd/harness-plugins", ""},
+	} {
+		program := filepath.Join(temp, name)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"+of.stamp, "-o", program, of.source)
 		build.Env = env
 		if output, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build %s: %w\n%s", name, err, output)

@@ -32,6 +32,7 @@ func TestAnArchiveIsTheSameWhoeverMakesIt(t *testing.T) {
 			}
 			a.add("plugins/"+name, source, 0o755)
 		}
+		a.link("plugins/link", "../a")
 		target := filepath.Join(dir, "out.tar.gz")
 		if err := a.write(target); err != nil {
 			t.Fatal(err)
@@ -59,12 +60,16 @@ func TestAnArchiveIsTheSameWhoeverMakesIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header.Mode != 0o755 || !header.ModTime.Equal(today) || header.Uid != 0 || header.Uname != "" {
+		mode := int64(0o755)
+		if header.Typeflag == tar.TypeSymlink {
+			mode, header.Name = 0o777, header.Name+" to "+header.Linkname
+		}
+		if header.Mode != mode || !header.ModTime.Equal(today) || header.Uid != 0 || header.Uname != "" {
 			t.Errorf("%+v", header)
 		}
 		names = append(names, header.Name)
 	}
-	if got := strings.Join(names, " "); got != "harness-v1/plugins/a harness-v1/plugins/b" {
+	if got := strings.Join(names, " "); got != "harness-v1/plugins/a harness-v1/plugins/b harness-v1/plugins/link to ../a" {
 		t.Errorf("it has %s", got)
 	}
 }

@@ -131,6 +131,20 @@ func TestWhatFitsBestComesFirst(t *testing.T) {
 	})
 }
 
+// A character can count as two words: ½ is 1 and 2. A * behind it asks for words that begin
+// with the second one.
+func TestAStarBehindACharacterOfTwoWords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		room := search.New(search.Config{}, s)
+		thread := newThread(t, s, "halves")
+		say(t, s, thread, "12 eggs, 2 pans")
+		want := say(t, s, thread, "1 egg, 24 pans")
+		if got := all(t, room, pluginsdk.SearchQuery{Text: "½*", Order: pluginsdk.SearchNewest}, 7); !slices.Equal(got, want) {
+			t.Errorf("found %d, want %d", got, want)
+		}
+	})
+}
+
 // A page goes on where the one before ended, also when more is said between them.
 func TestPagesHaveNoGapsAndRepeatNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -59,7 +59,7 @@ func (r *Room) loop(ctx context.Context) {
 		failures, wait = 0, r.config.Delay
 		select {
 		case <-r.indexer.Woken():
-		case <-time.After(r.config.Sweep):
+		case <-guard.After(r.config.Sweep):
 			wait = 0
 		case <-ctx.Done():
 			return

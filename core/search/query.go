@@ -74,6 +74,9 @@ func parse(text string) *query {
 		end := 0 // of the word before
 		split(part, func(found word) bool {
 			w := want{folded: string(found.folded), wide: found.wide, prefix: !found.wide && starred(part[found.end:])}
+			if len(current) > 0 && found.start < end { // both are of one character: ½ is 1 and 2, and the * ends the 2
+				current[len(current)-1].prefix = false
+			}
 			goesOn := quoted || w.wide && len(current) > 0 && current[len(current)-1].wide && end == found.start
 			if !goesOn {
 				add(current)

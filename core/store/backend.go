@@ -20,6 +20,9 @@ type backend interface {
 	// migrating runs f while no other process can migrate, in a transaction.
 	migrating(ctx context.Context, f func(*sql.Conn) error) error
 	startWriter(ctx context.Context, log *slog.Logger) (writer, error)
+	// version is another one once anybody, also another process, has committed something; known is
+	// false where the database does not tell, or cannot at the moment.
+	version(ctx context.Context) (version int64, known bool)
 	lock(ctx context.Context, owner string) (grip, error)
 	// integrity asks the database itself what is wrong with it.
 	integrity(ctx context.Context) ([]string, error)

@@ -120,7 +120,7 @@ func TestUpgradeSaysWhichThreadsAreApart(t *testing.T) {
 		{"loop a", "task", "loop b", "", false},
 		{"loop b", "task", "loop a", "", false},
 	}
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		before(t, config, 25, func(s *store.Store) {
 			const at = "'2026-01-02 03:04:05'"
 			for _, row := range threads {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -192,13 +193,13 @@ func advisoryHolder(ctx context.Context, conn *sql.Conn, own string) string {
 
 // watchConn closes lost when the connection no longer answers.
 func watchConn(conn *sql.Conn, stop <-chan struct{}, lost chan<- struct{}) {
-	ticker := time.NewTicker(lockCheck)
+	ticker := guard.NewTicker(lockCheck)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-stop:
 			return
-		case <-ticker.C:
+		case <-ticker.Next():
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 		_, err := conn.ExecContext(ctx, "SELECT 1")

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -52,13 +53,13 @@ func (b *sqliteBackend) lock(context.Context, string) (grip, error) {
 
 // watch looks at the file until the grip is released.
 func (g *fileGrip) watch() {
-	ticker := time.NewTicker(fileLook)
+	ticker := guard.NewTicker(fileLook)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-g.done:
 			return
-		case <-ticker.C:
+		case <-ticker.Next():
 		}
 		if g.look() != nil {
 			g.mu.Lock()

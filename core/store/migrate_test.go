@@ -44,7 +44,7 @@ func TestMigrationsMatchSchema(t *testing.T) {
 // Who starts an old program on a database that a new one has changed must be
 // stopped before it does harm, and told why.
 func TestNewerDatabaseIsRefused(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		ctx := context.Background()
 		s, err := store.Open(ctx, config)
 		if err != nil {
@@ -70,7 +70,7 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 
 // Several programs (the daemon, a command) may be the first at once.
 func TestOpenAtOnce(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
@@ -114,7 +114,7 @@ func TestOpenRefusesAddresses(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		s := storetest.OpenConfig(t, config)
 		if text := s.Describe(); !strings.Contains(text, "harness") || strings.Contains(text, "sslmode") {
 			t.Errorf("described as %q", text)

@@ -27,12 +27,14 @@ const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, po
 // name. A row with a value that makes no sense comes without it, and says so in
 // Problem.
 func (s *Store) Plugins(ctx context.Context) ([]ledger.Plugin, error) {
-	rows, err := s.query.QueryContext(ctx, pluginColumns)
-	if err != nil {
-		return nil, wrap("list plugins", err)
-	}
-	plugins, err := pluginsOf(rows)
-	return plugins, wrap("list plugins", err)
+	plugins, err := s.plugins.of(ctx, s.back, func() ([]ledger.Plugin, error) {
+		rows, err := s.query.QueryContext(ctx, pluginColumns)
+		if err != nil {
+			return nil, err
+		}
+		return pluginsOf(rows)
+	})
+	return slices.Clone(plugins), wrap("list plugins", err)
 }
 
 // Plugin returns one plugin's row, or CodeNotFound.

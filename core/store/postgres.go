@@ -149,6 +149,9 @@ func (b *postgresBackend) startWriter(_ context.Context, log *slog.Logger) (writ
 	return &poolWriter{log: log, back: b, limit: transactionMax}, nil
 }
 
+// version is not known: Postgres would have to be asked in a way that costs as much as most queries.
+func (b *postgresBackend) version(context.Context) (int64, bool) { return 0, false }
+
 // integrity has nothing to ask: Postgres checks its pages as it reads them.
 func (b *postgresBackend) integrity(context.Context) ([]string, error) { return nil, nil }
 

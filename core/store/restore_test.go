@@ -95,7 +95,7 @@ func TestRestoreIsWholeOrNothing(t *testing.T) {
 		"open": "empty", "schema": "empty", "rows": "empty", "commit": "empty", "committed": "complete",
 	} {
 		t.Run(step, func(t *testing.T) {
-			storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+			storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 				job := must[[]byte](t)(json.Marshal(map[string]any{
 					"Config": map[string]string{"URL": config.URL, "Dir": config.Dir}, "File": file,
 				}))
@@ -131,7 +131,7 @@ func TestRestoreThatFailsLeavesNothing(t *testing.T) {
 		}
 		return entries
 	})
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		_, err := store.RestoreBackup(context.Background(), config, restoration(config, file))
 		if err == nil || !strings.Contains(err.Error(), "tables/runs.jsonl: row 1") {
 			t.Errorf("got %v", err)
@@ -145,7 +145,7 @@ func TestRestoreThatFailsLeavesNothing(t *testing.T) {
 // What somebody has written must not be mixed with what somebody else has.
 func TestRestoreRefusesAnInstallationInUse(t *testing.T) {
 	file := saved(t)
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		ctx := context.Background()
 		s := storetest.OpenConfig(t, config)
 		check(t, second(s.EnsurePrimary(ctx))) // the daemon was started once: that is not use

@@ -36,7 +36,8 @@ type sqliteBackend struct {
 	dir    string
 	writer *sql.DB
 	pool   *sql.DB
-	reads  *reads // through pool
+	reads  *reads    // through pool
+	look   *sql.Conn // asks for version, which SQLite tells each connection of the others
 }
 
 // openSQLite opens the file, and makes it when it is missing and may be made.
@@ -62,8 +63,11 @@ func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, erro
 	if back.pool, err = sql.Open("sqlite", sqliteDSN(path, url.Values{"_query_only": {"1"}})); err != nil {
 		return nil, fmt.Errorf("open database: %w", errors.Join(err, back.writer.Close()))
 	}
-	back.pool.SetMaxOpenConns(readers)
-	back.pool.SetMaxIdleConns(readers)
+	back.pool.SetMaxOpenConns(readers + 1)
+	back.pool.SetMaxIdleConns(readers + 1)
+	if back.look, err = back.pool.Conn(ctx); err != nil {
+		return nil, fmt.Errorf("open database: %w", errors.Join(err, back.pool.Close(), back.writer.Close()))
+	}
 	back.reads = newReads(back.pool)
 	return back, nil
 }
@@ -179,6 +183,12 @@ func (b *sqliteBackend) startWriter(ctx context.Context, log *slog.Logger) (writ
 	return w, nil
 }
 
+// version is PRAGMA data_version (sqlite.org/pragma.html).
+func (b *sqliteBackend) version(ctx context.Context) (version int64, known bool) {
+	err := b.look.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
+	return version, err == nil
+}
+
 func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {
 	rows, err := b.pool.QueryContext(ctx, "PRAGMA integrity_check")
 	if err != nil {
@@ -200,5 +210,9 @@ func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {
 
 func (b *sqliteBackend) close() error {
 	b.reads.close()
-	return errors.Join(b.pool.Close(), b.writer.Close())
+	err := b.look.Close()
+	if errors.Is(err, sql.ErrConnDone) { // it is closed already, which pools do not mind
+		err = nil
+	}
+	return errors.Join(err, b.pool.Close(), b.writer.Close())
 }

@@ -100,7 +100,7 @@ func TestStateOverItsQuotaMayShrink(t *testing.T) {
 
 // What is there when a program is upgraded counts.
 func TestTheMigrationCountsTheStateThatIsThere(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		check(t, store.MigrateTo(t.Context(), config, 3))
 		old := config
 		old.Schema = store.SchemaAny

@@ -15,7 +15,7 @@ import (
 
 // Making a database in the wrong place would hide that it is the wrong place.
 func TestWhoOnlyLooksMakesNoDatabase(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		for _, policy := range []store.SchemaPolicy{store.SchemaCurrent, store.SchemaAny} {
 			config.Schema = policy
 			s, err := store.Open(context.Background(), config)
@@ -34,7 +34,7 @@ func TestWhoOnlyLooksMakesNoDatabase(t *testing.T) {
 
 // Commands of a newer program must not change the schema under a daemon.
 func TestOlderSchemaIsLeftAlone(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		ctx := context.Background()
 		check(t, store.MigrateTo(ctx, config, 1))
 		config.Schema = store.SchemaCurrent
@@ -84,7 +84,7 @@ func TestOlderSchemaIsLeftAlone(t *testing.T) {
 // A program that is too old must say so of a database that it only looks at,
 // and must not save what it cannot know.
 func TestNewerSchemaIsLookedAtOnly(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		ctx := context.Background()
 		s := storetest.OpenConfig(t, config)
 		check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {

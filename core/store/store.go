@@ -66,6 +66,7 @@ type Store struct {
 	lease  atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
+	plugins remembered[[]ledger.Plugin]
 	figures *figures
 }
 

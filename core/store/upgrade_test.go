@@ -38,7 +38,7 @@ func parsed(t *testing.T, rows []string) []map[string]any {
 
 // An upgrade must not lose anybody a row, nor change a word in one.
 func TestUpgradeToTheSecondContractKeepsEverything(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		var old map[string][]string
 		before(t, config, 5, func(s *store.Store) {
 			fillTables(t, s)
@@ -98,7 +98,7 @@ func TestUpgradeKeepsWhereRepliesGo(t *testing.T) {
 		{{"P", "web", "primary", "web", "nobody"}},
 		nil,
 	} {
-		storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+		storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 			const at = "'2026-01-02 03:04:05'"
 			all := slices.Concat(primary, threads)
 			before(t, config, 5, func(s *store.Store) {
@@ -131,7 +131,7 @@ func TestUpgradeKeepsWhereRepliesGo(t *testing.T) {
 // What a plugin has stored under a key before the upgrade it does not store again
 // after it. The core's own rows keep their keys.
 func TestUpgradeKeepsKeys(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		const at = "'2026-01-02 03:04:05'"
 		before(t, config, 5, func(s *store.Store) {
 			byHand(t, s, "INSERT INTO plugins (name) VALUES ('cron'), ('web')")
@@ -196,7 +196,7 @@ func TestUpgradeKeepsKeys(t *testing.T) {
 // Rows that certainly are a plugin's become so, and count for it; state that is
 // there can be told from state that is written later; the keys of tasks hold.
 func TestUpgradeSaysWhoseRowsAre(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		const at = "'2026-01-02 03:04:05'"
 		before(t, config, 5, func(s *store.Store) {
 			byHand(t, s, "INSERT INTO plugins (name) VALUES ('activity'), ('web')")
@@ -253,7 +253,7 @@ func TestUpgradeSaysWhoseRowsAre(t *testing.T) {
 // A task goes on after the upgrade wherever it was, with the rights that its thread has by
 // then: none that somebody has taken away come back.
 func TestUpgradeKeepsTasks(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		const at = "'2026-01-02 03:04:05'"
 		states := [][2]string{
 			{"pending", "creating"}, {"running", ""}, {"evaluating", "reviewing"}, {"evaluating", "handing"}, {"waiting", ""}, {"failed", "ending"},
@@ -371,7 +371,7 @@ func monthOn(t *testing.T, s *store.Store) {
 }
 
 func TestUpgradeBeforeApprovalsKeepsEverything(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		var old map[string][]string
 		before(t, config, 11, func(s *store.Store) {
 			monthOld(t, s)
@@ -411,7 +411,7 @@ func TestRestoreBeforeApprovals(t *testing.T) {
 // What turns have cost was recorded with what their sessions had cost before. Nobody knows by
 // how much, so the rows stay as they are, and are marked: people see that a sum is unsure.
 func TestUpgradeMarksCostsAsUnsure(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		var old map[string][]string
 		before(t, config, 19, func(s *store.Store) {
 			const at = "'2026-01-02 03:04:05'"
@@ -442,7 +442,7 @@ func TestUpgradeMarksCostsAsUnsure(t *testing.T) {
 // The turns of a run say what of its cost nobody is billed: a database in which only they knew
 // that says it of the runs as well.
 func TestUpgradeTellsWhatIsBilledOfRuns(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		before(t, config, 20, func(s *store.Store) {
 			const at = "'2026-01-02 03:04:05'"
 			for n, run := range []string{"mixed", "billed", "refused"} {
@@ -465,7 +465,7 @@ func TestUpgradeTellsWhatIsBilledOfRuns(t *testing.T) {
 // A session from before there were accounts is that of the daemon's environment. It must not go
 // on under an account that its thread is given later.
 func TestUpgradeSaysWhoseSessionsAre(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		before(t, config, 19, func(s *store.Store) {
 			const at = "'2026-01-02 03:04:05'"
 			for id, session := range map[string]string{"T": "s-1", "U": ""} {
@@ -493,7 +493,7 @@ func TestUpgradeSaysWhoseSessionsAre(t *testing.T) {
 // Who may say what the work of a task is was not stored before: tasks that are at work in a
 // worktree must not wait for a person after an upgrade.
 func TestUpgradeSaysWhoseWorkTasksAre(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		before(t, config, 22, func(s *store.Store) {
 			const at = "'2026-01-02 03:04:05'"
 			for id, cwd := range map[string]string{"A": "/repo/.claude/worktrees/A/deep", "B": "/repo", "C": "/repo/.claude/worktrees/other"} {
@@ -512,7 +512,7 @@ func TestUpgradeSaysWhoseWorkTasksAre(t *testing.T) {
 // What plugins did before hooks were grants they do after the upgrade, as somebody who looks
 // sees; what was off, or cannot be read, is granted nothing.
 func TestUpgradeGrantsWhatHooksOfEnabledPluginsNeed(t *testing.T) {
-	storetest.EachConfig(t, func(t *testing.T, config store.Config) {
+	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
 		rows := map[string]struct{ enabled, manifest, granted, want, unconfirmed string }{
 			"reader":   {"true", `{"hooks":["OnMessage","OnAfterInvoke","OnBeforeReply","OnCommand","OnNew"]}`, `["state"]`, "state, turns.change, turns.read", "turns.change, turns.read"},
 			"gate":     {"true", `{"hooks":["OnBeforeRun","OnTaskFailed"]}`, `["tasks.read","turns.decide"]`, "tasks.read, turns.decide", ""},

@@ -171,6 +171,6 @@ func (r *Room) announce(m ledger.TaskMove) {
 
 func (r *Room) publish(kind pluginsdk.EventType, task ledger.Task, detail string) {
 	r.events.Publish(kind, task.ThreadID, pluginsdk.TaskPayload{
-		TaskID: task.ID, ThreadID: task.ThreadID, Status: task.Status, Detail: cut(detail),
+		TaskID: task.ID, ThreadID: task.ThreadID, Status: task.Status, Detail: cut(detail), Plugin: task.Plugin, ParentTaskID: task.ParentTaskID,
 	})
 }

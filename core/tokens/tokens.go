@@ -48,7 +48,7 @@ type Config struct {
 	Events Events // told of each token that is revoked; nil: nobody is
 	Log    *slog.Logger
 	Now    func() time.Time                     // nil: time.Now
-	After  func(time.Duration) <-chan time.Time // nil: time.After
+	After  func(time.Duration) <-chan time.Time // nil: the next whole multiple, see guard.After
 }
 
 const (
@@ -95,7 +95,7 @@ func New(config Config) *Room {
 		config.Now = time.Now
 	}
 	if config.After == nil {
-		config.After = time.After
+		config.After = guard.After
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/internal/identity"
 	"github.com/seed-706843ae/harness/pluginsdk/internal/wire"
 )
 
@@ -26,7 +28,7 @@ func (l *Launcher) Launch(ctx context.Context, cfg Config) (*Plugin, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.startTimeout())
 	defer cancel()
-	self, err := newIdentity()
+	self, err := identity.New()
 	if err != nil {
 		return nil, fmt.Errorf("launch plugin %s: %w", cfg.label(), err)
 	}
@@ -42,7 +44,7 @@ func (l *Launcher) Launch(ctx context.Context, cfg Config) (*Plugin, error) {
 	return p, nil
 }
 
-func (l *Launcher) newPlugin(cfg Config, self *identity) *Plugin {
+func (l *Launcher) newPlugin(cfg Config, self *identity.Identity) *Plugin {
 	log := cfg.Log.With("plugin", cfg.label())
 	cmd := exec.Command(cfg.Path, cfg.Args...)
 	cmd.Dir = cfg.Dir
@@ -66,12 +68,12 @@ func (l *Launcher) newPlugin(cfg Config, self *identity) *Plugin {
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
 			// The launcher's and go-plugin's own variables come last: they win.
 			cmd.Env = append(append([]string(nil), cfg.Env...), spec.Env...)
-			cmd.Env = append(cmd.Env, self.variable(), wire.HostPIDKey+"="+strconv.Itoa(os.Getpid()), p.process.confine.mark)
+			cmd.Env = append(cmd.Env, self.Environment(), wire.HostPIDKey+"="+strconv.Itoa(os.Getpid()), p.process.confine.mark)
 			return processRunner{p.process}, nil
 		},
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: cfg.SocketDir},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		TLSConfig:        self.config(),
+		TLSConfig:        self.Config(x509.NewCertPool()),
 		SkipHostEnv:      true,
 		StartTimeout:     cfg.startTimeout(),
 		GRPCDialOptions:  p.dialOptions(),

@@ -18,15 +18,35 @@ const ticksPerSecond = 100
 // so that its number stays its own.
 func (p *process) usage() (usage Usage, err error) {
 	err = errNoProcess()
-	measure := func(pid int) { usage, err = p.measure(pid) }
-	switch group := p.ownGroup(); {
-	case p.attached != nil && !p.ended():
-		measure(p.attached.pid)
-	case group != nil:
-		group.Hold(measure)
-	}
+	p.held(func(pid int) { usage, err = p.measure(pid) })
 	return usage, err
 }
+
+// glance looks at the process as usage does.
+func (p *process) glance() (seen Glance, err error) {
+	err = errNoProcess()
+	p.held(func(pid int) {
+		var r proc.Reader
+		if leader, ok := r.Stat(pid); ok && !leader.Dead() {
+			seen, err = Glance{leader.Ticks, leader.Resident, leader.Threads, isStopped(leader)}, nil
+		}
+	})
+	return seen, err
+}
+
+// held calls look with the number of the process, which stays its own meanwhile; not when it has
+// ended.
+func (p *process) held(look func(pid int)) {
+	switch group := p.ownGroup(); {
+	case p.attached != nil && !p.ended():
+		look(p.attached.pid)
+	case group != nil:
+		group.Hold(look)
+	}
+}
+
+// isStopped leaves out t, which is a debugger's.
+func isStopped(leader proc.Stat) bool { return leader.State == 'T' }
 
 func (p *process) measure(pid int) (Usage, error) {
 	var r proc.Reader
@@ -34,7 +54,7 @@ func (p *process) measure(pid int) (Usage, error) {
 	if !ok || leader.Dead() {
 		return Usage{}, errNoProcess()
 	}
-	usage := Usage{OpenFiles: openFiles(pid), Stopped: leader.State == 'T'} // t is a debugger's
+	usage := Usage{OpenFiles: openFiles(pid), Stopped: isStopped(leader)}
 	var ticks int64
 	for _, stat := range tree(&r, leader, p.launcher.strays.of(pid, p.confine.mark)) {
 		usage.Processes++

@@ -50,6 +50,7 @@ type Host struct {
 	settled        map[string]int // task to its latest iteration that was handed in or got stuck
 	turns          map[string]*turn
 	events         []pluginsdk.Event
+	listening      *[]pluginsdk.EventRule // the rules of the last Events.Listen; nil: there was none
 	settings       json.RawMessage
 	state          map[string]pluginsdk.StateEntry // by plugin and key
 	crons          []pluginsdk.CronJob

@@ -35,6 +35,31 @@ func (s events) Publish(ctx context.Context, request *pluginsdk.PublishEventRequ
 	return &pluginsdk.PublishEventResponse{}, nil
 }
 
+// Listening returns the rules of the last Events.Listen, and whether there was one.
+func (h *Host) Listening() (rules []pluginsdk.EventRule, listened bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.listening == nil {
+		return nil, false
+	}
+	return slices.Clone(*h.listening), true
+}
+
+// Listen keeps the rules for Listening. The host tells nothing by itself.
+func (s events) Listen(ctx context.Context, request *pluginsdk.ListenEventsRequest) (*pluginsdk.ListenEventsResponse, error) {
+	leave, err := s.h.enter(ctx, "Events.Listen")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := pluginsdk.CheckEventRules(request.Rules); err != nil {
+		return nil, err
+	}
+	rules := slices.Clone(request.Rules)
+	s.h.listening = &rules
+	return &pluginsdk.ListenEventsResponse{Position: pluginsdk.Position{Boot: boot, Seq: uint64(len(s.h.events))}}, nil
+}
+
 func (s events) List(ctx context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {
 	leave, err := s.h.enter(ctx, "Events.List")
 	if err != nil {

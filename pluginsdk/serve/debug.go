@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/internal/identity"
 	"github.com/seed-706843ae/harness/pluginsdk/internal/wire"
 )
 
@@ -56,7 +57,7 @@ func serveDebug(ctx context.Context, p pluginsdk.Plugin, stderr io.Writer, log *
 	if err := os.Setenv(plugin.EnvUnixSocketDir, dir); err != nil {
 		return err
 	}
-	if err := os.Unsetenv("PLUGIN_CLIENT_CERT"); err != nil {
+	if err := os.Unsetenv(identity.Variable); err != nil {
 		return err
 	}
 	served, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})

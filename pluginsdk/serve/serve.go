@@ -59,7 +59,12 @@ func serve(p pluginsdk.Plugin, stderr io.Writer, log *slog.Logger) error {
 		return err
 	}
 	adapter.server = server
+	certificate, err := announce()
+	if err != nil {
+		return err
+	}
 	plugin.Serve(&plugin.ServeConfig{
+		TLSProvider: certificate,
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion:  wire.ProtocolVersion,
 			MagicCookieKey:   wire.CookieKey,

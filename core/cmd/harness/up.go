@@ -56,6 +56,7 @@ func up(cmd *cobra.Command) (err error) {
 		return err
 	}
 	config.Log = config.NewLog(cmd.ErrOrStderr())
+	shareProcessors()
 	for _, wrong := range daemon.Misspelt(os.Environ()) {
 		config.Log.Warn(wrong)
 	}

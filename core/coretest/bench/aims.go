@@ -4,15 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 )
 
 // The names of figures that aims are set for.
 const (
 	figureBoot        = "boot, p50"
-	figureMemory      = "memory of all processes, RSS"
+	figureMemory      = "memory of all processes, PSS"
+	figureIdle        = "idle, all processes, of a core"
 	figureHop         = "a hook, p50"
 	figureOverhead    = "overhead over the bare CLI, p50"
 	figureOverheadP99 = "overhead over the bare CLI, p99"
@@ -93,11 +96,11 @@ func (b *bench) aims(release book) {
 		name string
 		of   float64
 	}
-	aims := []aim{{figureOverheadP99, 10}, {figureBesideTasks, ms(beginAim)}, {figureSeen, ms(seenAim)}}
+	aims := []aim{{figureBoot, 250}, {figureMemory, 110}, {figureIdle, 0.2}, {figureOverhead, 7}, {figureOverheadP99, 10}, {figureBesideTasks, ms(beginAim)}, {figureSeen, ms(seenAim)}}
 	for _, database := range []string{"SQLite", "Postgres"} {
 		aims = append(aims, aim{figureBeside(database), 0.5}, aim{figureCPUBeside(database), 0.5})
 	}
-	aims = append(aims, aim{figureRate("SQLite"), 500}, aim{figureRate("Postgres"), 300})
+	aims = append(aims, aim{figureRate("SQLite"), 400}, aim{figureRate("Postgres"), 250})
 	for _, database := range []string{"SQLite", "Postgres"} {
 		aims = append(aims, aim{figureSearch(database), ms(searchAim)}, aim{figureSearchP99(database), ms(searchAimP99)})
 	}
@@ -108,7 +111,7 @@ func (b *bench) aims(release book) {
 	}
 	aims = append(aims, aim{figurePainted(pageHot), ms(openAim)}, aim{figurePainted(pageThreads), ms(openAim)},
 		aim{figureSlowest, ms(openAim)}, aim{figureHeaviest, weightAim}, aim{figureWord, ms(wordAim)}, aim{figureKey, ms(wordAim)}, aim{figureTogether, ms(togetherAim)})
-	for name, part := range map[string]float64{figureOverhead: 0.5, figureBoot: 1, figureMemory: 1, figureHop: 1} {
+	for name, part := range map[string]float64{figureHop: 1} {
 		if before, ok := release.Figures[name]; ok {
 			aims = append(aims, aim{name, part * before.Value})
 		}
@@ -146,9 +149,19 @@ func (b *bench) sinceRelease(release book) {
 	}
 }
 
-func newBook() book {
+func newBook(bin string) book {
 	return book{
-		Build:   "measured " + time.Now().UTC().Format(time.DateOnly),
+		Build:   versionIn(bin) + ", measured " + time.Now().UTC().Format(time.DateOnly),
 		Machine: fmt.Sprintf("%d processors, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH), Figures: make(map[string]figure),
 	}
+}
+
+// versionIn is what the program in a directory calls itself.
+func versionIn(bin string) string {
+	said, err := exec.Command(filepath.Join(bin, "harness"), "version").Output() //nolint:gosec // what is measured
+	if err != nil {
+		return "a build that does not tell its version"
+	}
+	version, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(said)), "harness "), " ")
+	return version
 }

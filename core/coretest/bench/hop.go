@@ -119,7 +119,7 @@ func startRig(dir, plugins string) (r *rig, err error) {
 	r.host = pluginhost.New(pluginhost.Config{Dir: plugins, Owner: "bench", Logs: filepath.Join(dir, "logs")}, r.store, rigBus{bus}, door)
 	log := slog.New(slog.DiscardHandler)
 	door.api = hostapi.New(hostapi.Config{
-		Store: rigStore{r.store}, Events: rigBus{bus}, Grants: r.host, Tokens: r.tokens, Log: log,
+		Store: rigStore{r.store}, Events: rigEvents{bus}, Grants: r.host, Tokens: r.tokens, Log: log,
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{Limits: r.limits, StoredBytes: r.store.StoredBytes, Log: log}),
 	})
 	r.hooks = hooks.New(hooks.Config{}, r.host, r.tokens)
@@ -174,16 +174,27 @@ func (rigStore) Thread(_ context.Context, id string) (pluginsdk.Thread, error) {
 
 type rigBus struct{ *events.Bus }
 
-func (b rigBus) Subscribe(name string, types []string, after pluginsdk.Position,
+func (b rigBus) Subscribe(name string, tells pluginhost.Telling, after pluginsdk.Position,
+	deliver func(context.Context, []pluginsdk.Event) error,
+) pluginhost.Subscription {
+	return b.Bus.Subscribe(name, events.Selection(tells), after, deliver)
+}
+
+// rigEvents is the bus as the API sees it.
+type rigEvents struct{ *events.Bus }
+
+func (b rigEvents) Subscribe(name string, types []string, after pluginsdk.Position,
 	deliver func(context.Context, []pluginsdk.Event) error,
 ) (stop func() pluginsdk.Position) {
-	return b.Bus.Subscribe(name, types, after, deliver).Stop
+	return b.Bus.Subscribe(name, events.Selection{Types: types}, after, deliver).Stop
 }
 
 // rigDoor is the API as the plugin host sees it.
 type rigDoor struct{ api *hostapi.API }
 
-func (d *rigDoor) For(plugin string) pluginsdk.Host { return d.api.For(plugin) }
+func (d *rigDoor) For(plugin string, listen func(rules []pluginsdk.EventRule) (pluginsdk.Position, error)) pluginsdk.Host {
+	return d.api.ForProcess(plugin, listen)
+}
 
 func (d *rigDoor) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
 	return d.api.Admit(ctx, plugin, capability)

@@ -89,7 +89,16 @@ func (d *installation) processes() ([]process, error) {
 		if err != nil {
 			continue
 		}
-		found = append(found, process{"plugin " + filepath.Base(executable), child})
+		name := filepath.Base(executable)
+		if name == "harness-plugins" { // it is the plugin of its own name
+			arguments, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
+			if err != nil {
+				continue
+			}
+			name, _, _ = strings.Cut(string(arguments), "\x00")
+			name = filepath.Base(name)
+		}
+		found = append(found, process{"plugin " + name, child})
 	}
 	return found, nil
 }

@@ -35,7 +35,7 @@ func main() {
 		return
 	}
 	flag.Parse()
-	b := &bench{other: *other, out: *out, save: *save, bin: *bin, noted: newBook(), claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
+	b := &bench{other: *other, out: *out, save: *save, bin: *bin, noted: newBook(*bin), claude: os.Getenv("HARNESS_TEST_CLAUDE"), postgres: os.Getenv("HARNESS_TEST_POSTGRES")}
 	b.boots, b.turns, b.load = 15, 400, 6*time.Second
 	b.cancels, b.kills, b.pages, b.volume, b.busy = 100, 10, 200, million(), 2000
 	b.calls, b.changing, b.starts = 20_000, time.Minute, 10
@@ -77,7 +77,7 @@ type bench struct {
 	asked, opens     int           // of that section: requests of each kind, and times that a page is opened
 	words            int           // of that section: what the agent says
 	talks            int           // of the section discord: messages that are answered
-	hush             time.Duration // of that section: each time that nothing is said
+	hush             time.Duration // each time that nothing is said, there and in the section memory and idle load
 	tasks, spoken    int           // of the sections about tasks: how many tasks, and messages of a person
 	table            *tabwriter.Writer
 }
@@ -145,7 +145,7 @@ func (b *bench) boot() error {
 			return err
 		}
 	}
-	b.row("start to healthy, 4 plugins", "%s", spread(times))
+	b.row("start to healthy, all shipped plugins", "%s", spread(times))
 	b.note(figureBoot, ms(quantile(times, 0.5)), "ms")
 	return nil
 }
@@ -155,8 +155,8 @@ func (b *bench) idle() error {
 	if err != nil {
 		return err
 	}
-	defer d.stop()                //nolint:errcheck // measured already
-	<-time.After(2 * time.Second) // the boot's garbage is not what is asked for
+	defer d.stop()                 //nolint:errcheck // measured already
+	<-time.After(10 * time.Second) // what a start leaves behind is not what is asked for
 	processes, err := d.processes()
 	if err != nil {
 		return err
@@ -165,16 +165,17 @@ func (b *bench) idle() error {
 	for i, p := range processes {
 		before[i] = p.cpu()
 	}
-	const watched = 10 * time.Second
-	<-time.After(watched)
-	all := 0.0
-	defer func() { b.note(figureMemory, all, "MB") }()
+	<-time.After(b.hush)
+	memory, idle := 0.0, 0.0
 	for i, p := range processes {
 		rss, pss := p.memory()
-		all += rss
-		b.row(p.name, "RSS %.1f MB, PSS %.1f MB, idle %.2f %% of a core", rss, pss,
-			100*float64(p.cpu()-before[i])/float64(watched))
+		share := 100 * float64(p.cpu()-before[i]) / float64(b.hush)
+		memory, idle = memory+pss, idle+share
+		b.row(p.name, "RSS %.1f MB, PSS %.1f MB, idle %.2f %% of a core", rss, pss, share)
 	}
+	b.row("all", "PSS %.1f MB, idle %.2f %% of a core", memory, idle)
+	b.note(figureMemory, memory, "MB")
+	b.note(figureIdle, idle, "%")
 	return nil
 }
 

@@ -8,18 +8,22 @@
 //	p.Click("button[type=submit]")
 //	p.WaitText("h1", "Threads")
 //
-// Selectors are those of CSS and mean the first element. Whatever is waited for has 30
-// seconds; then the test fails with the page's address, and with a screenshot if
+// Selectors are those of CSS and mean the first element. Whatever is waited for has two
+// minutes; then the test fails with the page's address, and with a screenshot if
 // HARNESS_TEST_SCREENSHOTS names a directory. The methods of a page end the test where
 // they fail, so that they are called by the test's goroutine alone.
 package browser
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,8 +37,8 @@ import (
 	"github.com/seed-706843ae/harness/core/coretest/owner"
 )
 
-// patience is how long anything on a page may take.
-const patience = 30 * time.Second
+// patience is how long anything on a page may take, also beside a build that has all processors.
+const patience = 2 * time.Minute
 
 // Browser is a process of Chromium with a profile of its own. It reaches loopback, and no
 // other host has an address in it.
@@ -46,23 +50,90 @@ type Browser struct {
 // .ci/test-env sets, the test is left out.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	b, end, err := launch(chromium(t), t.TempDir())
+	t.Cleanup(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// shared is the browser of all tests of a package, once one has asked for it.
+var shared struct {
+	sync.Mutex
+	browser *Browser
+	end     func()
+}
+
+// Shared returns the browser that the tests of a package share: a start costs more than most
+// tests, and pages of one browser share no more than those of two. It starts with the first
+// test that asks; TestMain ends it by EndShared. Tests are left out as by Start.
+func Shared(t testing.TB) *Browser {
+	t.Helper()
+	program := chromium(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.browser != nil {
+		return shared.browser
+	}
+	home, err := os.MkdirTemp("", "harness-browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, end, err := launch(program, home)
+	if err != nil {
+		end()
+		t.Fatal(errors.Join(err, os.RemoveAll(home)))
+	}
+	shared.browser, shared.end = b, func() {
+		end()
+		_ = os.RemoveAll(home)
+	}
+	return b
+}
+
+// EndShared ends the browser that tests have shared, if there is one.
+func EndShared() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.browser != nil {
+		shared.end()
+		shared.browser, shared.end = nil, nil
+	}
+}
+
+// chromium is the program. Without one the test is left out.
+func chromium(t testing.TB) string {
+	t.Helper()
 	program := os.Getenv("HARNESS_TEST_CHROMIUM")
 	if program == "" {
 		t.Skip("left out: HARNESS_TEST_CHROMIUM is not set (.ci/test-env sets it)")
 	}
-	// What Chromium keeps besides its profile goes into a home that is the test's.
+	return program
+}
+
+// unwanted are features that are switched off: what chromedp switches off by itself, a renderer
+// in reserve for each page, and the pages that fill what opens below the address bar, which a
+// window loads into a renderer of its own before anybody types: two thirds of what a page costs.
+const unwanted = "Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess,WebUIOmniboxPopup,WebUIOmniboxAimPopup"
+
+// launch starts a browser. What Chromium keeps besides its profile goes into home. end, which is
+// to be called in any case, kills the process and those that it has started, and waits for them.
+func launch(program, home string) (b *Browser, end func(), err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.Env("HOME="+t.TempDir()), chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
+		chromedp.ExecPath(program), chromedp.Env("HOME="+home), chromedp.DisableGPU,
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true), chromedp.Flag("disable-features", unwanted),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE [::1]"))
-	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(end) // kills the process and those that it has started, and waits for them
+	ctx, kill := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, leave := chromedp.NewContext(ctx)
-	t.Cleanup(leave)
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("start %s: %v", program, err)
+	end = func() {
+		leave()
+		kill()
 	}
-	return &Browser{ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, end, fmt.Errorf("start %s: %w", program, err)
+	}
+	return &Browser{ctx: ctx}, end, nil
 }
 
 // Options say what is opened.
@@ -93,12 +164,6 @@ type Page struct {
 // was not taken with Faults, fails t.
 func (b *Browser) Page(t testing.TB, options Options) *Page {
 	t.Helper()
-	if options.Width == 0 {
-		options.Width = 1280
-	}
-	if options.Height == 0 {
-		options.Height = 800
-	}
 	w := newWatch()
 	ctx, leave := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(), chromedp.WithListener(w.see))
 	t.Cleanup(leave)
@@ -115,17 +180,7 @@ func (b *Browser) Page(t testing.TB, options Options) *Page {
 		_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 		return err
 	})
-	p.Resize(options.Width, options.Height)
-	p.do("choose the colours", func(ctx context.Context) error {
-		scheme := "light"
-		if options.Dark {
-			scheme = "dark"
-		}
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		})
-		return err
-	})
+	p.Look(options)
 	p.do("switch scripts", func(ctx context.Context) error { return switchScripts(ctx, !options.NoScript) })
 	t.Cleanup(p.close)
 	return p
@@ -184,6 +239,15 @@ func (p *Page) logIn(address string) {
 	}
 }
 
+// ClearCache forgets what was loaded before, as if the next address were the first.
+func (p *Page) ClearCache() {
+	p.t.Helper()
+	p.do("clear the cache", func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, network.ClearBrowserCache, cdp.Empty{})
+		return err
+	})
+}
+
 // Reload loads the page again. The bytes are counted anew.
 func (p *Page) Reload() {
 	p.t.Helper()
@@ -194,9 +258,28 @@ func (p *Page) Reload() {
 // Resize changes the viewport.
 func (p *Page) Resize(width, height int) {
 	p.t.Helper()
-	p.options.Width, p.options.Height = width, height
+	changed := p.options
+	changed.Width, changed.Height = width, height
+	p.Look(changed)
+}
+
+// Look changes the viewport, the kind of device and the colours that the person prefers, without
+// loading the page again. Of the options, only Width, Height, Mobile and Dark count.
+func (p *Page) Look(as Options) {
+	p.t.Helper()
+	p.options.Width, p.options.Height, p.options.Mobile, p.options.Dark = cmp.Or(as.Width, 1280), cmp.Or(as.Height, 800), as.Mobile, as.Dark
+	p.do("choose the colours", func(ctx context.Context) error {
+		scheme := "light"
+		if p.options.Dark {
+			scheme = "dark"
+		}
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
 	p.do("resize", func(ctx context.Context) error {
-		params := emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: int64(height), DeviceScaleFactor: 1}
+		params := emulation.SetDeviceMetricsOverrideParams{Width: int64(p.options.Width), Height: int64(p.options.Height), DeviceScaleFactor: 1}
 		if p.options.Mobile {
 			params.Mobile, params.DeviceScaleFactor = true, 2
 		}

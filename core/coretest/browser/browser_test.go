@@ -15,6 +15,12 @@ import (
 	"github.com/seed-706843ae/harness/core/coretest/browser"
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	browser.EndShared()
+	os.Exit(code)
+}
+
 const policy = "default-src 'self'; img-src 'self' http:; connect-src *"
 
 // good is a page on which nothing is wrong; tests put something into its body, and into
@@ -73,7 +79,7 @@ func newSite(t *testing.T) *site {
 
 // What is wrong on a page is found, by the words that say it, without the test looking for it.
 func TestFaultsAreSeen(t *testing.T) {
-	b, s, other := browser.Start(t), newSite(t), newSite(t)
+	b, s, other := browser.Shared(t), newSite(t), newSite(t)
 	for name, c := range map[string]struct {
 		body, script string
 		want         []string // at the least
@@ -112,7 +118,7 @@ func TestFaultsAreSeen(t *testing.T) {
 
 // A page that asks before it is left is left, and that is no fault.
 func TestAPageMayBeLeft(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	s.script = `addEventListener("beforeunload", (e) => e.preventDefault())`
 	p := b.Page(t, browser.Options{})
 	p.Open(s.URL)
@@ -122,7 +128,7 @@ func TestAPageMayBeLeft(t *testing.T) {
 }
 
 func TestAPageIsJudged(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	wide := func(p *browser.Page) []string { return p.Overflow() }
 	small := func(p *browser.Page) []string { return p.SmallTargets() }
 	unseen := func(p *browser.Page) []string { return p.FocusInvisible() }
@@ -147,16 +153,18 @@ func TestAPageIsJudged(t *testing.T) {
 		"wide, beside what scrolls":    {body: `<div id="s"><p id="v">x</p></div><p id="w">x</p>`, style: `#s { overflow-x: auto } #v, #w { width: 500px }`, judge: wide, want: []string{"p#w"}},
 		"small, side by side": {body: `<div><button id="a">x</button><button id="b">y</button></div>`, style: `#a, #b { all: unset; font-size: 12px; padding: 0 2px }`,
 			judge: small, want: []string{"button#a:", "button#b:"}},
-		"small, with room":     {body: `<div><button id="a">x</button></div>`, style: `div { padding: 40px } #a { all: unset; font-size: 12px }`, judge: small},
-		"small, with a label":  {body: `<div><label id="l"><input id="a" type="checkbox"> Always</label><button>x</button></div>`, style: `#l { display: inline-block; padding: 8px } #a { min-width: 0; min-height: 0; width: 13px }`, judge: small},
-		"unseen":               {body: `<button id="u">x</button><a id="v" href="/">y</a>`, style: `#u:focus, #v:focus { outline: none }`, judge: unseen, want: []string{"button#u", "a#v"}},
-		"unseen, transparent":  {body: `<button id="u">x</button>`, style: `#u:focus { outline: 2px solid transparent }`, judge: unseen, want: []string{"button#u"}},
-		"seen by its shadow":   {body: `<button id="u">x</button>`, style: `#u { transition: box-shadow 2s } #u:focus { outline: none; box-shadow: 0 0 0 2px #000 }`, judge: unseen},
-		"seen by its label":    {body: `<label>A <input id="u" type="radio"></label>`, style: `#u { opacity: 0 } #u:focus { outline: none } label:focus-within { outline: 2px solid #000 }`, judge: unseen},
-		"axe: contrast":        {body: `<p id="c">pale</p>`, style: `#c { color: #ccc }`, judge: axe, want: []string{"color-contrast (serious)"}},
-		"axe: no name":         {body: `<button id="n"></button>`, judge: axe, want: []string{"button-name (critical)"}},
-		"axe: a small target":  {body: `<div><button id="a">x</button><button id="b">y</button></div>`, style: `#a, #b { all: unset; font-size: 12px; padding: 0 2px }`, judge: axe, want: []string{"target-size (serious)"}},
-		"axe: comes in slowly": {body: `<p id="c">slow</p>`, style: `@keyframes in { from { opacity: 0.1 } } #c { animation: in 1000s }`, judge: axe},
+		"small, with room":          {body: `<div><button id="a">x</button></div>`, style: `div { padding: 40px } #a { all: unset; font-size: 12px }`, judge: small},
+		"small, with a label":       {body: `<div><label id="l"><input id="a" type="checkbox"> Always</label><button>x</button></div>`, style: `#l { display: inline-block; padding: 8px } #a { min-width: 0; min-height: 0; width: 13px }`, judge: small},
+		"unseen":                    {body: `<button id="u">x</button><a id="v" href="/">y</a>`, style: `#u:focus, #v:focus { outline: none }`, judge: unseen, want: []string{"button#u", "a#v"}},
+		"unseen, transparent":       {body: `<button id="u">x</button>`, style: `#u:focus { outline: 2px solid transparent }`, judge: unseen, want: []string{"button#u"}},
+		"seen with the keyboard":    {body: `<button id="u">x</button><button id="v">y</button>`, style: `#u:focus, #v:focus { outline: none } #u:focus-visible, #v:focus-visible { outline: 2px solid #000 }`, judge: unseen},
+		"unseen, with the keyboard": {body: `<button id="u">x</button><button id="v">y</button>`, style: `#u:focus:focus-visible, #v:focus:focus-visible { outline: none }`, judge: unseen, want: []string{"button#u", "button#v"}},
+		"seen by its shadow":        {body: `<button id="u">x</button>`, style: `#u { transition: box-shadow 2s } #u:focus { outline: none; box-shadow: 0 0 0 2px #000 }`, judge: unseen},
+		"seen by its label":         {body: `<label>A <input id="u" type="radio"></label>`, style: `#u { opacity: 0 } #u:focus { outline: none } label:focus-within { outline: 2px solid #000 }`, judge: unseen},
+		"axe: contrast":             {body: `<p id="c">pale</p>`, style: `#c { color: #ccc }`, judge: axe, want: []string{"color-contrast (serious)"}},
+		"axe: no name":              {body: `<button id="n"></button>`, judge: axe, want: []string{"button-name (critical)"}},
+		"axe: a small target":       {body: `<div><button id="a">x</button><button id="b">y</button></div>`, style: `#a, #b { all: unset; font-size: 12px; padding: 0 2px }`, judge: axe, want: []string{"target-size (serious)"}},
+		"axe: comes in slowly":      {body: `<p id="c">slow</p>`, style: `@keyframes in { from { opacity: 0.1 } } #c { animation: in 1000s }`, judge: axe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.body, s.style, s.script = c.body, c.style, ""
@@ -177,7 +185,7 @@ func TestAPageIsJudged(t *testing.T) {
 
 // What a person does reaches the page as if it were done by one.
 func TestAPersonActs(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	s.body = `<ol id="log"></ol><input id="file" type="file" hidden multiple><textarea id="area" aria-label="Area">before</textarea><div id="zone">zone</div>`
 	s.script = `const note = (words) => { const li = document.createElement("li"); li.textContent = words; document.getElementById("log").append(li) };
 const on = (id, kind, act) => document.getElementById(id).addEventListener(kind, act);
@@ -214,7 +222,7 @@ addEventListener("keydown", (e) => { if (e.ctrlKey && e.key === "k") { note("Con
 
 // A click waits until a person could make it.
 func TestAClickHitsWhatIsMeant(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	s.body = `<p id="state">nothing</p><div id="cover"></div>`
 	s.style = `#cover { position: fixed; inset: 0 }`
 	s.script = `const button = document.getElementById("save"), cover = document.getElementById("cover");
@@ -229,7 +237,7 @@ for (const what of [button, cover]) { what.addEventListener("click", () => docum
 
 // A page without a network keeps no connection, and gets new ones once there is one again.
 func TestTheNetworkGoes(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	s.body = `<p id="state"></p>`
 	s.script = `const state = document.getElementById("state");
 const open = () => { const ws = new WebSocket("ws://" + location.host + "/ws"); ws.onopen = () => state.textContent = "open"; ws.onclose = () => { state.textContent = "closed " + ++closed; if (closed === 1) { open() } } };
@@ -247,7 +255,7 @@ let closed = 0; addEventListener("online", open); open()`
 }
 
 func TestWhatAPageIsOpenedWith(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	s.body = `<p id="dark">dark</p><noscript><p id="plain">plain</p></noscript>`
 	s.script = `document.querySelector("h1").textContent = "scripted"`
 	p := b.Page(t, browser.Options{Dark: true})
@@ -276,7 +284,7 @@ func TestWhatAPageIsOpenedWith(t *testing.T) {
 }
 
 func TestWhatAPageCosts(t *testing.T) {
-	b, s := browser.Start(t), newSite(t)
+	b, s := browser.Shared(t), newSite(t)
 	s.style = "/* " + strings.Repeat("x", 5000) + " */"
 	p := b.Page(t, browser.Options{})
 	p.Open(s.URL)

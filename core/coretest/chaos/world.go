@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -118,6 +119,9 @@ func (w *world) environment(o options) []string {
 	return append(env, "HARNESS_DEMO_SCRIPT="+w.script())
 }
 
+// pluginsProgram is the program of the shipped plugins, to which they are links.
+const pluginsProgram = "harness-plugins"
+
 // install copies the binaries, so that a build beside us changes nothing, and
 // puts this program among the plugins as the courier.
 func (w *world) install(bin string) error {
@@ -132,8 +136,17 @@ func (w *world) install(bin string) error {
 	if err != nil {
 		return fmt.Errorf("%w (make build)", err)
 	}
+	if err := copyFile(filepath.Join(bin, pluginsProgram), filepath.Join(w.dir, pluginsProgram)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	for _, entry := range entries {
-		if err := copyFile(filepath.Join(bin, "plugins", entry.Name()), filepath.Join(plugins, entry.Name())); err != nil {
+		from, to := filepath.Join(bin, "plugins", entry.Name()), filepath.Join(plugins, entry.Name())
+		if target, err := os.Readlink(from); err == nil && target == filepath.Join("..", pluginsProgram) {
+			err = os.Symlink(target, to)
+			if err != nil {
+				return err
+			}
+		} else if err := copyFile(from, to); err != nil { // make plugins
 			return err
 		}
 		w.plugins = append(w.plugins, entry.Name())

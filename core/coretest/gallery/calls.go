@@ -144,7 +144,7 @@ func nester(name string) {
 			go func() {
 				for {
 					_, _ = host.Tools.Call(context.Background(), &pluginsdk.InvokeToolRequest{Name: name + "__" + tool})
-					<-time.After(time.Millisecond)
+					<-time.After(20 * time.Millisecond)
 				}
 			}()
 		}

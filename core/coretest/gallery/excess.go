@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
@@ -15,29 +16,41 @@ import (
 
 // Plugins of which everything that they say is allowed, and too much.
 
-// wind is as long as a message over the wire can be. Wherever it is cut to an
-// even number of bytes, a letter is cut in two.
-func wind() string { return "x" + strings.Repeat("é", (159<<20)/20) }
+// wind is how many bytes a message over the wire can have.
+const wind = 159 << 20 / 10
 
-// breath is words of so many bytes.
+// breath is words of so many bytes. Wherever they are cut to an even number of bytes, a
+// letter is cut in two.
 func breath(bytes int) string { return "x" + strings.Repeat("é", (bytes-1)/2) }
 
-// windbag says as much as the wire takes, in everything that it may say in a
-// victim's thread.
+// windbag says too much in everything that it may say in a victim's thread: the first time as
+// much as the wire takes, and from then on what is too long as well, and costs the machine less.
 func windbag(name string) {
-	w := &blower{newGuest(name)}
+	w := &blower{guest: newGuest(name)}
 	w.manifest.Commands = []pluginsdk.CommandSpec{{Name: "gust"}, {Name: "groan"}, {Name: "bluster"}}
 	serve.Main(w)
 }
 
-type blower struct{ *guest }
+type blower struct {
+	*guest
+	blown sync.Map // where it has had its first time
+}
+
+// blow is words of so many bytes the first time that it is asked for them, and of fewer from
+// then on.
+func (b *blower) blow(where string, first, then int) string {
+	if _, again := b.blown.LoadOrStore(where, true); again {
+		return breath(then)
+	}
+	return breath(first)
+}
 
 // OnBeforeRun denies a sigh, with a long reason.
-func (*blower) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+func (b *blower) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
 	if !victim(request.Thread) || request.Message.Content != "sigh" {
 		return nil, nil
 	}
-	return &pluginsdk.OnBeforeRunResponse{Deny: true, Reason: wind()}, nil
+	return &pluginsdk.OnBeforeRunResponse{Deny: true, Reason: b.blow("reason", wind, 3<<20)}, nil
 }
 
 // OnMessage puts as much as it may beside the message.
@@ -46,20 +59,22 @@ func (b *blower) OnMessage(ctx context.Context, request *pluginsdk.OnMessageRequ
 		return nil, nil
 	}
 	_, _ = b.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{ThreadID: request.Thread.ID, Messages: []pluginsdk.NewMessage{
-		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: breath(39 << 20 / 10)},
+		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Content: b.blow("row", 39<<20/10, 1<<20)},
 	}})
 	return &pluginsdk.OnMessageResponse{Effects: &pluginsdk.Effects{Key: "gasp", Rows: []pluginsdk.NewMessage{
-		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: breath(79 << 20 / 10)},
+		{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: b.blow("effect", 79<<20/10, 1<<20)},
 	}}}, nil
 }
 
 // OnBeforeInvoke blows the prompt up.
-func (*blower) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+func (b *blower) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	if !victim(request.Thread) {
 		return nil, nil
 	}
-	prompt := wind()
-	if request.Thread.Name == "victim of a preface" {
+	var prompt string
+	if request.Thread.Name != "victim of a preface" {
+		prompt = b.blow("prompt", wind, 3<<20)
+	} else {
 		prompt = breath(13<<20) + "\n\n---\n\n" + request.Prompt
 	}
 	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt}, nil
@@ -75,7 +90,7 @@ func (b *blower) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequ
 		b.bluster(ctx)
 		return &pluginsdk.OnCommandResponse{Handled: true}, nil
 	}
-	return &pluginsdk.OnCommandResponse{Handled: true, Reply: wind()}, nil
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: b.blow("answer", wind, 3<<20)}, nil
 }
 
 // bluster makes a thread of its own, with a name and instructions that do not
@@ -101,16 +116,16 @@ func (b *blower) bluster(ctx context.Context) {
 }
 
 // OnBeforeReply blows the reply up.
-func (*blower) OnBeforeReply(_ context.Context, request *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
+func (b *blower) OnBeforeReply(_ context.Context, request *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {
 	if !victim(request.Thread) {
 		return nil, nil
 	}
-	text := wind()
+	text := b.blow("reply", wind, 3<<20)
 	return &pluginsdk.OnBeforeReplyResponse{Text: &text}, nil
 }
 
-// hoarder stores whatever it may, as fast as it can, for ever. It writes down
-// how it was first refused for each reason.
+// hoarder stores whatever it may, as fast as it can, for ever: whatever is refused it tries again
+// soon. It writes down how it was first refused for each reason.
 func hoarder(name string) {
 	g := newGuest(name)
 	var told sync.Map
@@ -121,10 +136,17 @@ func hoarder(name string) {
 		if _, known := told.LoadOrStore(key, true); !known {
 			note("hoarder.txt", fmt.Sprintf("%s\t%s\t%.300v", what, pluginsdk.CodeOf(err), err))
 		}
+		if err != nil {
+			<-time.After(soon)
+		}
 	}
 	g.start = func(host pluginsdk.Host) { go hoard(host, name, try) }
 	g.serve()
 }
+
+// soon is when one that is insatiable tries again what it was refused: at once would tell no
+// more, and take the processor from the tests beside.
+const soon = 250 * time.Millisecond
 
 // hoard records metrics in 64 goroutines, makes 2,000 threads, and appends 20
 // rows of 15 MiB, again and again.

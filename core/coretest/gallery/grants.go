@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -16,21 +17,21 @@ import (
 
 // packrat takes in files of 1 MiB, as many at once and as fast as it can, and commits every
 // second one. It writes down how it was first refused for each reason, and that it is over
-// once it has been refused for three seconds.
+// once it has been refused often, and tries again soon for ever.
 func packrat(name string) {
 	g := newGuest(name)
 	var told sync.Map
-	refused := make(chan struct{}, 1)
+	var refused atomic.Int32
 	try := func(what string, err error) {
 		quota, _, _ := strings.Cut(fmt.Sprint(err), ":")
 		if _, known := told.LoadOrStore(what+string(pluginsdk.CodeOf(err))+quota, true); !known {
 			tell("packrat.txt", what, err)
 		}
 		if err != nil {
-			select {
-			case refused <- struct{}{}:
-			default:
+			if refused.Add(1) == 50 {
+				note("packrat.txt", "over")
 			}
+			<-time.After(soon)
 		}
 	}
 	g.start = func(host pluginsdk.Host) {
@@ -41,11 +42,6 @@ func packrat(name string) {
 				}
 			}()
 		}
-		go func() {
-			<-refused
-			<-time.After(3 * time.Second)
-			note("packrat.txt", "over")
-		}()
 	}
 	g.serve()
 }
@@ -135,7 +131,8 @@ func usurp(ctx context.Context, host pluginsdk.Host, where, id string) {
 	tell("usurper.txt", where, attempt(host.Approvals.Decide, &pluginsdk.DecideApprovalRequest{ID: id, Choice: "allow", Author: "the operator"})(ctx))
 }
 
-// rummager searches without end, for 10 MB and for what every message has.
+// rummager searches without end, for 10 MB and for what every message has. What is refused it
+// tries again soon.
 func rummager(name string) {
 	g := newGuest(name)
 	var told sync.Map
@@ -147,6 +144,9 @@ func rummager(name string) {
 					_, err := host.Search.Messages(context.Background(), &pluginsdk.SearchMessagesRequest{Query: pluginsdk.SearchQuery{Text: texts[n%len(texts)]}})
 					if _, known := told.LoadOrStore(fmt.Sprint(n%len(texts), pluginsdk.CodeOf(err)), true); !known {
 						tell("rummager.txt", fmt.Sprint("search ", n%len(texts)), err)
+					}
+					if err != nil {
+						<-time.After(soon)
 					}
 				}
 			}()

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/shipped"
 )
 
 const root = "../../.."
@@ -39,7 +41,7 @@ var additions = []addition{
 		},
 	},
 	{
-		what: "a shipped plugin", most: 2,
+		what: "a shipped plugin", most: 4,
 		example: regexp.MustCompile(`"activity"`),
 		other: []string{
 			"core/daemon/retention.go", "core/store/prune.go", "pluginsdk/thread.go", // an order of threads, a kind of rows
@@ -117,16 +119,47 @@ func TestEveryFigureIsInTheDocuments(t *testing.T) {
 	}
 }
 
+// activity are the folders of that plugin: its own, and the one of its program.
+var activity = []string{"plugins/activity/", "plugins/cmd/activity/"}
+
+// What the program of the shipped plugins plays, and what the core enables, is written in two
+// places, since the core imports no plugin: a daemon would wait for one that nobody plays.
+func TestTheProgramOfPluginsPlaysWhatTheCoreShips(t *testing.T) {
+	const all = "harness-plugins"
+	want := slices.Sorted(slices.Values(shipped.Plugins.Names()))
+	var played []string
+	for _, match := range regexp.MustCompile(`(?m)^\t"(\w+)": +\w+\.New,$`).FindAllSubmatch(read(t, "plugins/cmd/"+all+"/main.go"), -1) {
+		played = append(played, string(match[1]))
+	}
+	if !slices.Equal(played, want) {
+		t.Errorf("%s plays\n  %v\ncore/shipped has\n  %v", all, played, want)
+	}
+	folders, err := os.ReadDir(filepath.Join(root, "plugins/cmd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var alone []string
+	for _, folder := range folders {
+		if folder.Name() != all {
+			alone = append(alone, folder.Name())
+		}
+	}
+	if !slices.Equal(alone, want) {
+		t.Errorf("plugins/cmd has\n  %v\ncore/shipped has\n  %v", alone, want)
+	}
+}
+
 // touched are the files written by hand, without tests, that have something of the
-// example. A plugin's folder counts as one.
+// example. A folder of a plugin counts as one.
 func (a addition) touched(t *testing.T) (touched []string) {
 	t.Helper()
 	for _, name := range sources(t) {
 		if slices.Contains(a.other, name) || slices.Contains(a.users, name) {
 			continue
 		}
-		if a.what == "a shipped plugin" && strings.HasPrefix(name, "plugins/activity/") {
-			name = "plugins/activity/"
+		folder := slices.IndexFunc(activity, func(dir string) bool { return strings.HasPrefix(name, dir) })
+		if a.what == "a shipped plugin" && folder >= 0 {
+			name = activity[folder]
 		} else if !a.example.Match(read(t, name)) {
 			continue
 		}

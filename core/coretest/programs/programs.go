@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seed-706843ae/harness/core/shipped"
 )
 
 const module = "github.com/seed-706843ae/harness/"
@@ -22,9 +24,55 @@ const module = "github.com/seed-706843ae/harness/"
 // takes seconds, and a dozen packages need the same ones.
 const kept = "HARNESS_TEST_PROGRAMS"
 
+// all is the program of the shipped plugins, which plays the one by whose name it is started.
+const all = "plugins/cmd/harness-plugins"
+
 // Build puts programs into a directory, as `make build` makes them: each under the last part of
-// its package's path in this module, such as web for plugins/web.
+// its package's path in this module. A shipped plugin, such as plugins/web, is a link under its
+// name to a copy of the program of all of them, in a directory beside the links: what lies in the
+// directory itself may be taken for a plugin.
 func Build(dir string, packages ...string) error {
+	names, others := apart(packages)
+	return errors.Join(put(dir, others), ship(dir, "shipped", names))
+}
+
+// apart returns the names of the shipped plugins among packages, and the others.
+func apart(packages []string) (names, others []string) {
+	for _, one := range packages {
+		if name, below := strings.CutPrefix(one, "plugins/"); below && shipped.Plugins.Place(name) > 0 {
+			names = append(names, name)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return names, others
+}
+
+// ship puts the program of the shipped plugins into a directory that is named as seen from dir,
+// and links to it into dir.
+func ship(dir, beside string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	if err := put(filepath.Join(dir, beside), []string{all}); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // programs are executed
+		return err
+	}
+	for _, name := range names {
+		if err := os.Symlink(filepath.Join(beside, path.Base(all)), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put puts a program of each package into a directory.
+func put(dir string, packages []string) error {
+	if len(packages) == 0 {
+		return nil
+	}
 	keep := os.Getenv(kept)
 	if keep == "" {
 		return build(dir, packages)
@@ -106,9 +154,5 @@ func duplicate(from, to string) (err error) {
 // Installation puts harness into a directory, and these of the shipped plugins into plugins in it,
 // as `make build` does in bin.
 func Installation(dir string, plugins ...string) error {
-	packages := slices.Clone(plugins)
-	for n, name := range plugins {
-		packages[n] = "plugins/" + name
-	}
-	return errors.Join(Build(dir, "core/cmd/harness"), Build(filepath.Join(dir, "plugins"), packages...))
+	return errors.Join(put(dir, []string{"core/cmd/harness"}), ship(filepath.Join(dir, "plugins"), "..", plugins))
 }

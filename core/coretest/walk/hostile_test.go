@@ -81,7 +81,7 @@ const payloadVersion = "<img/src=x/onerror=hostile()>"
 // Whatever people, agents, tools and plugins write, and wherever a page shows it: it is text.
 func TestNothingThatIsWrittenRuns(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.Shared(t)
 	all := payloads(t)
 	flat := lines(all)
 	var rules []rule

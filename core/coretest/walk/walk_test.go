@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/coretest/browser"
 	"github.com/seed-706843ae/harness/core/coretest/installation"
 	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -30,6 +31,7 @@ func run(m *testing.M) int {
 	if os.Getenv("HARNESS_TEST_CHROMIUM") == "" {
 		return m.Run() // everything is left out
 	}
+	defer browser.EndShared()
 	dir, err := os.MkdirTemp("", "harness-walk")
 	if err == nil {
 		defer os.RemoveAll(dir)

@@ -22,7 +22,7 @@ import (
 // answered.
 func TestTheAgentAsks(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.Shared(t)
 	d := daemon{Installation: installation.Start(t, bin, installation.Options{API: fakeapi.Start(t)})}
 	work := t.TempDir()
 	thread := d.thread(t, object{"name": "At work", "cwd": work})
@@ -80,7 +80,7 @@ func TestTheAgentAsks(t *testing.T) {
 // and puts them together. Nothing of either is lost.
 func TestTheMemoryInTwoTabs(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.Shared(t)
 	d := start(t)
 	d.remember(t, "context/shop.md", "It opens at nine.\n", "", "Ann")
 	first, second := b.Page(t, browser.Options{}), b.Page(t, browser.Options{})
@@ -122,7 +122,7 @@ func archive(t *testing.T, dir string) string {
 // off and on, replaced by its next version, and taken back.
 func TestAPlugin(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.Shared(t)
 	d := start(t)
 	first, next := archive(t, pack(t, shop("shop", "1.0.0"), map[string]string{})), archive(t, pack(t, shop("shop", "2.0.0"), map[string]string{}))
 	p := b.Page(t, browser.Options{})
@@ -174,7 +174,7 @@ func TestAPlugin(t *testing.T) {
 // Work is handed on, handed in, sent back and accepted, and then it is in the repository.
 func TestATask(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.Shared(t)
 	d := start(t, rule{"match": "too bright", "text": "It is darker.\nDONE: the sign is dark blue"},
 		rule{"match": "Blue, please", "text": "It is painted.\nDONE: the sign is blue"}, rule{"match": "Paint the sign", "times": 1, "text": "BLOCKED: Which colour?"})
 	dir := d.repository(t)
@@ -207,7 +207,7 @@ func TestATask(t *testing.T) {
 // Without script every page can be read, and its forms say, allow, keep and decide.
 func TestWithoutScript(t *testing.T) {
 	t.Parallel()
-	b := browser.Start(t)
+	b := browser.Shared(t)
 	l := live(t)
 	p := b.Page(t, browser.Options{NoScript: true})
 	for name, path := range l.pages() {

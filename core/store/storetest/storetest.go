@@ -73,6 +73,18 @@ func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 // EachConfig is Each for tests that open the store themselves.
 func EachConfig(t *testing.T, test func(t *testing.T, config store.Config)) {
 	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		config := SQLite(t)
+		PrepareSQLite(t, config.Dir)
+		test(t, config)
+	})
+	t.Run("postgres", func(t *testing.T) { test(t, PreparedPostgres(t)) })
+}
+
+// EachEmpty is EachConfig for tests that are about the making of a store: nothing is there yet,
+// so that whoever opens it does all migrations.
+func EachEmpty(t *testing.T, test func(t *testing.T, config store.Config)) {
+	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
 }

@@ -25,7 +25,7 @@ func PreparedPostgres(t testing.TB) store.Config {
 		t.Fatalf("%s: make the template of an empty store: %s", Variable, err)
 	}
 	name := ownName()
-	if _, err := server.ExecContext(context.Background(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)); err != nil {
+	if _, err := server.ExecContext(context.Background(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s%s", name, template, copied(server))); err != nil {
 		t.Fatalf("%s: make a database: %s", Variable, err)
 	}
 	t.Cleanup(func() {
@@ -34,6 +34,16 @@ func PreparedPostgres(t testing.TB) store.Config {
 		}
 	})
 	return store.Config{URL: databaseURL(address, name), Dir: t.TempDir(), Log: logger(t)}
+}
+
+// copied has Postgres copy the files of a template, at half of the CPU that it takes to write each
+// page into the log. Before version 15 it did nothing else, and had no word for it.
+func copied(server *sql.DB) string {
+	var version int
+	if err := server.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&version); err != nil || version < 150000 {
+		return ""
+	}
+	return " STRATEGY FILE_COPY"
 }
 
 func databaseURL(server *url.URL, name string) string {

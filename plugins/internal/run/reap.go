@@ -35,13 +35,33 @@ var between string
 // between it does not return. Without it, and on systems other than Linux, what leaves the process
 // group is not ended.
 func Reap() {
+	Between()
+	if path, err := os.Executable(); err == nil && runtime.GOOS == "linux" {
+		between = asStarted(path)
+	}
+}
+
+// Between does not return in a process between; otherwise it does nothing. A program that only
+// sometimes calls Reap begins with it.
+func Between() {
 	if len(os.Args) > 2 && os.Args[1] == reaper {
 		// os.Exit of a binary with the race detector waits for a second.
 		syscall.Exit(reap(os.Args[2], os.Args[2:]))
 	}
-	if path, err := os.Executable(); err == nil && runtime.GOOS == "linux" {
-		between = path
+}
+
+// asStarted returns the path with which this process was started, if that leads to its binary.
+// It may be a link, by whose name people know the process.
+func asStarted(binary string) string {
+	started := os.Args[0]
+	to, err := os.Stat(started)
+	if err != nil || !filepath.IsAbs(started) {
+		return binary
 	}
+	if info, err := os.Stat(binary); err != nil || !os.SameFile(to, info) {
+		return binary
+	}
+	return started
 }
 
 // throughReaper has a command that is not started yet start by the process between.

@@ -122,6 +122,7 @@ func onBeforeInvokeRequestFrom(m *pluginv1.OnBeforeInvokeRequest) pluginsdk.OnBe
 func onBeforeInvokeResponseTo(v pluginsdk.OnBeforeInvokeResponse) *pluginv1.OnBeforeInvokeResponse {
 	return &pluginv1.OnBeforeInvokeResponse{
 		Prompt:  v.Prompt,
+		Prefix:  v.Prefix,
 		Effects: pointerTo(v.Effects, effectsTo),
 	}
 }
@@ -132,6 +133,7 @@ func onBeforeInvokeResponseFrom(m *pluginv1.OnBeforeInvokeResponse) pluginsdk.On
 	}
 	return pluginsdk.OnBeforeInvokeResponse{
 		Prompt:  m.Prompt,
+		Prefix:  m.GetPrefix(),
 		Effects: pointerFrom(m.GetEffects(), effectsFrom),
 	}
 }

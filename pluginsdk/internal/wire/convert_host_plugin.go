@@ -51,6 +51,30 @@ func listEventsResponseFrom(m *hostv1.ListEventsResponse) pluginsdk.ListEventsRe
 	}
 }
 
+func listenEventsRequestTo(v pluginsdk.ListenEventsRequest) *hostv1.ListenEventsRequest {
+	return &hostv1.ListenEventsRequest{
+		Rules: listTo(v.Rules, eventRuleTo),
+	}
+}
+
+func listenEventsRequestFrom(m *hostv1.ListenEventsRequest) pluginsdk.ListenEventsRequest {
+	return pluginsdk.ListenEventsRequest{
+		Rules: listFrom(m.GetRules(), eventRuleFrom),
+	}
+}
+
+func listenEventsResponseTo(v pluginsdk.ListenEventsResponse) *hostv1.ListenEventsResponse {
+	return &hostv1.ListenEventsResponse{
+		Position: positionTo(v.Position),
+	}
+}
+
+func listenEventsResponseFrom(m *hostv1.ListenEventsResponse) pluginsdk.ListenEventsResponse {
+	return pluginsdk.ListenEventsResponse{
+		Position: positionFrom(m.GetPosition()),
+	}
+}
+
 func getSettingsResponseTo(v pluginsdk.GetSettingsResponse) *hostv1.GetSettingsResponse {
 	return &hostv1.GetSettingsResponse{
 		Settings: v.Settings,

@@ -21,6 +21,8 @@ func manifestTo(v pluginsdk.Manifest) *typesv1.Manifest {
 		Environment:    listTo(v.Environment, environmentRequestTo),
 		SettingsSchema: v.SettingsSchema,
 		Exclusive:      v.Exclusive,
+		EventRules:     listTo(v.EventRules, eventRuleTo),
+		PromptPrefix:   v.PromptPrefix,
 	}
 }
 
@@ -40,6 +42,28 @@ func manifestFrom(m *typesv1.Manifest) pluginsdk.Manifest {
 		Environment:    listFrom(m.GetEnvironment(), environmentRequestFrom),
 		SettingsSchema: m.GetSettingsSchema(),
 		Exclusive:      m.GetExclusive(),
+		EventRules:     listFrom(m.GetEventRules(), eventRuleFrom),
+		PromptPrefix:   m.GetPromptPrefix(),
+	}
+}
+
+func eventRuleTo(v pluginsdk.EventRule) *typesv1.EventRule {
+	return &typesv1.EventRule{
+		Types:       v.Types,
+		Threads:     v.Threads,
+		ThreadKinds: namesTo(v.ThreadKinds),
+		RunKinds:    namesTo(v.RunKinds),
+		Own:         v.Own,
+	}
+}
+
+func eventRuleFrom(m *typesv1.EventRule) pluginsdk.EventRule {
+	return pluginsdk.EventRule{
+		Types:       m.GetTypes(),
+		Threads:     m.GetThreads(),
+		ThreadKinds: namesFrom[pluginsdk.ThreadKind](m.GetThreadKinds()),
+		RunKinds:    namesFrom[pluginsdk.RunKind](m.GetRunKinds()),
+		Own:         m.GetOwn(),
 	}
 }
 

@@ -40,7 +40,13 @@ func (c *PluginClient) OnMessage(ctx context.Context, request *pluginsdk.OnMessa
 }
 
 func (s hookServer) OnBeforeInvoke(ctx context.Context, m *pluginv1.OnBeforeInvokeRequest) (*pluginv1.OnBeforeInvokeResponse, error) {
-	return answer(ctx, m, onBeforeInvokeRequestFrom, answering(s.plugin, pluginsdk.BeforeInvokeHook.OnBeforeInvoke), onBeforeInvokeResponseTo)
+	response, err := answer(ctx, m, onBeforeInvokeRequestFrom, answering(s.plugin, pluginsdk.BeforeInvokeHook.OnBeforeInvoke), onBeforeInvokeResponseTo)
+	if err == nil && response.Prompt == nil && response.Prefix != "" && m.Prompt != "" {
+		// A daemon that sends the prompt does not know that this plugin has PromptPrefix.
+		whole := response.Prefix + pluginsdk.PromptSeparator + m.Prompt
+		response.Prompt, response.Prefix = &whole, ""
+	}
+	return response, err
 }
 
 // OnBeforeInvoke implements pluginsdk.BeforeInvokeHook.

@@ -30,6 +30,14 @@ func (c eventClient) List(ctx context.Context, request *pluginsdk.ListEventsRequ
 	return ask(ctx, request, listEventsRequestTo, c.client.ListEvents, listEventsResponseFrom)
 }
 
+func (s hostServer) ListenEvents(ctx context.Context, m *hostv1.ListenEventsRequest) (*hostv1.ListenEventsResponse, error) {
+	return answer(ctx, m, listenEventsRequestFrom, s.host.Events.Listen, listenEventsResponseTo)
+}
+
+func (c eventClient) Listen(ctx context.Context, request *pluginsdk.ListenEventsRequest) (*pluginsdk.ListenEventsResponse, error) {
+	return ask(ctx, request, listenEventsRequestTo, c.client.ListenEvents, listenEventsResponseFrom)
+}
+
 // settingsClient is the host's Settings as a plugin sees it.
 type settingsClient struct {
 	client hostv1.SettingsServiceClient

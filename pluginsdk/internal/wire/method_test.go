@@ -219,6 +219,26 @@ func TestWithAnErrorThereIsNoResponse(t *testing.T) {
 	}
 }
 
+// prefixer puts a word in front of prompts.
+type prefixer struct{ mute }
+
+func (*prefixer) OnBeforeInvoke(context.Context, *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return &pluginsdk.OnBeforeInvokeResponse{Prefix: "word"}, nil
+}
+
+// A daemon that does not know of prefixes sends the prompt, and gets a whole one back.
+func TestAPrefixForADaemonThatKnowsNone(t *testing.T) {
+	client := hooked(t, &prefixer{})
+	got, err := client.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{Prompt: "hello"})
+	if err != nil || got.Prefix != "" || got.Prompt == nil || *got.Prompt != "word"+pluginsdk.PromptSeparator+"hello" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, err = client.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{})
+	if err != nil || got.Prefix != "word" || got.Prompt != nil {
+		t.Errorf("without a prompt: %+v, %v", got, err)
+	}
+}
+
 // echo is a state service and a plugin whose values are as large as they are
 // asked for, and which count how often they were asked.
 type echo struct {

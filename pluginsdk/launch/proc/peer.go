@@ -107,8 +107,9 @@ func (p *Peers) remembered(r *Reader, socket socket) bool {
 }
 
 // search looks at all processes, the newest first. The first one that holds the socket
-// decides: no descendant of the daemon has inherited it from outside. This process has the
-// near end, and is no client of itself.
+// decides: no descendant of the daemon has inherited it from outside. A process that the daemon
+// has just forked holds all sockets of the daemon until it executes a program: what the daemon
+// itself holds is the daemon's. This process has the near end, and is no client of itself.
 func (p *Peers) search(r *Reader, socket socket) Standing {
 	open := true // the daemon's descendants can all be looked at
 	pids := All()
@@ -128,7 +129,9 @@ func (p *Peers) search(r *Reader, socket socket) Standing {
 		switch {
 		case !ok || !sure, stat.Dead() && stat.Threads <= 1:
 		case held && below:
-			return Below
+			if own, _ := r.descriptor(p.daemon.PID, socket.link); own == "" {
+				return Below
+			}
 		case held:
 			p.remember(holder{stat.ID, descriptor})
 			return Beside

@@ -54,6 +54,10 @@ func beDaemon() {
 			fmt.Println(proc.EndAdopted(10 * time.Second))
 			continue
 		}
+		if address, ok := strings.CutPrefix(lines.Text(), "connect "); ok {
+			fmt.Println(connectAndFork(address))
+			continue
+		}
 		cmd := exec.Command("/bin/sh", "-c", lines.Text())
 		cmd.SysProcAttr = proc.Attributes(syscall.SIGKILL)
 		err := forker.Run(context.Background(), func() error { return proc.Start(cmd) })
@@ -62,6 +66,33 @@ func beDaemon() {
 		}
 		fmt.Println(err)
 	}
+}
+
+// connectAndFork connects, starts a process that holds the connection as well, and says hello.
+func connectAndFork(address string) error {
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	file, err := conn.(*net.TCPConn).File()
+	if err != nil {
+		return err
+	}
+	child := exec.Command("/bin/sh", "-c", "read line")
+	child.ExtraFiles, child.SysProcAttr = []*os.File{file}, proc.Attributes(syscall.SIGKILL)
+	stdin, err := child.StdinPipe()
+	if err = errors.Join(err, proc.Start(child)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte("hello\n")); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, conn) // until the server has done with it
+		_ = stdin.Close()
+		_ = proc.Wait(child)
+	}()
+	return nil
 }
 
 // beClient connects, says hello, and reads until the server has done with it.
@@ -256,6 +287,18 @@ func TestWhoIsBesideADaemonIsNoneOfIts(t *testing.T) {
 			_ = client.Wait()
 			d.say(os.Args[0] + " " + playClient + " plain " + address + " & :") // nobody listens: it ends
 		}
+	}
+}
+
+// A process that the daemon has just forked holds all that the daemon holds.
+func TestADaemonThatConnectsItselfIsNotBelowItself(t *testing.T) {
+	d := daemonPlayed(t)
+	listener, address := server(t, "tcp", "127.0.0.1:0")
+	if said := d.say("connect " + address); said != "<nil>" {
+		t.Fatal(said)
+	}
+	if got := meet(t, proc.NewPeers(d.cmd.Process.Pid), listener, nil); got != proc.Beside {
+		t.Errorf("it stands %d", got)
 	}
 }
 

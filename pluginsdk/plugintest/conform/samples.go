@@ -92,6 +92,14 @@ func (s sample) messageFor(hook pluginsdk.Hook) pluginsdk.Message {
 	return message
 }
 
+// prompt is that of OnBeforeInvoke, of which plugins with promptPrefix are given nothing.
+func (s sample) prompt() string {
+	if s.manifest.PromptPrefix {
+		return ""
+	}
+	return s.text
+}
+
 func (s sample) run() pluginsdk.Run {
 	return pluginsdk.Run{
 		ID: sampleRun, ThreadID: sampleThread, MessageID: 1, Kind: pluginsdk.RunMessage, State: pluginsdk.RunRunning, Attempt: 1,
@@ -206,7 +214,7 @@ func askRun(ctx context.Context, s *session, hook pluginsdk.Hook, with sample) (
 		}
 	case pluginsdk.HookBeforeInvoke:
 		var r *pluginsdk.OnBeforeInvokeResponse
-		if r, err = s.OnBeforeInvoke(ctx, &pluginsdk.OnBeforeInvokeRequest{Call: with.call, Thread: with.thread(), Message: message, Prompt: with.text}); r != nil {
+		if r, err = s.OnBeforeInvoke(ctx, &pluginsdk.OnBeforeInvokeRequest{Call: with.call, Thread: with.thread(), Message: message, Prompt: with.prompt()}); r != nil {
 			got.effects = r.Effects
 		}
 	case pluginsdk.HookAfterInvoke:

@@ -11,6 +11,7 @@ import (
 func TestSamplesHaveThePartsThatTheManifestAsksFor(t *testing.T) {
 	for _, asks := range []bool{false, true} {
 		s := newSample("hello")
+		s.manifest.PromptPrefix = !asks
 		if asks {
 			s.manifest.Needs = map[pluginsdk.Hook][]pluginsdk.Part{}
 			for _, spec := range pluginsdk.Hooks() {
@@ -21,6 +22,7 @@ func TestSamplesHaveThePartsThatTheManifestAsksFor(t *testing.T) {
 		for what, there := range map[string]bool{
 			"message of OnPipelineStart":    s.messageFor(pluginsdk.HookPipelineStart).Content != "",
 			"message of OnPipelineComplete": complete.Message.Content != "",
+			"prompt":                        s.prompt() != "",
 			"events":                        complete.Events != nil,
 			"steps":                         complete.Steps != nil,
 			"message of OnAfterInvoke":      invocation.Message.Content != "",

@@ -136,10 +136,11 @@
     }
   };
 
-  looks.axe = async () => {
+  looks.axe = async (rules) => {
     settle();
     const result = await axe.run(document, {
-      runOnly: { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
+      runOnly: rules?.length ? { type: "rule", values: rules }
+        : { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
       resultTypes: ["violations"],
       iframes: false,
     });
@@ -231,7 +232,7 @@
 
   const look = (element) => around(element).map(face).join("\n\n");
 
-  let without, met, invisible, blanks, round;
+  let without, met, invisible;
 
   // unfocused takes the focus away, keeps how everything looks that can have it, and from
   // then on compares with that each element that gets it.
@@ -241,7 +242,7 @@
     if (!without) {
       document.addEventListener("focusin", compare, true);
     }
-    [without, met, invisible, blanks, round] = [new Map(), new Set(), [], 0, false];
+    [without, met, invisible] = [new Map(), new Set(), []];
     for (const element of document.querySelectorAll("*")) {
       if (element.tabIndex >= 0 || element.isContentEditable) {
         without.set(element, look(element));
@@ -255,7 +256,6 @@
       return; // it is in there
     }
     if (met.has(target)) {
-      round = true;
       return;
     }
     met.add(target);
@@ -265,10 +265,13 @@
     }
   };
 
-  // focused reports whether the focus has come around, or finds nothing that can have it.
-  looks.focused = () => round || ((!document.activeElement || document.activeElement === document.body) && ++blanks > 1);
-
-  looks.focusInvisible = () => invisible;
+  // focusInvisible gives the focus to one after the other, and returns those that do not show it.
+  looks.focusInvisible = () => {
+    for (const element of without.keys()) {
+      element.focus({ preventScroll: true });
+    }
+    return invisible;
+  };
 
   return looks;
 })()

@@ -1,9 +1,9 @@
 package promptcontext
 
 import (
-	"regexp"
 	"slices"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -15,8 +15,8 @@ const (
 )
 
 var (
-	threadsEntry = regexp.MustCompile(threadsPattern)
-	fileEntry    = regexp.MustCompile(filePattern)
+	threadsEntry = lazy.Regexp(threadsPattern)
+	fileEntry    = lazy.Regexp(filePattern)
 )
 
 // audience says which threads are shown which context files. They hold what the

@@ -17,9 +17,6 @@ import (
 // workspaceVariable names the workspace of the installation.
 const workspaceVariable = "HARNESS_WORKSPACE"
 
-// separator stands between the parts of a prompt.
-const separator = "\n\n---\n\n"
-
 // Plugin answers OnBeforeInvoke with `# Context` and `# Conversation History`
 // in front of the prompt it is given, each only when it is not empty. The files
 // are for the threads that the settings name, the history for every thread. Because
@@ -45,9 +42,10 @@ func (s *shelf) section(thread pluginsdk.Thread) string {
 // Manifest describes the plugin.
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
-		Name:        "context",
-		Version:     "0.1.0",
-		Description: "Puts the workspace's context files and the conversation's history in front of prompts",
+		Name:         "context",
+		Version:      "0.1.0",
+		Description:  "Puts the workspace's context files and the conversation's history in front of prompts",
+		PromptPrefix: true,
 		Capabilities: []pluginsdk.CapabilityRequest{{
 			Capability: pluginsdk.CapMessagesRead,
 			Reason:     "read the conversation that a new session of the agent does not know",
@@ -100,7 +98,7 @@ func (p *Plugin) configure(raw []byte) error {
 	return nil
 }
 
-// OnBeforeInvoke returns the prompt with the parts in front. A part that
+// OnBeforeInvoke returns the parts, which go in front of the prompt. A part that
 // cannot be read is logged and left out: a prompt without it is better than none.
 func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
 	var parts []string
@@ -117,9 +115,5 @@ func (p *Plugin) OnBeforeInvoke(ctx context.Context, prompt *pluginsdk.OnBeforeI
 			parts = append(parts, history)
 		}
 	}
-	if prompt.Prompt != "" {
-		parts = append(parts, prompt.Prompt)
-	}
-	whole := strings.Join(parts, separator)
-	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &whole}, nil
+	return &pluginsdk.OnBeforeInvokeResponse{Prefix: strings.Join(parts, pluginsdk.PromptSeparator)}, nil
 }

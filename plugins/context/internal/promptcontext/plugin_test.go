@@ -92,12 +92,15 @@ func (f fixture) prompt(sessionID string) string {
 func (f fixture) promptIn(thread pluginsdk.Thread) string {
 	f.Helper()
 	got, err := f.plugin.OnBeforeInvoke(f.Context(), &pluginsdk.OnBeforeInvokeRequest{
-		Call: pluginsdk.Call{RunID: "R"}, Thread: thread, Prompt: "HEADER\n\nhello",
+		Call: pluginsdk.Call{RunID: "R"}, Thread: thread,
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	return *got.Prompt
+	if got.Prefix == "" {
+		return "HEADER\n\nhello"
+	}
+	return got.Prefix + pluginsdk.PromptSeparator + "HEADER\n\nhello"
 }
 
 func (f fixture) expect(sessionID, want string) {

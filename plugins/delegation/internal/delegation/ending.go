@@ -1,8 +1,9 @@
 package delegation
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // rules are put before a worker's first message.
@@ -28,10 +29,10 @@ const (
 )
 
 var (
-	commandBlock = regexp.MustCompile(`(?s)\[COMMAND\b[^\]]*\].*?\[/COMMAND\]`)
+	commandBlock = lazy.Regexp(`(?s)\[COMMAND\b[^\]]*\].*?\[/COMMAND\]`)
 	// lastLine is a worker's last line, whatever stands around its words: the demo agent's
 	// mark, the sign of a list or a heading, bold or code.
-	lastLine = regexp.MustCompile("(?i)^(?:\\[demo agent\\]\\s*)?(?:[-*#•]+\\s+)?[*_`]*(done|blocked)[*_`]*\\s*:[*_`]*\\s*(.*)$")
+	lastLine = lazy.Regexp("(?i)^(?:\\[demo agent\\]\\s*)?(?:[-*#•]+\\s+)?[*_`]*(done|blocked)[*_`]*\\s*:[*_`]*\\s*(.*)$")
 )
 
 // readEnding reads how an answer ends, and what is said of it. An answer that is empty

@@ -59,10 +59,28 @@ type untold struct {
 
 func (u *untold) add(task pluginsdk.Task) {
 	if id := task.Labels[labelGroup]; id != "" {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.groups[group{task.ParentThreadID, id}] = true
+		u.note(group{task.ParentThreadID, id})
 	}
+}
+
+// note adds a group, and reports whether it is new.
+func (u *untold) note(g group) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	known := u.groups[g]
+	u.groups[g] = true
+	return !known
+}
+
+// threads returns the threads that have such groups, by id.
+func (u *untold) threads() (ids []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for g := range u.groups {
+		ids = append(ids, g.threadID)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func (u *untold) remove(g group) {
@@ -135,6 +153,7 @@ func (p *Plugin) members(ctx context.Context, g group) (members []pluginsdk.Task
 func (p *Plugin) tellGroup(ctx context.Context, g group) error {
 	p.making.Lock()
 	defer p.making.Unlock()
+	defer p.listen(ctx) // there may be one less to hear of
 	tasks, err := p.members(ctx, g)
 	if err != nil {
 		return err
@@ -147,6 +166,9 @@ func (p *Plugin) tellGroup(ctx context.Context, g group) error {
 		if maker := task.Labels[labelRun]; maker != "" && maker != asked {
 			asked = maker
 			answer, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: maker})
+			if err == nil && !answer.Run.State.Final() && p.watch(ctx, g) {
+				answer, err = p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: maker})
+			}
 			if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 				continue
 			}

@@ -30,6 +30,7 @@ type Plugin struct {
 	// open, and who is in a group, does not change in between.
 	making  sync.Mutex
 	untold  untold
+	hearing hearing
 	running running
 	alarm   alarm
 	end     context.CancelFunc // of the goroutine that looks again; nil: it is not active
@@ -38,6 +39,7 @@ type Plugin struct {
 
 var (
 	openStatuses = []pluginsdk.TaskStatus{pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting}
+	taskEvents   = "task:*"
 	runEvents    = []pluginsdk.EventType{pluginsdk.EventPipelineComplete, pluginsdk.EventPipelineError}
 )
 
@@ -66,8 +68,9 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		},
 		Tools: tools(),
 		Events: []string{
-			string(pluginsdk.EventPipelineComplete), string(pluginsdk.EventPipelineError), "task:*", string(pluginsdk.EventResync),
+			string(pluginsdk.EventPipelineComplete), string(pluginsdk.EventPipelineError), taskEvents, string(pluginsdk.EventResync),
 		},
+		EventRules: concerning(nil),
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapTasksRead, Reason: "find the tasks that it has made"},
 			{Capability: pluginsdk.CapTasksWrite, Reason: "make tasks and take them on"},
@@ -148,6 +151,7 @@ func (p *Plugin) look(ctx context.Context, anew bool) {
 	if anew {
 		err = errors.Join(err, p.findGroups(ctx))
 	}
+	p.listen(ctx)
 	p.looked(errors.Join(err, p.tellGroups(ctx, "")))
 }
 
@@ -164,7 +168,7 @@ func (p *Plugin) looked(err error) {
 // OnBroadcast takes on the tasks that the events are about. What could not be done is done
 // with the next look.
 func (p *Plugin) OnBroadcast(ctx context.Context, broadcast *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
-	threads, tasks := make(map[string]bool), make(map[string]bool)
+	threads, tasks := make(map[string]bool), make(map[string]move)
 	for _, event := range broadcast.Events {
 		if event.Type == pluginsdk.EventResync {
 			p.look(ctx, true)
@@ -175,8 +179,8 @@ func (p *Plugin) OnBroadcast(ctx context.Context, broadcast *pluginsdk.OnBroadca
 			continue
 		}
 		var payload pluginsdk.TaskPayload
-		if json.Unmarshal(event.Data, &payload) == nil && payload.TaskID != "" {
-			tasks[payload.TaskID] = true
+		if json.Unmarshal(event.Data, &payload) == nil && payload.TaskID != "" && (payload.Plugin == "" || payload.Plugin == name) {
+			tasks[payload.TaskID] = move{payload, event.Type}
 			p.running.moved()
 		}
 	}
@@ -185,7 +189,7 @@ func (p *Plugin) OnBroadcast(ctx context.Context, broadcast *pluginsdk.OnBroadca
 		err = errors.Join(err, p.afterRun(ctx, id))
 	}
 	for _, id := range slices.Sorted(maps.Keys(tasks)) {
-		err = errors.Join(err, p.afterMove(ctx, id))
+		err = errors.Join(err, p.heardOf(ctx, tasks[id]))
 	}
 	if err != nil {
 		p.looked(err)
@@ -207,6 +211,32 @@ func (p *Plugin) afterRun(ctx context.Context, threadID string) error {
 		err = errors.Join(err, p.advance(ctx, task))
 	}
 	return errors.Join(err, p.tellGroups(ctx, threadID))
+}
+
+// move is what an event says of a task that has moved.
+type move struct {
+	pluginsdk.TaskPayload
+
+	event pluginsdk.EventType
+}
+
+// heardOf does what a move makes due. What the event says itself is not asked of the host:
+// most moves make nothing due.
+func (p *Plugin) heardOf(ctx context.Context, m move) error {
+	if m.Plugin == "" { // an older daemon says no more than the id
+		return p.afterMove(ctx, m.TaskID)
+	}
+	switch {
+	case m.Status == pluginsdk.TaskPending, m.Status == pluginsdk.TaskEvaluating:
+		return nil // its next move will be told
+	case m.Status == pluginsdk.TaskWaiting && m.ParentTaskID == "":
+		return nil
+	case m.Status == pluginsdk.TaskWaiting:
+		return p.afterMove(ctx, m.ParentTaskID)
+	case m.Status.Final() && m.event == pluginsdk.EventTaskProgress:
+		return nil // what belongs to its end is being done
+	}
+	return p.afterMove(ctx, m.TaskID)
 }
 
 // afterMove is due when a task has moved. One that is over, or waits for a person, may be

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -217,7 +217,7 @@ func firstWord(text string) (word, rest string) {
 	return text[:at], strings.TrimSpace(text[at:])
 }
 
-var leadingField = regexp.MustCompile(`^([a-z][a-z_-]*)=(?:"([^"]*)"|'([^']*)'|(\S*))(?:\s+|$)`)
+var leadingField = lazy.Regexp(`^([a-z][a-z_-]*)=(?:"([^"]*)"|'([^']*)'|(\S*))(?:\s+|$)`)
 
 // leadingFields takes the words KEY=VALUE from the beginning of a text, up to one that is
 // none, or a -- of its own.

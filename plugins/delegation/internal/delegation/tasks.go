@@ -79,6 +79,7 @@ func (p *Plugin) delegate(ctx context.Context, r request) (answer, error) {
 		return answer{}, err
 	}
 	p.untold.add(created.Task)
+	p.listen(ctx) // before the run can be over that gives it
 	p.begin(ctx, created.Task)
 	return delegated(created.Task, ""), nil
 }

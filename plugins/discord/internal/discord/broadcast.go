@@ -39,11 +39,11 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 		}
 	case pluginsdk.EventPipelineComplete:
 		if of, ok := payload[pluginsdk.CompletePayload](event); ok {
-			p.side.push(of.RunID, true, func(context.Context) { p.views.end(of.RunID) })
+			p.follows(of.RunID, func(context.Context) { p.views.end(of.RunID) })
 		}
 	case pluginsdk.EventPipelineError:
 		if of, ok := payload[pluginsdk.ErrorPayload](event); ok {
-			p.side.push(of.RunID, true, func(ctx context.Context) {
+			p.follows(of.RunID, func(ctx context.Context) {
 				if p.views.end(of.RunID); of.MessageID == 0 {
 					p.dropped(ctx, of.RunID, of.Error)
 				}
@@ -51,7 +51,7 @@ func (p *Plugin) heard(event pluginsdk.Event) {
 		}
 	case pluginsdk.EventPipelineMerged:
 		if of, ok := payload[pluginsdk.MergedPayload](event); ok {
-			p.side.push(of.RunID, true, func(ctx context.Context) { p.merged(ctx, of.RunID, of.Into) })
+			p.follows(of.RunID, func(ctx context.Context) { p.merged(ctx, of.RunID, of.Into) })
 		}
 	case pluginsdk.EventApprovalRequested:
 		if of, ok := payload[pluginsdk.ApprovalPayload](event); ok {
@@ -85,7 +85,19 @@ func (p *Plugin) started(run string) {
 		p.views.begin(run)
 		return
 	}
-	p.side.push(run, false, func(context.Context) { p.views.begin(run) })
+	p.follows(run, func(context.Context) { p.views.begin(run) })
+}
+
+// follows does a job that an event of a run asks for, after the jobs of the run's earlier
+// events. A run without a record may be one that is just being submitted: the job waits until
+// the submissions under way have stored their records.
+func (p *Plugin) follows(run string, job func(context.Context)) {
+	p.side.push(run, true, func(ctx context.Context) {
+		if _, ok := p.runs.cached(run); !ok && p.at.waitAll(ctx) != nil {
+			return // the plugin stops
+		}
+		job(ctx)
+	})
 }
 
 // merged takes in that the answer to a run is that of another one.
@@ -97,12 +109,15 @@ func (p *Plugin) merged(ctx context.Context, run, into string) {
 	}
 }
 
+// mergedWords stand where the answer to a merged run was awaited.
+const mergedWords = "-# it is answered together with another message"
+
 func (p *Plugin) merge(ctx context.Context, run, into string) error {
 	of, ok, err := p.runs.get(ctx, run)
 	if err != nil || !ok {
 		return err
 	}
-	p.close(ctx, run, of, "-# it is answered together with another message")
+	p.close(ctx, run, of, mergedWords)
 	answer, err := p.runs.merge(ctx, of, into)
 	if err == nil && answer.Over {
 		p.reactions.set(of, done)
@@ -114,9 +129,13 @@ func (p *Plugin) merge(ctx context.Context, run, into string) error {
 func (p *Plugin) dropped(ctx context.Context, run, why string) {
 	of, ok, err := p.runs.get(ctx, run)
 	if err == nil && ok {
-		p.close(ctx, run, of, "-# "+why)
+		closed := p.close(ctx, run, of, "-# "+why)
 		p.reactions.set(of, failed)
-		err = p.runs.forget(ctx, run)
+		if closed {
+			err = p.runs.forget(ctx, run)
+		} else {
+			err = p.runs.change(ctx, run, func(r *record) { r.Dropped = why }) // for the process that comes next
+		}
 	}
 	if err != nil {
 		p.host.Log.Warn("a message that is not answered is not marked", "run", run, "err", err)

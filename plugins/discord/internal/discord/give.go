@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -15,8 +16,9 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// inFlight keeps deliveries to a channel back while something is submitted from there:
-// the answer can be on its way before it is noted what is answered.
+// inFlight keeps deliveries to a channel back while a message is submitted from there, and jobs
+// for runs without a record while any message is submitted: a run can begin, and its answer be
+// on its way, before the run's record is stored.
 type inFlight struct {
 	mu       sync.Mutex
 	channels map[string][]chan struct{} // each is closed at its submission's end
@@ -44,7 +46,20 @@ func (f *inFlight) wait(ctx context.Context, channel string) error {
 	f.mu.Lock()
 	under := f.channels[channel]
 	f.mu.Unlock()
-	for _, ended := range under {
+	return awaitAll(ctx, under)
+}
+
+// waitAll is wait for the submissions from all channels.
+func (f *inFlight) waitAll(ctx context.Context) error {
+	f.mu.Lock()
+	all := slices.Concat(slices.Collect(maps.Values(f.channels))...)
+	f.mu.Unlock()
+	return awaitAll(ctx, all)
+}
+
+// awaitAll returns when all channels are closed, or the context is over.
+func awaitAll(ctx context.Context, all []chan struct{}) error {
+	for _, ended := range all {
 		select {
 		case <-ended:
 		case <-ctx.Done():

@@ -223,11 +223,11 @@ const (
 )
 
 // close ends what is shown of a run that has no answer of its own: what was said of one
-// stays, without the button. An interaction that waits for it is told why. It is ended later
-// when Discord does not take it for the moment.
-func (p *Plugin) close(ctx context.Context, run string, of record, why string) {
+// stays, without the button. An interaction that waits for it is told why. When Discord does
+// not take that for the moment, it is tried again, and close returns false.
+func (p *Plugin) close(ctx context.Context, run string, of record, why string) (closed bool) {
 	if !p.tryClose(ctx, run, of, why) {
-		return
+		return true
 	}
 	p.side.push(run+" close", true, func(ctx context.Context) {
 		for n := range closeTries {
@@ -236,6 +236,7 @@ func (p *Plugin) close(ctx context.Context, run string, of record, why string) {
 			}
 		}
 	})
+	return false
 }
 
 // tryClose is one attempt of close. It reports whether another may succeed.

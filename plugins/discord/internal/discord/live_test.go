@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,6 +275,41 @@ func TestARunThatEndsWhileDiscordIsAway(t *testing.T) {
 	p.until("it is gone", func() bool { return len(p.says()) == 0 })
 }
 
+// Nor does it when the process ended before Discord was back, and the next one finds the runs over.
+func TestARunThatEndsWhileDiscordIsAwayAndItsProcessEnds(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string][]string{"merged": {"One and two."}, "dropped": nil} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			p := newPost(t, fake.Config{}, nil)
+			p.connect()
+			_, run := p.question("one?")
+			_, over := p.question("two?")
+			p.shows(p.parks(over))
+			p.discord.Break(fake.Fault{Route: "GET /channels/*/messages/*", Kind: fake.FaultStatus, Status: 503})
+			if how == "merged" {
+				p.hear(event(pluginsdk.EventPipelineMerged, pluginsdk.MergedPayload{RunID: over, Into: run}))
+				p.until("it is answered with the other one", func() bool { of, _ := p.inner.runs.cached(run); return len(of.Questions) == 2 })
+				p.deliver(p.to(reply(run, "One and two.")))
+				p.host.AddRun(pluginsdk.Run{ID: over, State: pluginsdk.RunMerged, MergedInto: run, FinishedAt: time.Now()})
+			} else {
+				p.hear(event(pluginsdk.EventPipelineError, pluginsdk.ErrorPayload{RunID: over, Error: "stopped by Ann"}))
+				p.host.AddRun(pluginsdk.Run{ID: over, State: pluginsdk.RunFailed, FinishedAt: time.Now()})
+			}
+			p.until("it cannot be closed", func() bool {
+				of, _ := p.inner.runs.cached(over)
+				return of.Dropped != "" || how == "merged" && slices.ContainsFunc(p.discord.Requests(), func(r fake.Request) bool { return r.Method == http.MethodGet && r.Status == 503 })
+			})
+			p.disconnect(p.plugin)()
+			p.inner.account.Store(&account{config: p.inner.account.Load().config, asked: new(atomic.Int64)}) // it says nothing any more
+			p.discord.Mend()
+			p.serve()
+			p.connect()
+			p.shows(want...)
+		})
+	}
+}
+
 // A process that takes over shows the run on in the same message.
 func TestARunThatOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
@@ -293,6 +330,32 @@ func TestARunThatOutlivesItsProcess(t *testing.T) {
 		p.holds("in the end", "One, two, three.")
 		p.reacts(id, done)
 	}
+}
+
+// A run that begins before its record is stored is shown once the record is.
+func TestAnEarlyStart(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, fake.Config{}, nil)
+	p.connect()
+	asked := p.discord.Say(fake.Said{Channel: p.channel, Text: "well?"})
+	const run = "early"
+	p.host.AddRun(pluginsdk.Run{ID: run, State: pluginsdk.RunQueued})
+	stored := p.inner.at.begin(p.channel)
+	p.hear(p.host.BeginRun(run), delta(run, 0, "One,"))
+	for range 100 { // time enough to look for the record too early
+		if _, err := p.inner.host.Runs.List(t.Context(), &pluginsdk.ListRunsRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.inner.runs.begin(t.Context(), run, func(r *record) {
+		r.Channel, r.Questions = p.channel, []question{{p.channel, asked}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	stored()
+	p.until("the run is shown", func() bool { return p.inner.views.of(run) != nil })
+	p.hear(delta(run, 5, "two"))
+	p.shows("… two\n-# … writing")
 }
 
 // An event that comes late begins nothing that would never end.

@@ -5,6 +5,7 @@ package discord
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type Plugin struct {
 	at        *inFlight // submissions, by channel
 	side      *lanes    // what follows from events, by run and approval
 	reactions *reactions
+	hearing   hearing
 	pace      time.Duration // the shortest wait before what failed is tried again; 0: a second. For tests
 
 	mu      sync.Mutex // guards what follows
@@ -67,11 +69,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 				{Name: "what", Type: pluginsdk.OptionChoice, Choices: []string{"invite", "status"}, Required: true},
 			},
 		}},
-		Events: []string{
-			string(pluginsdk.EventPipelineStart), string(pluginsdk.EventPipelineStream), string(pluginsdk.EventPipelineComplete),
-			string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineRetry), string(pluginsdk.EventPipelineMerged), string(pluginsdk.EventPipelineParked),
-			string(pluginsdk.EventApprovalRequested), string(pluginsdk.EventApprovalResolved), string(pluginsdk.EventPluginState), string(pluginsdk.EventThreadMessage), string(pluginsdk.EventResync),
-		},
+		Events:     slices.Concat(concerning[0].Types, concerning[1].Types, concerning[2].Types, []string{string(pluginsdk.EventResync)}),
+		EventRules: concerning,
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsRead, Reason: "know which threads are Discord's, and offer their names"},
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "each channel is a thread"},
@@ -145,30 +144,43 @@ func (p *Plugin) configure(raw json.RawMessage, anew bool) (another bool, err er
 // OnSettingsChange takes new settings. Wrong ones are an error, and the last good ones stay
 // in force. With another token or address the bot connects anew, and with any change when
 // Discord has refused it.
-func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+func (p *Plugin) OnSettingsChange(ctx context.Context, change *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
 	before := p.connected()
 	another, err := p.configure(change.Settings, before != nil && before.refused())
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if another && p.active {
 		p.hangUp()
 		p.connect()
 	}
+	p.mu.Unlock()
+	p.hearLess(ctx)
 	return &pluginsdk.OnSettingsChangeResponse{}, nil
+}
+
+// hearLess is hear for a plugin that has no session, whose session calls it otherwise. What it
+// is told in spite of it does no harm.
+func (p *Plugin) hearLess(ctx context.Context) {
+	if p.connected() != nil {
+		return
+	}
+	if err := p.hear(ctx); err != nil {
+		p.host.Log.Warn("the host goes on telling events that concern nobody", "err", err)
+	}
 }
 
 // Activate begins to connect. That Discord does not answer is no error: the bot goes on
 // trying, and OnCheck says so.
-func (p *Plugin) Activate(context.Context) error {
+func (p *Plugin) Activate(ctx context.Context) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if !p.active {
 		p.active = true
 		p.connect()
 	}
+	p.mu.Unlock()
+	p.hearLess(ctx)
 	return nil
 }
 

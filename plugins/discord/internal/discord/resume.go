@@ -110,11 +110,15 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 		return p.resumeMerged(ctx, id, run.MergedInto)
 	case run.State.Final():
 		p.views.end(id)
-		// Nothing is delivered of a run that was cancelled while it waited for a plan.
-		if of, ok, err := p.runs.get(ctx, id); err != nil || !ok || of.Parked == 0 || run.State != pluginsdk.RunCancelled {
+		of, ok, err := p.runs.get(ctx, id)
+		switch {
+		case err != nil || !ok:
 			return err
+		case of.Dropped != "":
+			p.dropped(ctx, id, of.Dropped)
+		case of.Parked != 0 && run.State == pluginsdk.RunCancelled: // nothing is delivered of it
+			p.dropped(ctx, id, run.Error)
 		}
-		p.dropped(ctx, id, run.Error)
 	case run.Parked != nil:
 		p.parks(id)
 	default: // it waits
@@ -124,11 +128,19 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 }
 
 // resumeMerged gives the questions of a run that was merged to the one that answers them,
-// if that one is known here and not over.
+// if that one is known here and not over. In any case nothing goes on showing the merged one.
 func (p *Plugin) resumeMerged(ctx context.Context, id, into string) error {
 	p.views.stop(id)
-	if answers, ok, err := p.runs.get(ctx, into); err != nil || !ok || answers.Over {
+	answers, ok, err := p.runs.get(ctx, into)
+	if err != nil {
 		return err
 	}
-	return p.merge(ctx, id, into)
+	if ok && !answers.Over {
+		return p.merge(ctx, id, into)
+	}
+	of, ok, err := p.runs.get(ctx, id)
+	if err == nil && ok {
+		p.close(ctx, id, of, mergedWords)
+	}
+	return err
 }

@@ -40,6 +40,8 @@ type record struct {
 	Answer *pending `json:"answer,omitempty"`
 	// Last is a delivery that has changed the record: carried again, nothing is left to do.
 	Last *receipt `json:"last,omitempty"`
+	// Dropped is why the run has no answer, while what is shown of it could not be ended.
+	Dropped string `json:"dropped,omitempty"`
 	// Over says that the answer is there: nothing more is shown of the run.
 	Over bool `json:"over,omitempty"`
 

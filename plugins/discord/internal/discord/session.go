@@ -93,6 +93,7 @@ func (s *session) client() *rest.Client { return s.token.client }
 // run is the session's life. It returns when all that it began has ended.
 func (s *session) run() {
 	defer s.cancel()
+	s.hear()
 	err := s.introduce()
 	if err == nil {
 		s.work.Go(s.keepAlive)

@@ -2,7 +2,6 @@ package discord
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/seed-706843ae/harness/plugins/discord/internal/text"
 	"github.com/seed-706843ae/harness/plugins/discord/internal/wire"
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // quotedUnits is how much of a message that is answered is repeated to the agent.
@@ -17,7 +17,7 @@ const quotedUnits = 600
 
 // marked is what Discord writes for mentions, emoji of servers, moments and its own pages.
 // Source: reference#message-formatting.
-var marked = regexp.MustCompile(`<(@!?|@&|#|a?:\w+:|t:|/[^<>:]+:|id:)([\w-]+)(:\w)?>`)
+var marked = lazy.Regexp(`<(@!?|@&|#|a?:\w+:|t:|/[^<>:]+:|id:)([\w-]+)(:\w)?>`)
 
 // said is what a message itself says: without the mention of the bot at its beginning, with
 // names in the place of ids.

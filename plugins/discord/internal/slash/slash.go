@@ -5,12 +5,12 @@ package slash
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/bwmarrin/discordgo"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -29,7 +29,7 @@ const (
 )
 
 // name is what commands and options are called: in Harness, and so in Discord as well.
-var name = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+var name = lazy.Regexp(`^[a-z][a-z0-9_-]{0,31}$`)
 
 // Set is what is registered with Discord.
 type Set struct {

@@ -2,7 +2,6 @@ package text
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	gtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // mostDepth is how many quotes and lists stand in each other at most; deeper ones stand in
@@ -172,7 +173,7 @@ func (r *reader) block(n ast.Node) {
 	}
 }
 
-var bracketed = regexp.MustCompile(`\[([^\[\]]+)\]`)
+var bracketed = lazy.Regexp(`\[([^\[\]]+)\]`)
 
 // used says whether a definition is referred to: anything in its brackets but itself.
 func (r *reader) used(n *ast.LinkReferenceDefinition) bool {
@@ -291,7 +292,7 @@ func (r *reader) head(n *ast.Heading) {
 	r.say("", newProse("**"+strings.ReplaceAll(s, "**", "")+"**", r.limit))
 }
 
-var language = regexp.MustCompile(`^[A-Za-z0-9_+\-.#]{1,24}$`)
+var language = lazy.Regexp(`^[A-Za-z0-9_+\-.#]{1,24}$`)
 
 // code adds a code block. An info string that Discord does not know as a language, it takes
 // one word, is small print before it.

@@ -2,18 +2,19 @@ package text
 
 import (
 	"html"
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 var (
-	bareURL   = regexp.MustCompile(`^https?://[^\s<>]*[^\s<>.,:;"'!?)\]*_~|` + "`" + `]`)
-	angle     = regexp.MustCompile(`^<(?:[a-z][a-z0-9+.-]*:[^\s<>]*|@[!&]?\d+|#\d+|a?:\w+:\d+|t:-?\d+(?::\w)?|/[\w -]+:\d+|id:\w+)>`)
-	tag       = regexp.MustCompile(`^<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s[^<>]*)?)/?>`)
-	onlyTags  = regexp.MustCompile(`(?im)^(?:[ \t]*</?(?:details|div|p|center|ul|ol|section)(?:\s[^<>\n]*)?>)+[ \t]*$\n?`)
-	entity    = regexp.MustCompile(`^&(?:[a-zA-Z][a-zA-Z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});`)
-	blockMark = regexp.MustCompile(`^(?:#{1,3}|-#|[-*+]|>{1,3}|[0-9]{1,9}[.)])(?:\s|$)`)
+	bareURL   = lazy.Regexp(`^https?://[^\s<>]*[^\s<>.,:;"'!?)\]*_~|` + "`" + `]`)
+	angle     = lazy.Regexp(`^<(?:[a-z][a-z0-9+.-]*:[^\s<>]*|@[!&]?\d+|#\d+|a?:\w+:\d+|t:-?\d+(?::\w)?|/[\w -]+:\d+|id:\w+)>`)
+	tag       = lazy.Regexp(`^<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s[^<>]*)?)/?>`)
+	onlyTags  = lazy.Regexp(`(?im)^(?:[ \t]*</?(?:details|div|p|center|ul|ol|section)(?:\s[^<>\n]*)?>)+[ \t]*$\n?`)
+	entity    = lazy.Regexp(`^&(?:[a-zA-Z][a-zA-Z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});`)
+	blockMark = lazy.Regexp(`^(?:#{1,3}|-#|[-*+]|>{1,3}|[0-9]{1,9}[.)])(?:\s|$)`)
 )
 
 // htmlPairs are the tags whose meaning Discord has marks for.

@@ -1,9 +1,10 @@
 package text
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // linkSet is where the labels of links begin and end in a text.
@@ -42,7 +43,7 @@ func findLinks(s string) linkSet {
 	return set
 }
 
-var destination = regexp.MustCompile(`^\(\s*(<[^<>\n]*>|(?:[^\s()<>]|\([^\s()<>]*\))*)(?:\s+("[^"\n]*"|'[^'\n]*'))?\s*\)`)
+var destination = lazy.Regexp(`^\(\s*(<[^<>\n]*>|(?:[^\s()<>]|\([^\s()<>]*\))*)(?:\s+("[^"\n]*"|'[^'\n]*'))?\s*\)`)
 
 // at is the link that begins at i, and where it ends; 0 when there is none.
 func (l linkSet) at(i int, refs map[string]string) (text, dest, title string, end int) {

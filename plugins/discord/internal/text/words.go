@@ -1,12 +1,13 @@
 package text
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 
 	"github.com/clipperhouse/displaywidth"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // Clip cuts s to at most units, with "…" where it is cut, between letters as people count
@@ -39,7 +40,7 @@ func cut(s string, units int) string {
 	return s
 }
 
-var lineMark = regexp.MustCompile("^(?:(?:#{1,6}|-#|[-*+]|>{1,3}|[0-9]{1,3}[.)]|\\[[ xX]\\])(?:\\s+|$)|`{3,}\\S*|~{3,}\\S*|-{3,}|\\*{3,})")
+var lineMark = lazy.Regexp("^(?:(?:#{1,6}|-#|[-*+]|>{1,3}|[0-9]{1,3}[.)]|\\[[ xX]\\])(?:\\s+|$)|`{3,}\\S*|~{3,}\\S*|-{3,}|\\*{3,})")
 
 // Name is s as one clean line of at most units, for names of threads and the like: without
 // line ends, control characters and Markdown's marks. It is "" when nothing is left.
@@ -67,9 +68,9 @@ func Name(s string, units int) string {
 }
 
 var (
-	plainURL  = regexp.MustCompile(`https?://[A-Za-z0-9._/?=&%#:+,;!$-]*[A-Za-z0-9/]`)
-	startMark = regexp.MustCompile(`(?m)^([ \t]*)(#{1,6}|-#|[-+]|>{1,3})([ \t]|$)`)
-	startList = regexp.MustCompile(`(?m)^([ \t]*[0-9]+)([.)])([ \t]|$)`)
+	plainURL  = lazy.Regexp(`https?://[A-Za-z0-9._/?=&%#:+,;!$-]*[A-Za-z0-9/]`)
+	startMark = lazy.Regexp(`(?m)^([ \t]*)(#{1,6}|-#|[-+]|>{1,3})([ \t]|$)`)
+	startList = lazy.Regexp(`(?m)^([ \t]*[0-9]+)([.)])([ \t]|$)`)
 	formatted = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "|", `\|`, "`", "\\`",
 		"[", `\[`, "]", `\]`, "<", `\<`, "@", "@\u200b")
 )

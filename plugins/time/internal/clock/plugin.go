@@ -32,10 +32,11 @@ type Plugin struct {
 // Manifest describes the plugin.
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
-		Name:        "time",
-		Version:     "0.1.0",
-		Description: "Puts the current time in front of prompts, and tells it on request",
-		Tools:       []pluginsdk.ToolSpec{tool()},
+		Name:         "time",
+		Version:      "0.1.0",
+		Description:  "Puts the current time in front of prompts, and tells it on request",
+		PromptPrefix: true,
+		Tools:        []pluginsdk.ToolSpec{tool()},
 		SettingsSchema: json.RawMessage(`{
   "type": "object",
   "additionalProperties": false,
@@ -95,13 +96,9 @@ func systemZone(tz, file string) *time.Location {
 	return time.Local
 }
 
-// OnBeforeInvoke returns the prompt with the line in front.
-func (p *Plugin) OnBeforeInvoke(_ context.Context, request *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
-	prompt := timeLine(p.now().In(p.zone.Load()))
-	if request.Prompt != "" {
-		prompt += "\n\n---\n\n" + request.Prompt
-	}
-	return &pluginsdk.OnBeforeInvokeResponse{Prompt: &prompt}, nil
+// OnBeforeInvoke returns the line that goes in front of the prompt.
+func (p *Plugin) OnBeforeInvoke(context.Context, *pluginsdk.OnBeforeInvokeRequest) (*pluginsdk.OnBeforeInvokeResponse, error) {
+	return &pluginsdk.OnBeforeInvokeResponse{Prefix: timeLine(p.now().In(p.zone.Load()))}, nil
 }
 
 func (p *Plugin) now() time.Time {

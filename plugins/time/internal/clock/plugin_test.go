@@ -27,23 +27,23 @@ func start(t *testing.T, settings string) (*Plugin, error) {
 	return plugin, plugin.Start(t.Context(), pluginsdk.Host{Settings: settingsOf(settings)})
 }
 
-func line(t *testing.T, plugin *Plugin, text string) string {
+func line(t *testing.T, plugin *Plugin) string {
 	t.Helper()
-	got, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{Prompt: text})
+	got, err := plugin.OnBeforeInvoke(t.Context(), &pluginsdk.OnBeforeInvokeRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return *got.Prompt
+	return got.Prefix
 }
 
 func TestLineGoesInFrontOfThePrompt(t *testing.T) {
 	t.Setenv("TZ", "America/Phoenix")
-	cases := []struct{ name, settings, text, want string }{
-		{"by default the system's", `{}`, "hello",
-			"Current time: Friday, 2025-11-21 16:05:09 (America/Phoenix, UTC-07:00)\n\n---\n\nhello"},
-		{"another zone", `{"timezone":"Asia/Tokyo"}`, "# Context\n\nx",
-			"Current time: Saturday, 2025-11-22 08:05:09 (Asia/Tokyo, UTC+09:00)\n\n---\n\n# Context\n\nx"},
-		{"empty prompt", `{"timezone":"UTC"}`, "",
+	cases := []struct{ name, settings, want string }{
+		{"by default the system's", `{}`,
+			"Current time: Friday, 2025-11-21 16:05:09 (America/Phoenix, UTC-07:00)"},
+		{"another zone", `{"timezone":"Asia/Tokyo"}`,
+			"Current time: Saturday, 2025-11-22 08:05:09 (Asia/Tokyo, UTC+09:00)"},
+		{"UTC", `{"timezone":"UTC"}`,
 			"Current time: Friday, 2025-11-21 23:05:09 (UTC, UTC+00:00)"},
 	}
 	for _, c := range cases {
@@ -52,7 +52,7 @@ func TestLineGoesInFrontOfThePrompt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := line(t, plugin, c.text); got != c.want {
+			if got := line(t, plugin); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
@@ -99,13 +99,13 @@ func TestWrongChangeKeepsTheLastGoodZone(t *testing.T) {
 	if err := change(`{"timezone":"Mars/Olympus"}`); err == nil {
 		t.Error("an unknown zone is taken")
 	}
-	if got := line(t, plugin, ""); !strings.Contains(got, "(UTC,") {
+	if got := line(t, plugin); !strings.Contains(got, "(UTC,") {
 		t.Errorf("after a wrong change: %q", got)
 	}
 	if err := change(`{"timezone":"Asia/Tokyo"}`); err != nil {
 		t.Fatal(err)
 	}
-	if got := line(t, plugin, ""); !strings.Contains(got, "(Asia/Tokyo,") {
+	if got := line(t, plugin); !strings.Contains(got, "(Asia/Tokyo,") {
 		t.Errorf("after a good change: %q", got)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
 )
 
@@ -212,7 +212,7 @@ func (s *search) list(file, content string) {
 
 // module counts the files of a module of Python, as in python -m tools.check. only, which may be nil, are those
 // that count.
-func (s *search) module(dir, name string, only *regexp.Regexp) {
+func (s *search) module(dir, name string, only *lazy.Pattern) {
 	file := strings.ReplaceAll(strings.Trim(name, "."), ".", "/")
 	if file == "" {
 		return
@@ -271,54 +271,54 @@ func (s *search) resolve(file string) (found []string) {
 }
 
 var (
-	makefile = regexp.MustCompile(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$`)
+	makefile = lazy.Regexp(`^(gnu)?makefile(\..*)?$|\.(mk|mak|make)$`)
 	// ruled are files that are read and not run.
-	ruled     = regexp.MustCompile(`\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|xml(\.dist)?|[cm]?[jt]s)$|^\.[a-z-]+rc$`)
-	selecting = regexp.MustCompile(`\.(json|jsonc|json5|toml|xml(\.dist)?|[cm]?[jt]s)$|rc$`)
+	ruled     = lazy.Regexp(`\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|xml(\.dist)?|[cm]?[jt]s)$|^\.[a-z-]+rc$`)
+	selecting = lazy.Regexp(`\.(json|jsonc|json5|toml|xml(\.dist)?|[cm]?[jt]s)$|rc$`)
 	// patterned are files that say by patterns for which files they are, and call nothing.
-	patterned = regexp.MustCompile(`^(\.gitattributes|\.editorconfig|codeowners)$`)
+	patterned = lazy.Regexp(`^(\.gitattributes|\.editorconfig|codeowners)$`)
 
-	word     = regexp.MustCompile("[^\\s\"'`;|&()<>{}=,\\[\\]$!#:]+")
-	variable = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|\?|\+)=[ \t]*(.*)$`)
-	use      = regexp.MustCompile(`\$[({]([\w.-]+)[)}]`)
-	files    = regexp.MustCompile(`^(test|rm|cp|mv|ln|tail|cut|touch|readlink|find)$`)
-	include  = regexp.MustCompile(`^[ \t]*[-s]?include[ \t]`)
-	makes    = regexp.MustCompile(`(?m)(?:\bg?make|\$[({]MAKE[)}])([^\n;|&]*)`)
+	word     = lazy.Regexp("[^\\s\"'`;|&()<>{}=,\\[\\]$!#:]+")
+	variable = lazy.Regexp(`(?m)^[ \t]*(?:export[ \t]+|override[ \t]+)*([\w.-]+)[ \t]*(?::{0,3}|\?|\+)=[ \t]*(.*)$`)
+	use      = lazy.Regexp(`\$[({]([\w.-]+)[)}]`)
+	files    = lazy.Regexp(`^(test|rm|cp|mv|ln|tail|cut|touch|readlink|find)$`)
+	include  = lazy.Regexp(`^[ \t]*[-s]?include[ \t]`)
+	makes    = lazy.Regexp(`(?m)(?:\bg?make|\$[({]MAKE[)}])([^\n;|&]*)`)
 
-	shells    = regexp.MustCompile(`(?i)^\.(sh|bash|zsh|ksh|fish|ps1|bat|cmd|awk|sed)$`)
-	languages = regexp.MustCompile(`(?i)^\.(go|py|rb|pl|php|lua|bats|[cm]?[jt]s|[jt]sx|java|kts?|groovy|r|tcl|exs?)$`)
-	sources   = regexp.MustCompile(`(?i)^\.(c|cc|cpp|cxx|h|hpp|rs|swift|m|mm|cs|fs|vb|scala|clj|hs|ml|erl|zig|d|nim|dart|vue|svelte|css|s[ac]ss|less|html?|svg|png|jpe?g|gif|ico|webp|pdf|woff2?)$`)
-	rules     = regexp.MustCompile(`(?i)^\.(ya?ml|toml|ini|cfg|conf|config|rc|xml|jsonc?|json5|properties|inc|env|neon|dist|args|rules|opts)$`)
-	locks     = regexp.MustCompile(`(?i)^(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|.*\.lock|go\.sum)$`)
-	testFile  = regexp.MustCompile(`(?i)(^|[/._-])(tests?|specs?)([._-][^/]*)?\.[a-z]+$|(^|/)(tests?|__tests__|specs?|e2e)/`)
-	checkDir  = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|qa|quality|checks?|verify|lint|tests?|__tests__|specs?|e2e|\.[^/]+)/`)
-	moves     = regexp.MustCompile(`(?i)\b(cd|pushd|chdir|workdir|working-directory)\b|(^|\s)(-C|--prefix|--dir|--directory|--cwd|--chdir|--project)\b`)
-	framework = regexp.MustCompile(`^(--test|-m)$`)
-	imports   = regexp.MustCompile(`^\s*(import|from)\s|pytest_plugins`)
-	module    = regexp.MustCompile(`^[A-Za-z_.][\w.]*$`)
-	toolDir   = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
-	ownDir    = regexp.MustCompile(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+|qa|quality|checks?|verify|lint|[a-z]+-rules)/`) // of programs that check
-	sourceDir = regexp.MustCompile(`(?i)(^|/)(src|lib|app|pages|components)/`)
+	shells    = lazy.Regexp(`(?i)^\.(sh|bash|zsh|ksh|fish|ps1|bat|cmd|awk|sed)$`)
+	languages = lazy.Regexp(`(?i)^\.(go|py|rb|pl|php|lua|bats|[cm]?[jt]s|[jt]sx|java|kts?|groovy|r|tcl|exs?)$`)
+	sources   = lazy.Regexp(`(?i)^\.(c|cc|cpp|cxx|h|hpp|rs|swift|m|mm|cs|fs|vb|scala|clj|hs|ml|erl|zig|d|nim|dart|vue|svelte|css|s[ac]ss|less|html?|svg|png|jpe?g|gif|ico|webp|pdf|woff2?)$`)
+	rules     = lazy.Regexp(`(?i)^\.(ya?ml|toml|ini|cfg|conf|config|rc|xml|jsonc?|json5|properties|inc|env|neon|dist|args|rules|opts)$`)
+	locks     = lazy.Regexp(`(?i)^(package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|.*\.lock|go\.sum)$`)
+	testFile  = lazy.Regexp(`(?i)(^|[/._-])(tests?|specs?)([._-][^/]*)?\.[a-z]+$|(^|/)(tests?|__tests__|specs?|e2e)/`)
+	checkDir  = lazy.Regexp(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|qa|quality|checks?|verify|lint|tests?|__tests__|specs?|e2e|\.[^/]+)/`)
+	moves     = lazy.Regexp(`(?i)\b(cd|pushd|chdir|workdir|working-directory)\b|(^|\s)(-C|--prefix|--dir|--directory|--cwd|--chdir|--project)\b`)
+	framework = lazy.Regexp(`^(--test|-m)$`)
+	imports   = lazy.Regexp(`^\s*(import|from)\s|pytest_plugins`)
+	module    = lazy.Regexp(`^[A-Za-z_.][\w.]*$`)
+	toolDir   = lazy.Regexp(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+)/`)
+	ownDir    = lazy.Regexp(`(?i)(^|/)(scripts?|tools?|bin|ci|build|hack|dev|\.[^/]+|qa|quality|checks?|verify|lint|[a-z]+-rules)/`) // of programs that check
+	sourceDir = lazy.Regexp(`(?i)(^|/)(src|lib|app|pages|components)/`)
 	// plugins are the modules that an installed package says Python's tools are to load; what it says of programs is left out.
-	plugins    = regexp.MustCompile(`(?m)=\s*([\w.]+)`)
-	programsOf = regexp.MustCompile(`(?m)^\[(console|gui)_scripts\]\s*\n([^\[\n].*\n?|\n)*`)
+	plugins    = lazy.Regexp(`(?m)=\s*([\w.]+)`)
+	programsOf = lazy.Regexp(`(?m)^\[(console|gui)_scripts\]\s*\n([^\[\n].*\n?|\n)*`)
 	// cargoBuild is where a crate has the program that Cargo runs before it builds.
-	cargoBuild = regexp.MustCompile(`(?m)^\s*build\s*=\s*["']([^"'\n]+)["']`)
+	cargoBuild = lazy.Regexp(`(?m)^\s*build\s*=\s*["']([^"'\n]+)["']`)
 	// aids are what tests and linters load before they begin, when their rules name it.
-	aids = regexp.MustCompile(`(?i)(setup|teardown|bootstrap|hooks?|helper|preset|resolver|reporter|transform|runner|matchers?)s?[^/]*$`)
+	aids = lazy.Regexp(`(?i)(setup|teardown|bootstrap|hooks?|helper|preset|resolver|reporter|transform|runner|matchers?)s?[^/]*$`)
 	// exempt are lists of what a check passes over.
-	exempt    = regexp.MustCompile(`(?i)(allow|block|deny|ignore|exclu|exempt|skip|known|baseline|whitelist|blacklist|quarantine|flaky|xfail|suppress|waive)`)
-	lists     = regexp.MustCompile(`(?i)^(\.(txt|list|lst|in))?$`)
-	compiled  = regexp.MustCompile(`(?i)^\.(go|java|kts?|groovy)$`)   // which no rules load
-	linted    = regexp.MustCompile(`\b(shellcheck|shfmt)\b[^\n;&|]*`) // which reads scripts, and runs none
-	documents = regexp.MustCompile(`(?i)^(readme|licen[cs]e|copying|notice|changelog)([.-].*)?$|\.(md|rst|adoc)$`)
+	exempt    = lazy.Regexp(`(?i)(allow|block|deny|ignore|exclu|exempt|skip|known|baseline|whitelist|blacklist|quarantine|flaky|xfail|suppress|waive)`)
+	lists     = lazy.Regexp(`(?i)^(\.(txt|list|lst|in))?$`)
+	compiled  = lazy.Regexp(`(?i)^\.(go|java|kts?|groovy)$`)   // which no rules load
+	linted    = lazy.Regexp(`\b(shellcheck|shfmt)\b[^\n;&|]*`) // which reads scripts, and runs none
+	documents = lazy.Regexp(`(?i)^(readme|licen[cs]e|copying|notice|changelog)([.-].*)?$|\.(md|rst|adoc)$`)
 	// served is a line that says what a container runs when it is in use.
-	served   = regexp.MustCompile(`(?im)^\s*(CMD\b|ENTRYPOINT\b|[a-z]+:).*`)
-	serving  = regexp.MustCompile(`(?i)^\.?(dockerfile|containerfile|docker-compose|compose|procfile)(\..*)?$`)
-	programs = regexp.MustCompile(`\b(python[0-9.]*|node|ruby|php|bun|deno|tsx|ts-node)\b`)
-	runs     = regexp.MustCompile(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|bash_env|env|perl5opt|rubyopt|pythonpath|node_path|\.|-[a-z]*f|-r|-c|--[a-z-]*(file|require|config|import|loader|preload|plugins?|setup|reporter|rules-?dir))$`)
+	served   = lazy.Regexp(`(?im)^\s*(CMD\b|ENTRYPOINT\b|[a-z]+:).*`)
+	serving  = lazy.Regexp(`(?i)^\.?(dockerfile|containerfile|docker-compose|compose|procfile)(\..*)?$`)
+	programs = lazy.Regexp(`\b(python[0-9.]*|node|ruby|php|bun|deno|tsx|ts-node)\b`)
+	runs     = lazy.Regexp(`(?i)^(.*/)?(sh|bash|dash|zsh|ksh|fish|python[0-9.]*|pypy[0-9.]*|node|nodejs|deno|bun|tsx|ts-node|ruby|perl|php|lua|source|exec|run|env|time|xargs|bash_env|env|perl5opt|rubyopt|pythonpath|node_path|\.|-[a-z]*f|-r|-c|--[a-z-]*(file|require|config|import|loader|preload|plugins?|setup|reporter|rules-?dir))$`)
 	// evaluated is a line in which the words of a file are run.
-	evaluated = regexp.MustCompile("\\$[({](<|shell\\b|file\\b|cat\\b)|`\\s*(<|cat\\b)|\\b(eval|xargs)\\b|\\|\\s*(ba|da|z|k)?sh\\b|\\b(ba|da|z|k)?sh\\s*<")
+	evaluated = lazy.Regexp("\\$[({](<|shell\\b|file\\b|cat\\b)|`\\s*(<|cat\\b)|\\b(eval|xargs)\\b|\\|\\s*(ba|da|z|k)?sh\\b|\\b(ba|da|z|k)?sh\\s*<")
 )
 
 // words counts the files that the words of a text name, relative to the top or to a directory. ruled

@@ -8,10 +8,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // maxFile is how much of a project's file is read, in bytes.
@@ -141,7 +142,7 @@ var targets = []struct {
 	{Test, []string{"test"}},
 }
 
-var makeTarget = regexp.MustCompile(`(?m)^([A-Za-z0-9_.-]+(?:[ \t]+[A-Za-z0-9_.-]+)*)[ \t]*::?(?:[^=:]|$)`)
+var makeTarget = lazy.Regexp(`(?m)^([A-Za-z0-9_.-]+(?:[ \t]+[A-Za-z0-9_.-]+)*)[ \t]*::?(?:[^=:]|$)`)
 
 func (p project) makefile() (found []Check) {
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
@@ -341,13 +342,13 @@ func (p project) python() (found []Check) {
 // would read are left out.
 var known = []struct {
 	kind    Kind
-	command *regexp.Regexp
+	command *lazy.Pattern
 }{
-	{Build, regexp.MustCompile(`^(go build|cargo build|make build|(npm|pnpm|yarn|bun) run build)( [\w./:=@,+-]+)*$`)},
-	{Types, regexp.MustCompile(`^(mypy|pyright|npx tsc|(npm|pnpm|yarn|bun) run type-?check)( [\w./:=@,+-]+)*$`)},
-	{Format, regexp.MustCompile(`^(cargo fmt|ruff format|black|npx prettier) (.* )?--check( [\w./:=@,+-]+)*$`)},
-	{Lint, regexp.MustCompile(`^(go vet|golangci-lint run|staticcheck|cargo clippy|ruff check|make lint|(npm|pnpm|yarn|bun) run lint)( [\w./:=@,+-]+)*$`)},
-	{Test, regexp.MustCompile(`^(go test|cargo test|pytest|tox|make test|npm test|(npm|pnpm|yarn|bun) (run )?test)( [\w./:=@,+-]+)*$`)},
+	{Build, lazy.Regexp(`^(go build|cargo build|make build|(npm|pnpm|yarn|bun) run build)( [\w./:=@,+-]+)*$`)},
+	{Types, lazy.Regexp(`^(mypy|pyright|npx tsc|(npm|pnpm|yarn|bun) run type-?check)( [\w./:=@,+-]+)*$`)},
+	{Format, lazy.Regexp(`^(cargo fmt|ruff format|black|npx prettier) (.* )?--check( [\w./:=@,+-]+)*$`)},
+	{Lint, lazy.Regexp(`^(go vet|golangci-lint run|staticcheck|cargo clippy|ruff check|make lint|(npm|pnpm|yarn|bun) run lint)( [\w./:=@,+-]+)*$`)},
+	{Test, lazy.Regexp(`^(go test|cargo test|pytest|tox|make test|npm test|(npm|pnpm|yarn|bun) (run )?test)( [\w./:=@,+-]+)*$`)},
 }
 
 // workflows are checks that the project's workflows run, the first one of each kind.

@@ -2,9 +2,11 @@ package checks
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // replaces reports whether a file takes the place of another one in what checks load or look at. It is asked of new
@@ -23,7 +25,7 @@ func (s *search) replaces(file string) bool {
 // mocks is a file that stands in for another one in tests written with Jest: for that of its name beside its directory,
 // with one of the endings of mocked, or else for a package.
 var (
-	mocks  = regexp.MustCompile(`^((?:.*/)?)__mocks__/(.+)\.[cm]?[jt]sx?$`)
+	mocks  = lazy.Regexp(`^((?:.*/)?)__mocks__/(.+)\.[cm]?[jt]sx?$`)
 	mocked = []string{"", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".json", ".vue", ".svelte"}
 )
 
@@ -32,10 +34,10 @@ var (
 func standsIn(file string) (dir string, ok bool) {
 	ending := pythonModule.FindString(file)
 	name := strings.TrimSuffix(strings.TrimSuffix(file, ending), "/__init__")
-	return path.Dir(name), ending != "" && instead[path.Base(name)]
+	return path.Dir(name), ending != "" && instead()[path.Base(name)]
 }
 
-var pythonModule = regexp.MustCompile(`(\.py|(\.[\w-]+)?\.(pyc|so|pyd))$`)
+var pythonModule = lazy.Regexp(`(\.py|(\.[\w-]+)?\.(pyc|so|pyd))$`)
 
 // onPath reports whether Python looks into a directory for modules when tests are run: at the top, and where a
 // project begins, or its sources or tests do, which are no package.
@@ -51,13 +53,13 @@ func (s *search) onPath(dir string) bool {
 var pythonTests = []string{"setup.py", "conftest.py", "noxfile.py", "gnumakefile", "makefile"}
 
 // instead are the modules that Python's tools are made of.
-var instead = func() map[string]bool {
+var instead = sync.OnceValue(func() map[string]bool {
 	all := make(map[string]bool)
 	for _, name := range slices.Concat(strings.Fields(library), strings.Fields(tools)) {
 		all[name] = true
 	}
 	return all
-}()
+})
 
 // tools are modules with which tests are run, and sources linted, formatted and type-checked, and what they are made of.
 const tools = `

@@ -2,13 +2,14 @@ package checks
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // makeRule is the line of targets of a rule.
-var makeRule = regexp.MustCompile(`^([^\s#=:][^=:#]*?)[ \t]*::?((?:[^=:].*)?)$`)
+var makeRule = lazy.Regexp(`^([^\s#=:][^=:#]*?)[ \t]*::?((?:[^=:].*)?)$`)
 
 // makefile counts what checks come to by a Makefile.
 func (s *search) makefile(file, content string) {

@@ -6,9 +6,10 @@ import (
 	"go/version"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // parts are the files of which only a part says what the checks are, by their names in small
@@ -45,7 +46,7 @@ var parts = map[string]func(content string) apart{
 const plainGradle = `^\s*(api|implementation|compileOnly|runtimeOnly|annotationProcessor|kapt|ksp|test(Implementation|CompileOnly|RuntimeOnly)|androidTestImplementation|debugImplementation)\s*\(?\s*(platform\()?(["'][\w.-]+:[\w.-]+(:[\w.+-]+)?["']|libs\.[\w.]+)\)*\s*(//.*)?$`
 
 // pins are files of pip that name what is installed.
-var pins = regexp.MustCompile(`(^|/)(requirements/[\w.-]+|[\w.-]*(requirements|constraints)[\w.-]*)\.(txt|in)$`)
+var pins = lazy.Regexp(`(^|/)(requirements/[\w.-]+|[\w.-]*(requirements|constraints)[\w.-]*)\.(txt|in)$`)
 
 var inPins = byLine(`^\s*([A-Za-z0-9][\w.-]*(\[[\w., -]*\])?\s*([~<>=!]=[^;@/\\]*|[<>][^;@/\\]*)?(;[^@/\\]*)?|(--hash=\w+:[0-9a-f]+\s*)+|#.*)?\\?\s*$`, "", "")
 
@@ -122,7 +123,7 @@ var needs = []string{"dependencies", "devDependencies", "peerDependencies", "opt
 
 // released is a version, or a range of them, of a package that comes from where packages come from,
 // and not from the project or an address.
-var released = regexp.MustCompile(`^[\w.^~<>=|*+ -]*$`)
+var released = lazy.Regexp(`^[\w.^~<>=|*+ -]*$`)
 
 // configured is what a package.json says of the checks beside its scripts.
 func configured(content string) string {
@@ -211,7 +212,7 @@ func encoded(object map[string]json.RawMessage) string {
 }
 
 // goMod are the directives of a go.mod that say which programs the go command runs, and what ./... is.
-var goMod = regexp.MustCompile(`^\s*(tool|ignore|replace|toolchain)(\s|\(|$)`)
+var goMod = lazy.Regexp(`^\s*(tool|ignore|replace|toolchain)(\s|\(|$)`)
 
 func inGoMod(content string) apart {
 	var checks, rest strings.Builder
@@ -231,7 +232,7 @@ func inGoMod(content string) apart {
 }
 
 // goLine says which version of the language a module is written in: newer ones are checked for more by go vet.
-var goLine = regexp.MustCompile(`(?m)^[ \t]*go[ \t]+(\d[\w.]*).*\n?`)
+var goLine = lazy.Regexp(`(?m)^[ \t]*go[ \t]+(\d[\w.]*).*\n?`)
 
 // withGo is a go.mod with the version of the language that it had before, where that has been lowered.
 func withGo(before, after string) (content string, lowered bool) {
@@ -244,13 +245,13 @@ func withGo(before, after string) (content string, lowered bool) {
 
 // elsewhere is in a section of what a project depends on when something comes from a path or an
 // address, when a name is spelled so that it could be one, or when the section says what is run.
-var elsewhere = regexp.MustCompile(`(?m)\\|@\s*[a-z+]+:|\b(path|file|url|git|registry|registry-index|workspace|package)["']?\s*[=:]|\b(file|git\+\w+|directory):|^\s*["']?(scripts|gui-scripts|entry-points|entry_points|plugins|build)["']?\s*[.=]`)
+var elsewhere = lazy.Regexp(`(?m)\\|@\s*[a-z+]+:|\b(path|file|url|git|registry|registry-index|workspace|package)["']?\s*[=:]|\b(file|git\+\w+|directory):|^\s*["']?(scripts|gui-scripts|entry-points|entry_points|plugins|build)["']?\s*[.=]`)
 
 // inherited is what a crate takes from the description of its workspace, which is looked at itself.
-var inherited = regexp.MustCompile(`\bworkspace\s*=\s*true\b`)
+var inherited = lazy.Regexp(`\bworkspace\s*=\s*true\b`)
 
 // described are the lines of a crate that say nothing of how it is checked.
-var described = regexp.MustCompile(`^\s*(version|description|authors|license|readme|homepage|repository|documentation|keywords|categories)\s*=`)
+var described = lazy.Regexp(`^\s*(version|description|authors|license|readme|homepage|repository|documentation|keywords|categories)\s*=`)
 
 // balanced reports whether what a line begins ends on it.
 func balanced(line string) bool {
@@ -281,7 +282,7 @@ func fromElsewhere(section string) string {
 // bySection takes a file apart by its sections: those whose header matches harmless do not count,
 // unless something in them comes from elsewhere; then the lines are compared that say so. One with texts of several lines, in which a header could stand, cannot be taken apart.
 func bySection(harmless string) func(content string) apart {
-	header := regexp.MustCompile(harmless)
+	header := lazy.Regexp(harmless)
 	return func(content string) apart {
 		if strings.Contains(content, `"""`) || strings.Contains(content, `'''`) {
 			return whole(content)
@@ -331,7 +332,7 @@ func bySection(harmless string) func(content string) apart {
 // byLine takes a file apart by its lines: those that match plain do not count. Put into another file
 // they stand at its end, between two texts.
 func byLine(plain, before, after string) func(content string) apart {
-	line := regexp.MustCompile(plain)
+	line := lazy.Regexp(plain)
 	return func(content string) apart {
 		if strings.Contains(content, `"""`) || strings.Contains(content, `'''`) {
 			return whole(content)
@@ -368,7 +369,7 @@ func halves(checks, rest string) apart {
 }
 
 // dependencies are a block of a pom.xml, and comment is what nobody reads of it.
-var comment, dependencies = regexp.MustCompile(`(?s)<!--.*?-->`), regexp.MustCompile(`(?s)<dependencies>.*?</dependencies>`)
+var comment, dependencies = lazy.Regexp(`(?s)<!--.*?-->`), lazy.Regexp(`(?s)<dependencies>.*?</dependencies>`)
 
 // inPOM takes what a project depends on out of a pom.xml. The rest cannot be put into another file.
 func inPOM(content string) apart {
@@ -379,13 +380,13 @@ func inPOM(content string) apart {
 }
 
 var (
-	address = regexp.MustCompile(`(?i)\b[a-z][a-z+.-]*://[^\s"',;)}\]]+`)
-	near    = regexp.MustCompile(`(?i)(?:^|[\s"'{(,@:])(?:(?:link|portal|workspace|path|directory|editable|virtual|exec|patch|remote)["']?\s*[:=@]|file["']?\s*[:@])\s*["']?[^\s"',)}\]]+|type = "(?:file|directory|git|url)"(?:\nurl = .*)?`)
-	builtin = regexp.MustCompile(`patch:\w+@[^#&]*#(optional!|~)?builtin<compat/\w+>(::[\w=&%.-]*)?:?$`) // which come with yarn
+	address = lazy.Regexp(`(?i)\b[a-z][a-z+.-]*://[^\s"',;)}\]]+`)
+	near    = lazy.Regexp(`(?i)(?:^|[\s"'{(,@:])(?:(?:link|portal|workspace|path|directory|editable|virtual|exec|patch|remote)["']?\s*[:=@]|file["']?\s*[:@])\s*["']?[^\s"',)}\]]+|type = "(?:file|directory|git|url)"(?:\nurl = .*)?`)
+	builtin = lazy.Regexp(`patch:\w+@[^#&]*#(optional!|~)?builtin<compat/\w+>(::[\w=&%.-]*)?:?$`) // which come with yarn
 	// another is a package under the name of another one, as pnpm writes it down.
-	another = regexp.MustCompile(`(?m)^\s+version: ['"]?/?@?[a-zA-Z][^\s('":]*@.*$`)
+	another = lazy.Regexp(`(?m)^\s+version: ['"]?/?@?[a-zA-Z][^\s('":]*@.*$`)
 	// ofYarn is where a package comes from, after the names that it goes by.
-	ofYarn = regexp.MustCompile(`(?m)^"?(@?[^@\s"]+)@[^\n]*:\n(?:  .*\n)*?  resol(?:ved|ution:) "([^"\n]*)"`)
+	ofYarn = lazy.Regexp(`(?m)^"?(@?[^@\s"]+)@[^\n]*:\n(?:  .*\n)*?  resol(?:ved|ution:) "([^"\n]*)"`)
 )
 
 // inLock is of a lock file where its packages come from: the hosts, and what comes from a path or is

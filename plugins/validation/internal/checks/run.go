@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/internal/run"
 )
 
@@ -124,7 +124,7 @@ func (t *tail) Write(data []byte) (int, error) {
 
 // colours are the sequences with which programs colour what they print, and other
 // controls but tab and newline.
-var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+var colours = lazy.Regexp("\x1b\\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 // String is the end of what was written, as text.
 func (t *tail) String() string {

@@ -80,10 +80,18 @@ func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []stri
 	if err := put(alternates, from+"\n"); err != nil {
 		return nil, nil, err
 	}
-	trees := make([]string, len(names))
-	for i, name := range names {
-		if trees[i], err = s.Git(ctx, "rev-parse", "--verify", "--end-of-options", name+"^{tree}"); err != nil {
-			return nil, nil, err
+	var asked strings.Builder
+	for _, name := range names {
+		asked.WriteString(name + "^{tree}\n")
+	}
+	said, err := git(ctx, []string{"GIT_DIR=" + s.Dir}, strings.NewReader(asked.String()), nil, "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, nil, err
+	}
+	trees := strings.Split(said, "\n")
+	for _, tree := range trees {
+		if strings.Contains(tree, " ") || len(trees) != len(names) { // NAME missing
+			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "of %q not all are trees in the repository of %s: git cat-file: %.400q", names, top, said)
 		}
 	}
 	return s, trees, s.take(ctx, alternates, trees)
@@ -115,12 +123,6 @@ func put(path, content string) error {
 // take copies all objects of trees, and lets go of where they are from. git names each object
 // that index-pack is given by its content: one that is not what its name says is missing then.
 func (s *Store) take(ctx context.Context, alternates string, trees []string) error {
-	listed, err := os.CreateTemp(s.Dir, "listed-*")
-	if err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "copy the work: %w", err)
-	}
-	defer os.Remove(listed.Name())
-	defer listed.Close()
 	pack, err := os.CreateTemp(s.Dir, "pack-*")
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "copy the work: %w", err)
@@ -128,13 +130,7 @@ func (s *Store) take(ctx context.Context, alternates string, trees []string) err
 	defer os.Remove(pack.Name())
 	defer pack.Close()
 	env := []string{"GIT_DIR=" + s.Dir}
-	if _, err := git(ctx, env, nil, listed, append([]string{"rev-list", "--objects", "--no-object-names"}, trees...)...); err != nil {
-		return err
-	}
-	if _, err := listed.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := git(ctx, env, listed, pack, "pack-objects", "--quiet", "--stdout", "--window=0"); err != nil {
+	if _, err := git(ctx, env, strings.NewReader(strings.Join(trees, "\n")+"\n"), pack, "pack-objects", "--revs", "--quiet", "--stdout", "--window=0"); err != nil {
 		return err
 	}
 	if _, err := pack.Seek(0, io.SeekStart); err != nil {

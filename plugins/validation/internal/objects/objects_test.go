@@ -4,10 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 func git(t *testing.T, dir string, args ...string) string {
@@ -149,5 +151,19 @@ func TestAnObjectThatIsForged(t *testing.T) {
 	write(t, evil, string(data))
 	if _, _, err := objects.Copy(t.Context(), filepath.Join(t.TempDir(), "store"), repo, tree); err == nil {
 		t.Error("a forged object was taken")
+	}
+}
+
+// A name of which the repository has no tree is said to be none.
+func TestATreeThatIsNotThere(t *testing.T) {
+	repo := t.TempDir()
+	git(t, repo, "init", "-q")
+	absent := strings.Repeat("1", 40)
+	there := git(t, repo, "hash-object", "-t", "tree", "-w", "/dev/null")
+	if _, trees, err := objects.Copy(t.Context(), filepath.Join(t.TempDir(), "there.git"), repo, there, there); err != nil || !slices.Equal(trees, []string{there, there}) {
+		t.Errorf("%q, %v", trees, err)
+	}
+	if _, _, err := objects.Copy(t.Context(), filepath.Join(t.TempDir(), "absent.git"), repo, there, absent); pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || err == nil || !strings.Contains(err.Error(), "not all are trees") {
+		t.Errorf("%v", err)
 	}
 }

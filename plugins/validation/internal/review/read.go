@@ -96,6 +96,7 @@ func (w Work) Read(ctx context.Context, output json.RawMessage) (*Verdict, error
 	if err != nil {
 		return nil, err
 	}
+	w.asked = make(map[string][]byte)
 	verdict := &Verdict{Verdict: s.Verdict, Feedback: cut(strings.TrimSpace(s.Feedback), maxFeedback, " [cut]")}
 	var faults []error
 	for _, q := range questions(w.Code) {

@@ -11,10 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
 )
 
@@ -41,7 +41,13 @@ type Work struct {
 	Part    int    `json:"part,omitempty"` // the number of the part of the change that is asked about; 0: all of it
 	Request string `json:"request"`
 	Result  string `json:"result"` // what the worker says
+
+	asked map[string][]byte // what git has said; nil: that is not remembered
 }
+
+// maxRemembered is how much is remembered of one answer of git's, in bytes. Reviewers quote the same
+// few files again and again.
+const maxRemembered = 64 << 10
 
 // maxFile is how much of a file is looked at, in bytes.
 const maxFile = 8 << 20
@@ -158,12 +164,16 @@ func (w Work) unchanged(ctx context.Context, path string) error {
 // Object reports whether a text can name an object of git's, and is no option.
 func Object(name string) bool { return object.MatchString(name) }
 
-var object = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
+var object = lazy.Regexp(`^[0-9a-f]{40,64}$`)
 
 // git runs the git program in the work's directory, and returns what it prints.
 func (w Work) git(ctx context.Context, args ...string) ([]byte, error) {
 	if !Object(w.Tree) || w.Base != "" && !Object(w.Base) {
 		return nil, fmt.Errorf("%.80q, %.80q: want the names of objects of git's", w.Tree, w.Base)
+	}
+	question := strings.Join(args, "\x00")
+	if answer, ok := w.asked[question]; ok { // of objects, which do not change
+		return answer, nil
 	}
 	command := exec.CommandContext(ctx, "git", args...)
 	command.Dir = w.Root
@@ -183,6 +193,9 @@ func (w Work) git(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, errNotThere
 	case err != nil:
 		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
+	}
+	if w.asked != nil && len(content) <= maxRemembered {
+		w.asked[question] = content
 	}
 	return content[:min(len(content), maxFile)], nil
 }

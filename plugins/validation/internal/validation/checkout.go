@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -31,7 +31,7 @@ const (
 const keyWorks = "works"
 
 // plainID is a task's id that can be the name of a directory.
-var plainID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+var plainID = lazy.Regexp(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
 
 // works is the directory for the checkouts of a task.
 func (p *Plugin) works(ctx context.Context, task pluginsdk.Task) (string, error) {

@@ -45,8 +45,14 @@ func TestOnlyAVerdictWithEvidenceAccepts(t *testing.T) {
 			"mocks: you accept, and answer no"},
 	} {
 		// It serves all the time (0), or another process of it goes on: one was ended as it asked
-		// the reviewer, or as it waited for the answer, and each further try is another one's.
-		for _, call := range []int64{0, 4, 5} {
+		// the reviewer, or as it waited for the answer, and each further try is another one's. That
+		// goes on with one answer of each kind that a round tells apart: see TestWhichFailuresCostTheRound, and Read
+		// in the package review.
+		processes := []int64{0}
+		if slices.Contains([]string{"accepts", "rejects", "crashes", "crashes once", "over budget", "evidence that is none", "evidence that is none once"}, name) {
+			processes = []int64{0, 4, 5}
+		}
+		for _, call := range processes {
 			t.Run(fmt.Sprintf("%s, replaced at call %d", name, call), func(t *testing.T) {
 				f := start(t)
 				f.says = row.says
@@ -78,6 +84,20 @@ func TestOnlyAVerdictWithEvidenceAccepts(t *testing.T) {
 					t.Errorf("the error's code is %s", pluginsdk.CodeOf(err))
 				}
 			})
+		}
+	}
+}
+
+// Of all that a turn can fail of only its cap ends a round: another review would come to it, too.
+func TestWhichFailuresCostTheRound(t *testing.T) {
+	for _, kind := range []pluginsdk.FailureKind{
+		pluginsdk.FailureAPI, pluginsdk.FailureUnknownSession, pluginsdk.FailureInterrupted, pluginsdk.FailureCrashed, pluginsdk.FailureSilent, pluginsdk.FailureTimeout, pluginsdk.FailureMissing,
+		pluginsdk.FailureBudget, pluginsdk.FailureParked, pluginsdk.FailurePlan, pluginsdk.FailureOther,
+	} {
+		result := failing(kind, "it failed")
+		ended := &pluginsdk.WaitTurnResponse{State: pluginsdk.RunFailed, Result: &result}
+		if validation.Costly(ended) != (kind == pluginsdk.FailureBudget) || validation.Unbegun(ended) {
+			t.Errorf("%s: it costs the round: %v", kind, validation.Costly(ended))
 		}
 	}
 }

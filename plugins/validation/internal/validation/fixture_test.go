@@ -3,6 +3,7 @@ package validation_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -30,21 +31,69 @@ type fixture struct {
 	request pluginsdk.OnTaskCompleteRequest
 }
 
+// templates is the directory of the repositories that tests copy.
+var templates string
+
 func TestMain(m *testing.M) {
 	run.Reap()
-	os.Exit(m.Run())
+	var err error
+	if templates, err = os.MkdirTemp("", "validation-templates"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(templates)
+	os.Exit(code)
+}
+
+// template is a repository that tests copy, which costs less than six calls of git: of the commit
+// base, in which a.txt says one, and of the tree in which it says two.
+type template struct{ dir, base, tree string }
+
+var repository = sync.OnceValue(func() template {
+	made := template{dir: templates}
+	must := func(args ...string) string {
+		said, err := call(context.Background(), made.dir, args...)
+		if err != nil {
+			panic(fmt.Sprintf("git %q: %v\n%s", args, err, said))
+		}
+		return said
+	}
+	lay := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(made.dir, name), []byte(content), 0o600); err != nil {
+			panic(err)
+		}
+	}
+	must("init", "-q", "--template=")
+	lay("a.txt", "one\n")
+	lay(".gitignore", "ran\n")
+	must("add", "-A")
+	must("commit", "-q", "-m", "first")
+	made.base = must("rev-parse", "HEAD")
+	lay("a.txt", "two\n")
+	lay("lint.txt", "fine\n")
+	must("add", "-A")
+	made.tree = must("write-tree")
+	if err := os.Mkdir(filepath.Join(made.dir, ".git", "info"), 0o700); err != nil {
+		panic(err)
+	}
+	return made
+})
+
+func call(ctx context.Context, dir string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b")
+	output, err := command.CombinedOutput()
+	return strings.TrimSpace(string(output)), err
 }
 
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "git", args...)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@b")
-	output, err := command.CombinedOutput()
+	said, err := call(t.Context(), dir, args...)
 	if err != nil {
-		t.Fatalf("git %q: %v\n%s", args, err, output)
+		t.Fatalf("git %q: %v\n%s", args, err, said)
 	}
-	return strings.TrimSpace(string(output))
+	return said
 }
 
 func (f *fixture) lay(files map[string]string) {
@@ -62,11 +111,11 @@ func start(t *testing.T) *fixture {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir()) // where reviewers sit
 	f := &fixture{Host: plugintest.NewHost(), t: t, dir: t.TempDir()}
-	git(t, f.dir, "init", "-q")
-	f.lay(map[string]string{"a.txt": "one\n", ".gitignore": "ran\n"})
-	git(t, f.dir, "add", "-A")
-	git(t, f.dir, "commit", "-q", "-m", "first")
-	f.base = git(t, f.dir, "rev-parse", "HEAD")
+	made := repository()
+	if err := os.CopyFS(f.dir, os.DirFS(made.dir)); err != nil {
+		t.Fatal(err)
+	}
+	f.base = made.base
 	f.settings(map[string]any{})
 	f.Agent = func(_ context.Context, r pluginsdk.StartTurnRequest) pluginsdk.InvokeResult {
 		f.mu.Lock()
@@ -86,7 +135,7 @@ func start(t *testing.T) *fixture {
 		},
 		Result: pluginsdk.InvokeResult{Text: "DONE: it is two"},
 	}
-	f.work("two\n")
+	f.shows(made.tree, "two\n")
 	return f
 }
 
@@ -110,7 +159,11 @@ func (f *fixture) work(content string) {
 	f.t.Helper()
 	f.lay(map[string]string{"a.txt": content, "lint.txt": "fine\n"})
 	git(f.t, f.dir, "add", "-A")
-	tree := git(f.t, f.dir, "write-tree")
+	f.shows(git(f.t, f.dir, "write-tree"), content)
+}
+
+// shows is what the plugin before says of the work, in which a.txt has a content.
+func (f *fixture) shows(tree, content string) {
 	f.request.Evidence = []pluginsdk.Evidence{
 		{Kind: "tree", Tree: tree, Command: "git write-tree", File: f.dir}, {Kind: "base", Tree: f.base}, {Kind: "paths", Output: "a.txt\nlint.txt"},
 		{Kind: "diff", Diff: "-one\n+" + content}, {Kind: "patch-id", Output: "patch of " + content},

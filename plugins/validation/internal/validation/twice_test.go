@@ -17,12 +17,11 @@ func project(t *testing.T, base map[string]string) *fixture {
 	t.Helper()
 	f := start(t)
 	f.settings(object{"checks": list{}})
-	git(t, f.dir, "reset", "-q", "--hard")
-	git(t, f.dir, "clean", "-fdq")
+	f.edit(map[string]string{"a.txt": "one\n", "lint.txt": "gone"})
 	f.edit(base)
 	git(t, f.dir, "add", "-A")
-	git(t, f.dir, "commit", "-q", "--allow-empty", "-m", "base")
-	f.base = git(t, f.dir, "rev-parse", "HEAD")
+	f.base = git(t, f.dir, "commit-tree", "-m", "base", "-p", f.base, git(t, f.dir, "write-tree"))
+	git(t, f.dir, "update-ref", "HEAD", f.base)
 	return f
 }
 

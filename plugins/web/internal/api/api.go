@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -75,13 +75,17 @@ func Register(mux *http.ServeMux, config Config) error {
 	}
 
 	describe(described.OpenAPI())
-	description, err := json.Marshal(described.OpenAPI())
-	if err != nil {
-		return fmt.Errorf("describe the API: %w", err)
-	}
+	// It takes longer than all else here together, and few ask for it.
+	description := sync.OnceValues(func() ([]byte, error) { return json.Marshal(described.OpenAPI()) })
 	mux.Handle("GET /api/openapi.json", access.Need(pluginsdk.ScopeRead, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, err := description()
+		if err != nil {
+			config.Log.Error("the API cannot be described", "err", err)
+			http.Error(w, "the API cannot be described: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(description)
+		_, _ = w.Write(text)
 	})))
 	mux.Handle("GET /api/docs", access.Need(pluginsdk.ScopeRead, reference.Handler(described.OpenAPI(), scopeNeeded)))
 	return nil

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/plugins/web/internal/guard"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -90,15 +90,15 @@ func admits(ctx context.Context, scope pluginsdk.TokenScope, fields ...field) er
 // whatever follows it.
 var typed = []struct {
 	command string
-	says    *regexp.Regexp
+	says    *lazy.Pattern
 	scope   pluginsdk.TokenScope
 }{
-	{"tasks", regexp.MustCompile(`(?i)^(approve|reject|cancel)\b`), pluginsdk.ScopeApprove},
+	{"tasks", lazy.Regexp(`(?i)^(approve|reject|cancel)\b`), pluginsdk.ScopeApprove},
 	{"approve", nil, pluginsdk.ScopeApprove},
 	{"allow", nil, pluginsdk.ScopeApprove},
 	{"deny", nil, pluginsdk.ScopeApprove},
 	{"approvals", nil, pluginsdk.ScopeApprove},
-	{"thread", regexp.MustCompile(`(?i)^(dir|permission|ask|account|report|delete)\b`), pluginsdk.ScopeAdmin},
+	{"thread", lazy.Regexp(`(?i)^(dir|permission|ask|account|report|delete)\b`), pluginsdk.ScopeAdmin},
 	{"delegate", nil, pluginsdk.ScopeWork},
 }
 

@@ -3,11 +3,12 @@ package diff
 import (
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // Patch is a diff of files.
@@ -65,10 +66,10 @@ func pieces(text string) (pieces []string) {
 	return append(pieces, text[start:])
 }
 
-var hunkHeader = regexp.MustCompile(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
+var hunkHeader = lazy.Regexp(`^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@`)
 
 // aboutFile is what git writes of a file before its hunks.
-var aboutFile = regexp.MustCompile(`^(?:(?:diff --git|old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|dissimilarity index|index|---|\+\+\+|Binary files) .*(?:\n|$))+`)
+var aboutFile = lazy.Regexp(`^(?:(?:diff --git|old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index|dissimilarity index|index|---|\+\+\+|Binary files) .*(?:\n|$))+`)
 
 // whole returns a piece whose last hunk has the lines that its header says, and what follows them.
 // When there are fewer, the header is made to say so.

@@ -30,6 +30,10 @@ type stream struct {
 	forgot uint64 // events up to this are no longer kept
 	err    error
 	asked  func(after pluginsdk.Position) // called before each answer
+
+	listened [][]pluginsdk.EventRule // what Listen was called with
+	refuses  error                   // of Listen
+	between  func()                  // called once Listen has decided on its answer
 }
 
 const pageSize = 3
@@ -43,6 +47,32 @@ func (s *stream) add(kind pluginsdk.EventType, threadID, data string) pluginsdk.
 	}
 	s.events = append(s.events, event)
 	return event
+}
+
+func (s *stream) Listen(_ context.Context, request *pluginsdk.ListenEventsRequest) (*pluginsdk.ListenEventsResponse, error) {
+	s.mu.Lock()
+	s.listened = append(s.listened, request.Rules)
+	at, err, between := pluginsdk.Position{Boot: boot, Seq: uint64(len(s.events))}, s.refuses, s.between
+	s.mu.Unlock()
+	if between != nil {
+		between()
+	}
+	return &pluginsdk.ListenEventsResponse{Position: at}, err
+}
+
+// calls are the rules of the calls of Listen, in words: all, or the types.
+func (s *stream) calls() (words []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, rules := range s.listened {
+		if len(rules) == 0 {
+			words = append(words, "all")
+		}
+		for _, rule := range rules {
+			words = append(words, strings.Join(rule.Types, " "))
+		}
+	}
+	return words
 }
 
 func (s *stream) List(ctx context.Context, request *pluginsdk.ListEventsRequest) (*pluginsdk.ListEventsResponse, error) {

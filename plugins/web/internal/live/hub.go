@@ -23,6 +23,7 @@ type Limits struct {
 	PingInterval time.Duration // default 25 s
 	PongTimeout  time.Duration // without a word from the client; default 60 s
 	CloseGrace   time.Duration // from the close frame to the end; default 2 s
+	Idle         time.Duration // events are heard so long after somebody has looked; default 1 min
 }
 
 func (l Limits) withDefaults() Limits {
@@ -34,6 +35,7 @@ func (l Limits) withDefaults() Limits {
 		PingInterval: or(l.PingInterval, 25*time.Second),
 		PongTimeout:  or(l.PongTimeout, 60*time.Second),
 		CloseGrace:   or(l.CloseGrace, 2*time.Second),
+		Idle:         or(l.Idle, time.Minute),
 	}
 }
 
@@ -50,33 +52,34 @@ type Hub struct {
 	events pluginsdk.Events
 	limits Limits
 	log    *slog.Logger
+	now    func() time.Time
+
+	changing chan struct{} // of capacity 1: held by who changes what is heard
 
 	mu       sync.Mutex
 	open     bool
 	clients  map[*client]struct{}
 	position pluginsdk.Position // of the newest event known
 	turns    turns              // as they stand at position
+	hearing  hearing
 	serving  sync.WaitGroup
 }
 
 // NewHub returns a Hub that takes no clients until Open.
 func NewHub(events pluginsdk.Events, limits Limits, log *slog.Logger) *Hub {
-	return &Hub{events: events, limits: limits.withDefaults(), log: log, clients: make(map[*client]struct{})}
+	return &Hub{
+		events: events, limits: limits.withDefaults(), log: log, now: time.Now,
+		changing: make(chan struct{}, 1), clients: make(map[*client]struct{}),
+	}
 }
 
-// Open lets clients in. It asks the host where the stream stands, so that a
-// client's first position is a real one even before the first event.
+// Open lets clients in.
 func (h *Hub) Open(ctx context.Context) {
-	page, err := h.events.List(ctx, &pluginsdk.ListEventsRequest{})
-	if err != nil {
-		h.log.Warn("position in the event stream is not known yet", "err", err)
-	}
+	h.settle(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.open = true
-	if err == nil && !reached(h.position, page.Next) {
-		h.position = page.Next
-	}
+	h.watch()
 }
 
 // Close sends clients away with 1001 (going away) and waits for them, until ctx
@@ -84,6 +87,7 @@ func (h *Hub) Open(ctx context.Context) {
 func (h *Hub) Close(ctx context.Context) {
 	h.mu.Lock()
 	h.open = false
+	h.unwatch()
 	for c := range h.clients {
 		c.end(websocket.CloseGoingAway, "the server is stopping; reconnect with boot and seq")
 	}
@@ -105,10 +109,18 @@ func (h *Hub) cutOff() {
 }
 
 // Broadcast queues events for the clients that want them, and follows the turns that they
-// tell of. An event that is known already is dropped.
+// tell of. An event that is known already is dropped. While nobody looks, all are.
 func (h *Hub) Broadcast(events []pluginsdk.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	switch {
+	case h.hearing.catching:
+		h.hearing.kept = append(h.hearing.kept, events...)
+		return
+	case !h.hearing.awake:
+		h.overhear(events)
+		return
+	}
 	for _, event := range events {
 		if !h.advance(event) {
 			continue
@@ -152,7 +164,21 @@ func (h *Hub) fanOut(event pluginsdk.Event) {
 var (
 	errClosed = errors.New("the server is stopping")
 	errFull   = errors.New("too many WebSocket connections are open; close one")
+	errDeaf   = errors.New("the daemon does not tell events at the moment; try again")
+	errAsleep = errors.New("the hub has fallen asleep")
 )
+
+// enter wakes the hub, and lets a client in.
+func (h *Hub) enter(c *client) (pluginsdk.Position, error) {
+	for {
+		if h.wake() != nil {
+			return pluginsdk.Position{}, errDeaf
+		}
+		if joined, err := h.add(c); !errors.Is(err, errAsleep) {
+			return joined, err
+		}
+	}
+}
 
 // add lets a client in. Every event after the position that it returns will be
 // queued for the client.
@@ -165,6 +191,9 @@ func (h *Hub) add(c *client) (pluginsdk.Position, error) {
 	if len(h.clients) >= h.limits.Clients {
 		return pluginsdk.Position{}, errFull
 	}
+	if !h.hearing.awake {
+		return pluginsdk.Position{}, errAsleep
+	}
 	h.clients[c] = struct{}{}
 	h.serving.Add(1)
 	return h.position, nil
@@ -173,6 +202,7 @@ func (h *Hub) add(c *client) (pluginsdk.Position, error) {
 func (h *Hub) remove(c *client) {
 	h.mu.Lock()
 	delete(h.clients, c)
+	h.hearing.used = h.now()
 	h.mu.Unlock()
 	h.serving.Done()
 }

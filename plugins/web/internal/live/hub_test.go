@@ -141,6 +141,7 @@ func TestReplayAndLiveEventsMeetWithoutGapOrDuplicate(t *testing.T) {
 	for range 4 {
 		f.happen("missed", "")
 	}
+	f.hub.Position() // it is awake
 	var mu sync.Mutex
 	var behind []pluginsdk.Event // kept, and not broadcast yet
 	f.stream.asked = func(pluginsdk.Position) {
@@ -193,6 +194,7 @@ func TestResyncWhenEventsAreForgottenDuringTheReplay(t *testing.T) {
 	for range 8 {
 		f.happen("missed", "")
 	}
+	f.hub.Position() // it is awake
 	f.stream.asked = func(after pluginsdk.Position) {
 		if after.Seq == 3 {
 			f.stream.mu.Lock()

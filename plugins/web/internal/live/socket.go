@@ -38,7 +38,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := newClient(wants, h.limits)
 	defer c.cancel()
-	joined, err := h.add(c)
+	joined, err := h.enter(c)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		problem.Write(w, http.StatusServiceUnavailable, err.Error())

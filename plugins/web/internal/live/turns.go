@@ -45,7 +45,11 @@ type Block struct {
 // Position returns where the stream stands. A page that takes it before it reads the
 // database, and goes on after it over the socket, misses nothing: what happens meanwhile it
 // gets twice. It is the zero one while that is not known; the page then begins with a hello.
+// Who asks has the hub follow the events for a while.
 func (h *Hub) Position() pluginsdk.Position {
+	if h.wake() != nil {
+		return pluginsdk.Position{}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.position
@@ -56,6 +60,9 @@ func (h *Hub) Position() pluginsdk.Position {
 // whose it is. At is set in any case: a page takes the Turn before it reads the database, as
 // it would the Position, and goes on from there.
 func (h *Hub) Turn(threadID string) (Turn, bool) {
+	if h.wake() != nil {
+		return Turn{ThreadID: threadID}, false
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	turn, ok := h.turns.of(threadID)

@@ -1,12 +1,13 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // What a reader of Markdown does can grow with the square of what it reads: with how deep quotes
@@ -103,7 +104,7 @@ func (intricate) Transform(paragraph *ast.Paragraph, reader text.Reader, _ parse
 }
 
 // ruler is the line below the first row of a table.
-var ruler = regexp.MustCompile(`^\s*[|:-][-|:\s]*$`)
+var ruler = lazy.Regexp(`^\s*[|:-][-|:\s]*$`)
 
 // cells is how many cells a line would have in a table, without empty ones at its end.
 func cells(line string) int {

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"html"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 )
 
 // mostAddress is how many bytes an address may have that is followed, and how many are shown of one,
@@ -19,7 +20,7 @@ const mostAddress = 2048
 
 // bareAddress is an address that is linked without any mark: of a host with a dot, or this
 // machine, since agents speak of http://localhost:8080 all the time.
-var bareAddress = regexp.MustCompile(`^https?://(?:[-a-zA-Z0-9@%._+~#=]{1,256}\.[a-zA-Z0-9]+|localhost)(?::\d{1,5})?(?:[/#?][-a-zA-Z0-9@:%_+.~#$!?&/=();,'">^{}\[\]` + "`" + `]*)?`)
+var bareAddress = lazy.Regexp(`^https?://(?:[-a-zA-Z0-9@%._+~#=]{1,256}\.[a-zA-Z0-9]+|localhost)(?::\d{1,5})?(?:[/#?][-a-zA-Z0-9@:%_+.~#$!?&/=();,'">^{}\[\]` + "`" + `]*)?`)
 
 // link is a link when its address may be followed; else it is its text, with the address after it.
 func (p *page) link(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {

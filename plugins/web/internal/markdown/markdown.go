@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"html"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/yuin/goldmark"
@@ -46,7 +47,7 @@ var characters = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD")
 // read renders a text as Markdown.
 func read(message string) string {
 	source := []byte(message)
-	document := reader.Parse(text.NewReader(source))
+	document := reader().Parse(text.NewReader(source))
 	out := &bounded{room: mostOutput(len(source))}
 	p := &page{used: map[string]bool{}, colours: mostColoured, until: time.Now().Add(longestColouring)}
 	render := renderer.NewRenderer(renderer.WithNodeRenderers(
@@ -63,14 +64,16 @@ func read(message string) string {
 // plain is a text that is shown as it is.
 func plain(text string) string { return `<pre class="plain">` + html.EscapeString(text) + "</pre>\n" }
 
-// reader reads Markdown. It has no state of its own.
-var reader = goldmark.New(
-	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.NewLinkify(
-		extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
-		extension.WithLinkifyURLRegexp(bareAddress),
-	)),
-	goldmark.WithParserOptions(parser.WithParagraphTransformers(util.Prioritized(intricate{}, 1))),
-).Parser()
+// reader reads Markdown. It has no state of its own, and is made when it is first needed.
+var reader = sync.OnceValue(func() parser.Parser {
+	return goldmark.New(
+		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList, extension.NewLinkify(
+			extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}),
+			extension.WithLinkifyURLRegexp(bareAddress.Compiled()),
+		)),
+		goldmark.WithParserOptions(parser.WithParagraphTransformers(util.Prioritized(intricate{}, 1))),
+	).Parser()
+})
 
 // page renders one message. It holds what is the message's: so much is coloured, for so long.
 type page struct {

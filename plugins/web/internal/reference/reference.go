@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,9 +26,12 @@ var (
 	pageText string
 	//go:embed page.css
 	style string
-
-	page = template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Parse(pageText)) //nolint:gosec // our own
 )
+
+// page is parsed when it is first needed.
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{"style": func() template.CSS { return template.CSS(style) }}).Parse(pageText)) //nolint:gosec // our own
+})
 
 // policy lets the page's own style in, by its sum, and nothing else.
 var policy = func() string {
@@ -112,7 +116,7 @@ func Handler(of *huma.OpenAPI, scope func(*huma.Operation) pluginsdk.TokenScope)
 			shown.Base = "https://" + r.Host
 		}
 		var text bytes.Buffer
-		if err := page.Execute(&text, shown); err != nil {
+		if err := page().Execute(&text, shown); err != nil {
 			panic(err) // the template and the description are ours
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

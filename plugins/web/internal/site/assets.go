@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -26,8 +27,9 @@ type assets struct {
 }
 
 type asset struct {
-	url, media   string
-	plain, short []byte // short: compressed with gzip
+	url, media string
+	plain      []byte
+	short      func() []byte // compressed with gzip, once somebody asks for that
 }
 
 // loadAssets reads the assets. The stylesheets are one, in the order of their names.
@@ -45,32 +47,30 @@ func loadAssets() (*assets, error) {
 			style.Write(plain)
 			return nil
 		}
-		return loaded.add(path.Base(file), plain)
+		loaded.add(path.Base(file), plain)
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return loaded, loaded.add("style.css", style.Bytes())
+	loaded.add("style.css", style.Bytes())
+	return loaded, nil
 }
 
-func (a *assets) add(name string, plain []byte) error {
-	var short bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&short, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := writer.Write(plain); err != nil {
-		return err
-	}
-	if err := writer.Close(); err != nil {
-		return err
-	}
+func (a *assets) add(name string, plain []byte) {
 	sum := sha256.Sum256(plain)
 	a.files[name] = asset{
 		url:   assetsPath + hex.EncodeToString(sum[:6]) + "/" + name,
-		media: mediaOf(name), plain: plain, short: short.Bytes(),
+		media: mediaOf(name), plain: plain, short: sync.OnceValue(func() []byte { return compress(plain) }),
 	}
-	return nil
+}
+
+func compress(plain []byte) []byte {
+	var short bytes.Buffer
+	writer, _ := gzip.NewWriterLevel(&short, gzip.BestCompression) // fails for a level that there is not
+	_, _ = writer.Write(plain)                                     // a bytes.Buffer takes everything
+	_ = writer.Close()
+	return short.Bytes()
 }
 
 func mediaOf(name string) string {
@@ -109,7 +109,7 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := file.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
 		header.Set("Content-Encoding", "gzip")
-		body = file.short
+		body = file.short()
 	}
 	_, _ = w.Write(body) // the client may be gone
 }

@@ -43,7 +43,7 @@ func startReal(t *testing.T) *real {
 	dir := t.TempDir()
 	r := &real{instance: &instance{T: t}, program: filepath.Join(dir, "harness"), data: filepath.Join(dir, "data")}
 	const module = "github.com/seed-706843ae/harness/"
-	for _, build := range [][]string{{r.program, module + "core/cmd/harness"}, {dir + "/plugins/", module + "plugins/web", module + "plugins/time"}} {
+	for _, build := range [][]string{{r.program, module + "core/cmd/harness"}, {dir + "/plugins/", module + "plugins/cmd/web", module + "plugins/cmd/time"}} {
 		command := exec.CommandContext(t.Context(), "go", append([]string{"build", "-ldflags", "-s -w", "-o"}, build...)...)
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := command.CombinedOutput(); err != nil {

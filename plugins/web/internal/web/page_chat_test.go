@@ -236,9 +236,10 @@ func (s *instance) thread(id string) pluginsdk.Thread {
 	return found.Thread
 }
 
-// heard tells the plugin of an event, as the daemon would.
+// heard tells the plugin of an event, as the daemon would while somebody looks.
 func (s *instance) heard(seq uint64, kind pluginsdk.EventType, payload any) {
 	s.Helper()
+	s.hub.Position() // somebody looks
 	data, err := json.Marshal(payload)
 	if err != nil {
 		s.Fatal(err)

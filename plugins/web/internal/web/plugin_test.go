@@ -31,6 +31,10 @@ func (events) List(context.Context, *pluginsdk.ListEventsRequest) (*pluginsdk.Li
 	return &pluginsdk.ListEventsResponse{Next: pluginsdk.Position{Boot: "b"}}, nil
 }
 
+func (events) Listen(context.Context, *pluginsdk.ListenEventsRequest) (*pluginsdk.ListenEventsResponse, error) {
+	return &pluginsdk.ListenEventsResponse{Position: pluginsdk.Position{Boot: "b"}}, nil
+}
+
 // submitter accepts everything; with gate it waits for it first.
 type submitter struct {
 	pluginsdk.Messages

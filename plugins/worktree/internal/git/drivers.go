@@ -7,9 +7,18 @@ import (
 	"strings"
 )
 
-// looks are the commands that only look at refs, settings and objects: they compare no files,
-// merge nothing, move no ref and write no index, for which files are compared, too.
-var looks = []string{"check-attr", "check-ignore", "commit-tree", "diff-tree", "for-each-ref", "merge-base", "rev-parse", "var"}
+// looks are the beginnings of calls that only look at refs, settings, objects and what an index
+// names: they compare no files, merge nothing, move no ref and write no index, for which files are
+// compared, too.
+var looks = [][]string{
+	{"cat-file", "--batch-check"}, {"check-attr"}, {"check-ignore"}, {"commit-tree"}, {"diff-tree"}, {"for-each-ref"},
+	{"ls-files", "-z", "--stage"}, {"ls-files", "-z", "--unmerged"}, {"merge-base"}, {"rev-parse"}, {"symbolic-ref", "--quiet", "HEAD"}, {"var"}, {"worktree", "list"},
+}
+
+// onlyLooks reports whether a call with the arguments is one of looks.
+func onlyLooks(args []string) bool {
+	return slices.ContainsFunc(looks, func(look []string) bool { return len(args) >= len(look) && slices.Equal(args[:len(look)], look) })
+}
 
 // harmless returns, for the name of a setting with which git would start a program for what a
 // file's attributes name, or for an event, settings without a program. All other programs that
@@ -62,8 +71,11 @@ func (d Dir) without(ctx context.Context) (environment []string, err error) {
 // such as git-lfs: their attributes name one for which a program is set. Filters are never run
 // here.
 func (d Dir) Filtered(ctx context.Context, paths []string) (filtered []string, err error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
 	names, err := d.names(ctx)
-	if err != nil || len(paths) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	set := make(map[string]bool)

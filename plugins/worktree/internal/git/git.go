@@ -158,7 +158,7 @@ type Call struct {
 // Do calls git and returns its output. An exit code other than 0 is an *Error, and the
 // output is what there was of it. No program is started but git.
 func (d Dir) Do(ctx context.Context, c Call) (string, error) {
-	if slices.Contains(looks, c.Args[0]) {
+	if onlyLooks(c.Args) {
 		return d.call(ctx, c, nil)
 	}
 	without, err := d.without(ctx)
@@ -225,6 +225,25 @@ func (d Dir) Object(ctx context.Context, name string) (string, error) {
 		return "", nil
 	}
 	return id, err
+}
+
+// Objects returns the full names of several objects, each "" if there is none. No name has a line
+// break in it.
+func (d Dir) Objects(ctx context.Context, names ...string) ([]string, error) {
+	out, err := d.Do(ctx, Call{Args: []string{"cat-file", "--batch-check=%(objectname)"}, Stdin: strings.Join(names, "\n") + "\n"})
+	if err != nil {
+		return nil, err
+	}
+	ids := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(ids) != len(names) {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "git cat-file says %.200q of %q", out, names)
+	}
+	for i, id := range ids {
+		if strings.Contains(id, " ") { // NAME missing
+			ids[i] = ""
+		}
+	}
+	return ids, nil
 }
 
 // Holds reports whether a commit is the other one, or comes before it.
@@ -302,6 +321,54 @@ func (d Dir) MergeTree(ctx context.Context, ours, theirs string) (Merged, error)
 	}
 	slices.Sort(pieces[1:])
 	return Merged{Tree: pieces[0], Conflicts: slices.Compact(pieces[1:]), Words: strings.Join(slices.Compact(said), "\n")}, nil
+}
+
+// Holding is what a directory is in.
+type Holding struct {
+	Bare   bool // the repository has no working tree
+	Inside bool // the directory is in a working tree, and not in a git directory
+	// Super is the top of the working tree whose submodule the repository is; empty: of none.
+	Super string
+}
+
+// Holding finds out what the directory is in.
+func (d Dir) Holding(ctx context.Context) (Holding, error) {
+	said, err := d.Text(ctx, "rev-parse", "--is-bare-repository", "--is-inside-work-tree", "--show-superproject-working-tree")
+	bare, rest, _ := strings.Cut(said, "\n")
+	inside, super, _ := strings.Cut(rest, "\n") // last, because there may be line breaks in it
+	return Holding{Bare: bare == "true", Inside: inside == "true", Super: super}, err
+}
+
+// Layout is where the parts of a repository are, for a directory in its working tree.
+type Layout struct {
+	Top    string // of the working tree
+	GitDir string // of that
+	Common string // git directory that all working trees share
+	Prefix string // the directory below Top, with a slash at its end
+}
+
+// Layout finds out where the directory's repository is.
+func (d Dir) Layout(ctx context.Context) (l Layout, err error) {
+	asked := []string{"--show-toplevel", "--absolute-git-dir", "--show-prefix", "--git-common-dir"}
+	said, err := d.Do(ctx, Call{Args: append([]string{"rev-parse", "--path-format=absolute"}, asked...)})
+	if err != nil {
+		return l, err
+	}
+	to := []*string{&l.Top, &l.GitDir, &l.Prefix, &l.Common}
+	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
+	if len(lines) == len(to) {
+		for i, line := range lines {
+			*to[i] = line
+		}
+		return l, nil
+	}
+	// There are line breaks in a path.
+	for i, one := range asked {
+		if *to[i], err = d.Text(ctx, "rev-parse", "--path-format=absolute", one); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
 }
 
 // Identity fails with what git says when it is not set whose commits are made.

@@ -102,3 +102,64 @@ func TestMain(m *testing.M) {
 	_ = os.RemoveAll(home)
 	os.Exit(code)
 }
+
+// Objects are asked for together, and of each that is not there that is said.
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	g, err := Find(t.Context(), "git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := g.At(t.TempDir()).As("A", "a@example.org")
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"commit", "-q", "--allow-empty", "-m", "first"}} {
+		if err := at.Run(t.Context(), args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := []string{"HEAD^{commit}", "HEAD:absent", "refs/heads/main^{tree}", "refs/heads/main^", "^{commit}"}
+	got, err := at.Objects(t.Context(), names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		want, err := at.Object(t.Context(), name)
+		if err != nil || got[i] != want {
+			t.Errorf("%s is %q, want %q (%v)", name, got[i], want, err)
+		}
+	}
+	if got[0] == "" || got[2] == "" {
+		t.Errorf("nothing is there: %q", got)
+	}
+}
+
+// Where a directory is is found out in one call, but where there are line breaks in its path.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	g, err := Find(t.Context(), "git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"shop", "two\nlines", "\n", "a\n\nb"} {
+		top := filepath.Join(parent, name+"x")
+		for dir, prefix := range map[string]string{top: "", filepath.Join(top, "sub", "line\nbreak"): "sub/line\nbreak/"} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.At(top).Run(t.Context(), "init", "-q"); err != nil {
+				t.Fatal(err)
+			}
+			at := g.At(dir)
+			want := Layout{Top: top, GitDir: filepath.Join(top, ".git"), Common: filepath.Join(top, ".git"), Prefix: prefix}
+			if got, err := at.Layout(t.Context()); err != nil || got != want {
+				t.Errorf("%q, %v, want %q", got, err, want)
+			}
+			if got, err := at.Holding(t.Context()); err != nil || got != (Holding{Inside: true}) {
+				t.Errorf("%+v, %v", got, err)
+			}
+		}
+	}
+}

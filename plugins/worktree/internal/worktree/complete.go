@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -97,15 +97,12 @@ func (p *Plugin) write(ctx context.Context, g *git.Git, r *record) (fault string
 	if under := underWay(r.GitDir); under != "" || len(unmerged) > 0 {
 		return fmt.Sprintf("A merge or rebase is under way in %s (%s): finish it, or abort it.", r.Path, under), nil
 	}
-	head, err := tree.Object(ctx, "HEAD^{commit}")
+	objects, err := tree.Objects(ctx, "HEAD^{commit}", r.targetRef()+"^{commit}")
 	if err != nil {
 		return "", err
 	}
+	head, target := objects[0], objects[1]
 	// A person may have merged the target into the branch, because the two conflicted.
-	target, err := tree.Object(ctx, r.targetRef()+"^{commit}")
-	if err != nil {
-		return "", err
-	}
 	if target != "" && head != r.Head {
 		common, err := tree.Text(ctx, "merge-base", target, head)
 		newer := false
@@ -249,7 +246,7 @@ func (p *Plugin) unmergeable(ctx context.Context, at git.Dir, base, written stri
 
 // notAdded are the words with which git refuses a path that it cannot take in, such as
 // .GIT/config, or a file that nobody may read.
-var notAdded = regexp.MustCompile(`(?m)^error: (?:invalid path '(.+)'|open\("(.+)"\): Permission denied)$`)
+var notAdded = lazy.Regexp(`(?m)^error: (?:invalid path '(.+)'|open\("(.+)"\): Permission denied)$`)
 
 // cannotAdd says in words for the worker which paths git add has refused; "": the error is
 // another one.

@@ -72,7 +72,7 @@ func TestSettingsOfTheRepository(t *testing.T) {
 			commitAll(t, w.repo, "moved")
 			write(t, w.repo, "sub/mine", "mine\n")
 			w.merges("t1")
-			if now := w.look(); now.status != "?? sub/mine" {
+			if now := w.look(); now.status != "? sub/mine\n" {
 				t.Errorf("the checkout is %+v", now)
 			}
 			if merged := gitIn(t, repo, "ls-tree", "-r", "--name-only", "HEAD"); !strings.Contains(merged, "bin\n") || !strings.Contains(merged, "new.txt\n") || !strings.Contains(merged, "sub/b2.txt\nsub/e.txt") {

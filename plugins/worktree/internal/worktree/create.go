@@ -141,20 +141,17 @@ func (p *Plugin) plan(ctx context.Context, g *git.Git, request *pluginsdk.OnTask
 		return nil, refused("%s: the task is to work there, and it is no directory", cwd)
 	}
 	at := g.At(cwd)
-	bare, err := at.Text(ctx, "rev-parse", "--is-bare-repository")
+	holding, err := at.Holding(ctx)
 	if git.CodeOf(err) == 128 && strings.Contains(err.Error(), "not a git repository") && !below(cwd) {
 		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
 	if err != nil {
 		return nil, err
 	}
-	inside, err := at.Text(ctx, "rev-parse", "--is-inside-work-tree")
 	switch {
-	case err != nil:
-		return nil, err
-	case bare == "true":
+	case holding.Bare:
 		return nil, refused("%s is a bare repository, without a checkout to merge into: have the task work in a clone of it", cwd)
-	case inside != "true":
+	case !holding.Inside:
 		return nil, refused("%s is inside a repository's git directory: have the task work in its checkout", cwd)
 	}
 	// What git ignores, such as a data directory below a checkout, is no part of it.
@@ -164,24 +161,13 @@ func (p *Plugin) plan(ctx context.Context, g *git.Git, request *pluginsdk.OnTask
 		return nil, err
 	}
 	r := &record{Task: task.ID, Branch: "task/" + task.ID, Title: title(task)}
-	for _, asked := range []struct {
-		to  *string
-		arg []string
-	}{
-		{&r.Checkout, []string{"--show-toplevel"}},
-		{&r.CheckoutGit, []string{"--absolute-git-dir"}},
-		{&r.Common, []string{"--path-format=absolute", "--git-common-dir"}},
-		{&r.Prefix, []string{"--show-prefix"}},
-	} {
-		if *asked.to, err = at.Text(ctx, append([]string{"rev-parse"}, asked.arg...)...); err != nil {
-			return nil, err
-		}
-	}
-	if super, err := at.Text(ctx, "rev-parse", "--show-superproject-working-tree"); err != nil || super != "" {
-		if err == nil {
-			err = refused("%s is a submodule of %s, where the commit that it is at is written down: have the task work in a clone of its own", r.Checkout, super)
-		}
+	layout, err := at.Layout(ctx)
+	if err != nil {
 		return nil, err
+	}
+	r.Checkout, r.CheckoutGit, r.Common, r.Prefix = layout.Top, layout.GitDir, layout.Common, layout.Prefix
+	if holding.Super != "" {
+		return nil, refused("%s is a submodule of %s, where the commit that it is at is written down: have the task work in a clone of its own", r.Checkout, holding.Super)
 	}
 	if err := p.findRoot(ctx, g, r); err != nil {
 		return nil, err
@@ -220,10 +206,11 @@ func (p *Plugin) findRoot(ctx context.Context, g *git.Git, r *record) error {
 // findBase decides which commit the work is on top of.
 func (p *Plugin) findBase(ctx context.Context, g *git.Git, r *record, fromTaskID string) error {
 	checkout := r.checkout(g)
-	head, err := checkout.Object(ctx, "HEAD^{commit}")
+	objects, err := checkout.Objects(ctx, "HEAD^{commit}", "HEAD:.gitmodules")
 	if err != nil {
 		return err
 	}
+	head, modules := objects[0], objects[1]
 	if head == "" {
 		return refused("%s has no commits yet: make a first one (git commit --allow-empty)", r.Checkout)
 	}
@@ -238,11 +225,8 @@ func (p *Plugin) findBase(ctx context.Context, g *git.Git, r *record, fromTaskID
 	if under := underWay(r.CheckoutGit); under != "" {
 		return refused("in %s a %s is under way: finish or abort it (git %s --abort)", r.Checkout, under, under)
 	}
-	if modules, err := checkout.Object(ctx, "HEAD:.gitmodules"); err != nil || modules != "" {
-		if err == nil {
-			err = refused("%s has submodules: git keeps no worktrees of these, and a merge would move the commits that they are at. Have the task work in a clone (git clone --recurse-submodules)", r.Checkout)
-		}
-		return err
+	if modules != "" {
+		return refused("%s has submodules: git keeps no worktrees of these, and a merge would move the commits that they are at. Have the task work in a clone (git clone --recurse-submodules)", r.Checkout)
 	}
 	if err := checkout.Identity(ctx); err != nil {
 		return refused("%s has nobody in whose name commits are made: git config user.name and git config user.email, with --global for all repositories of the daemon's user (%w)", r.Checkout, err)

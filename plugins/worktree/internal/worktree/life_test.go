@@ -64,7 +64,7 @@ func TestWhatWasLookedAtIsWhatIsMerged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, repository(t, "shop"))
 	write(t, w.repo, ".gitignore", "*.o\n")
-	base := commitAll(t, w.repo, "ignore")
+	base := committed(t, w.repo, "ignore")
 	dir := w.begun("t1", "")
 	write(t, dir, "a.txt", "other\n", "x.o", "object\n", "c.txt", "c\nd\n")
 	answer, err := w.complete(t.Context(), "t1")
@@ -207,7 +207,7 @@ func TestTheBaseHasMoved(t *testing.T) {
 	}
 	was := w.round["t1"]
 	write(t, w.repo, "a.txt", "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", "d.txt", "d\n")
-	moved := commitAll(t, w.repo, "zero")
+	moved := committed(t, w.repo, "zero")
 	write(t, dir, "coverage.out", "of the checks\n")
 	answer, err := w.validate(t.Context(), "t1")
 	if err != nil || answer.Handover != pluginsdk.HandoverAgain || !strings.Contains(answer.Reason, "main") || answer.CwdGone {
@@ -288,7 +288,7 @@ func TestWhatHasFailedIsKept(t *testing.T) {
 		t.Error("it is not kept")
 	}
 	write(t, w.repo, "c.txt", "moved\n")
-	base := commitAll(t, w.repo, "moved")
+	base := committed(t, w.repo, "moved")
 	w.task("t2").FromTaskID = "t1"
 	dir = w.begun("t2", "")
 	if read(t, dir, "half.txt") != "half\n" || read(t, dir, "c.txt") != "moved\n" {

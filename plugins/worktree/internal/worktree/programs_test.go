@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,10 +90,26 @@ const attributes = "a.txt filter=a diff=a merge=a\nsub/* filter=b diff=a\nnew* f
 // No program that a repository, its owner or the machine name is run in the life of a task,
 // whichever file names it.
 func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
-	config := func(t *testing.T, e *evil, repo string, args ...string) {
+	// config adds the settings to a file, in which git then finds them.
+	config := func(t *testing.T, e *evil, file ...string) {
 		t.Helper()
+		path := filepath.Join(file...)
+		before, err := os.ReadFile(path)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		var words, want strings.Builder
 		for _, setting := range e.settings(t) {
-			gitIn(t, repo, append(append([]string{"-c", "core.fsmonitor=false", "config"}, args...), "--add", setting[0], setting[1])...)
+			section, key, _ := strings.Cut(setting[0], ".")
+			if i := strings.LastIndexByte(key, '.'); i >= 0 {
+				section, key = section+" \""+key[:i]+"\"", key[i+1:]
+			}
+			fmt.Fprintf(&words, "[%s]\n\t%s = %q\n", section, key, setting[1])
+			fmt.Fprintf(&want, "%s=%s\n", setting[0], setting[1])
+		}
+		write(t, filepath.Dir(path), filepath.Base(path), string(before)+words.String())
+		if has := gitIn(t, e.bin, "config", "--list", "--file", path) + "\n"; !strings.HasSuffix(strings.ToLower(has), strings.ToLower(want.String())) {
+			t.Fatalf("git finds\n%s\nand not\n%s", has, want.String())
 		}
 	}
 	info := func(t *testing.T, repo string) {
@@ -100,20 +117,20 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 		write(t, repo, ".git/info/attributes", attributes+"*.md diff=a merge=a\nsub/* filter=a\n")
 	}
 	for name, set := range map[string]func(t *testing.T, e *evil, repo string){
-		".git/config":                            func(t *testing.T, e *evil, repo string) { config(t, e, repo) },
-		".git/config, and attributes of its own": func(t *testing.T, e *evil, repo string) { config(t, e, repo); info(t, repo) },
+		".git/config":                            func(t *testing.T, e *evil, repo string) { config(t, e, repo, ".git", "config") },
+		".git/config, and attributes of its own": func(t *testing.T, e *evil, repo string) { config(t, e, repo, ".git", "config"); info(t, repo) },
 		"config.worktree": func(t *testing.T, e *evil, repo string) {
 			gitIn(t, repo, "config", "extensions.worktreeConfig", "true")
-			config(t, e, repo, "--worktree")
+			config(t, e, repo, ".git", "config.worktree")
 			info(t, repo)
 		},
 		"an included file": func(t *testing.T, e *evil, repo string) {
-			config(t, e, repo, "--file", filepath.Join(e.bin, "included"))
+			config(t, e, e.bin, "included")
 			gitIn(t, repo, "config", "include.path", filepath.Join(e.bin, "included"))
 			info(t, repo)
 		},
 		"a file included on a branch": func(t *testing.T, e *evil, repo string) {
-			config(t, e, repo, "--file", filepath.Join(e.bin, "included"))
+			config(t, e, e.bin, "included")
 			for _, when := range []string{"onbranch:main", "onbranch:task/**", "gitdir:**/worktrees/**"} {
 				gitIn(t, repo, "config", "includeIf."+when+".path", filepath.Join(e.bin, "included"))
 			}
@@ -124,7 +141,7 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 			t.Setenv("HOME", home)
 			t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "xdg"))
 			write(t, home, ".gitconfig", "[core]\n\tattributesFile = "+filepath.Join(home, "attributes")+"\n", "attributes", attributes)
-			config(t, e, repo, "--global")
+			config(t, e, home, ".gitconfig")
 		},
 		"the surroundings": func(t *testing.T, e *evil, repo string) {
 			for _, name := range []string{"GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_PAGER", "GIT_PROXY_COMMAND", "EDITOR", "VISUAL", "PAGER", "SSH_ASKPASS", "GIT_SEQUENCE_EDITOR"} {
@@ -150,7 +167,7 @@ func TestNoProgramOfTheRepositoryIsRun(t *testing.T) {
 			commitAll(t, repo, "attributes")
 			// What the target moves to is made before: a person's own git runs what is set.
 			write(t, repo, "main.md", "moved\n")
-			next := commitAll(t, repo, "moved")
+			next := committed(t, repo, "moved")
 			write(t, repo, ".git/next-index", read(t, repo, ".git", "index"))
 			gitIn(t, repo, "reset", "-q", "--hard", "HEAD~")
 			moved := func() {

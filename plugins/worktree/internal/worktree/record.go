@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -72,7 +72,7 @@ const (
 )
 
 // taskIDs are those that can be a directory and a branch. The core's are.
-var taskIDs = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
+var taskIDs = lazy.Regexp(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
 
 // load returns what is remembered of a task; nil: nothing.
 func (p *Plugin) load(ctx context.Context, taskID string) (*record, error) {

@@ -266,17 +266,14 @@ func (p *Plugin) commit(ctx context.Context, g *git.Git, r *record) (*pluginsdk.
 	if err != nil {
 		return nil, err
 	}
-	head, err := at.Object(ctx, "HEAD^{commit}")
-	if err == nil {
-		has, err = at.Object(ctx, "HEAD^{tree}")
-	}
+	made, err := at.Objects(ctx, "HEAD^{commit}", "HEAD^{tree}")
 	if err != nil {
 		return nil, err
 	}
-	if has != r.Tree {
+	if made[1] != r.Tree {
 		return again("%s has changed while it was committed", r.Path), p.enters(ctx, r, ready)
 	}
-	r.Head = head
+	r.Head = made[0]
 	return nil, p.enters(ctx, r, ready)
 }
 
@@ -292,16 +289,13 @@ func (p *Plugin) merge(ctx context.Context, g *git.Git, r *record) (*pluginsdk.O
 			return nil, err
 		}
 	}
-	target, err := at.Object(ctx, r.targetRef()+"^{commit}")
+	objects, err := at.Objects(ctx, r.targetRef()+"^{commit}", r.Base+"^{tree}")
 	if err != nil {
 		return nil, err
 	}
+	target, base := objects[0], objects[1]
 	if target == "" {
 		return waits(markBranch, "the branch %s is gone, into which it was to be merged; the work is the commit %s on %s", r.Target, r.Head, r.Branch), nil
-	}
-	base, err := at.Object(ctx, r.Base+"^{tree}")
-	if err != nil {
-		return nil, err
 	}
 	in, err := at.Holds(ctx, target, r.Head)
 	if err != nil {
@@ -429,13 +423,11 @@ func (p *Plugin) recover(ctx context.Context, g *git.Git, r *record) error {
 		if err != nil {
 			return err
 		}
-		parent, err := at.Object(ctx, head+"^")
+		of, err := at.Objects(ctx, head+"^", head+"^{tree}")
 		if err != nil {
 			return err
 		}
-		if has, err := at.Object(ctx, head+"^{tree}"); err != nil {
-			return err
-		} else if parent == r.Head && has == r.Tree {
+		if of[0] == r.Head && of[1] == r.Tree {
 			r.Head = head
 		}
 		return p.enters(ctx, r, ready)

@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,17 +12,21 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-706843ae/harness/plugins/worktree/internal/git"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
+// home is the directory of the user who runs git.
+var home string
+
 func TestMain(m *testing.M) {
 	// The settings of the user who runs the tests are none of theirs.
-	home, err := os.MkdirTemp("", "worktree-home")
-	if err != nil {
+	var err error
+	if home, err = os.MkdirTemp("", "worktree-home"); err != nil {
 		panic(err)
 	}
-	config := "[init]\n\tdefaultBranch = main\n"
+	config := "[init]\n\tdefaultBranch = main\n[core]\n\tfsync = none\n"
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o600); err != nil {
 		panic(err)
 	}
@@ -74,6 +79,54 @@ func read(t testing.TB, path ...string) string {
 	return string(data)
 }
 
+// shop is the repository that repository makes copies of: five calls of git cost more than a copy.
+var shop = sync.OnceValue(func() string {
+	dir := filepath.Join(home, "shop")
+	for name, content := range map[string]string{"a.txt": "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", "sub/b.txt": "b\n", "c.txt": "c\n", ".git/hooks/.none": ""} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+			panic(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "-q", "--template="}, {"config", "user.name", "Ann"}, {"config", "user.email", "ann@example.org"}, {"add", "-A"}, {"commit", "-q", "-m", "first"},
+	} {
+		if out, err := gitCommand(dir, args...).CombinedOutput(); err != nil {
+			panic(string(out))
+		}
+	}
+	return dir
+})
+
+// copyTree copies a directory with the modes and times of its files.
+func copyTree(t testing.TB, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		copied := filepath.Join(to, strings.TrimPrefix(path, from))
+		info, err := entry.Info()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir():
+			return os.Mkdir(copied, info.Mode().Perm())
+		case entry.Type() == os.ModeSymlink:
+			target, err := os.Readlink(path)
+			return errors.Join(err, os.Symlink(target, copied))
+		}
+		if filepath.Base(filepath.Dir(filepath.Dir(path))) == "objects" && os.Link(path, copied) == nil { // git's: none changes
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		return errors.Join(err, os.WriteFile(copied, data, info.Mode().Perm()), os.Chtimes(copied, info.ModTime(), info.ModTime()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // repository makes one with a commit, on the branch main, at a path that may have anything in
 // it.
 func repository(t testing.TB, name string) string {
@@ -83,21 +136,21 @@ func repository(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	repo := filepath.Join(parent, name)
-	if err := os.Mkdir(repo, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	gitIn(t, repo, "init", "-q")
-	gitIn(t, repo, "config", "user.name", "Ann")
-	gitIn(t, repo, "config", "user.email", "ann@example.org")
-	write(t, repo, "a.txt", "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n", "sub/b.txt", "b\n", "c.txt", "c\n")
-	commitAll(t, repo, "first")
+	copyTree(t, shop(), repo)
+	gitIn(t, repo, "update-index", "-q", "--refresh") // the files are others to git
 	return repo
 }
 
-func commitAll(t testing.TB, dir, message string) string {
+func commitAll(t testing.TB, dir, message string) {
 	t.Helper()
 	gitIn(t, dir, "add", "-A")
 	gitIn(t, dir, "commit", "-q", "-m", message)
+}
+
+// committed is commitAll, and returns the commit.
+func committed(t testing.TB, dir, message string) string {
+	t.Helper()
+	commitAll(t, dir, message)
 	return gitIn(t, dir, "rev-parse", "HEAD")
 }
 
@@ -110,9 +163,12 @@ type world struct {
 	plugin *Plugin
 
 	mu    sync.Mutex
+	set   []byte // the settings
+	kept  int    // copies of it
 	tasks map[string]*pluginsdk.Task
-	round map[string][]pluginsdk.Evidence // of the task's latest evaluation
-	locks []*os.File                      // that the instance has taken, and may hold
+	round map[string][]pluginsdk.Evidence    // of the task's latest evaluation
+	said  *pluginsdk.OnTaskValidatedResponse // the latest
+	locks []*os.File                         // that the instance has taken, and may hold
 }
 
 func newWorld(t testing.TB, repo string) *world {
@@ -120,6 +176,15 @@ func newWorld(t testing.TB, repo string) *world {
 	w.start()
 	return w
 }
+
+// theGit is git as an instance finds it, which asks it for its version.
+var theGit = sync.OnceValue(func() *git.Git {
+	found, err := git.Find(context.Background(), "git")
+	if err != nil {
+		panic(err)
+	}
+	return found
+})
 
 // start starts another instance with the same host, as the daemon does when one has died.
 func (w *world) start() {
@@ -131,6 +196,9 @@ func (w *world) start() {
 	w.locks = nil
 	w.mu.Unlock()
 	w.plugin = &Plugin{Config: w.config}
+	if w.config.Program == "" {
+		w.plugin.git = theGit()
+	}
 	w.plugin.Config.Lock = func(directory *os.File) error {
 		err := flock(directory)
 		if err == nil {
@@ -151,6 +219,7 @@ func (w *world) settings(object map[string]any) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.set = raw
 	w.host.SetSettings(raw)
 	w.start()
 }
@@ -217,7 +286,11 @@ func (w *world) validate(ctx context.Context, id string) (*pluginsdk.OnTaskValid
 	w.mu.Lock()
 	evidence := w.round[id]
 	w.mu.Unlock()
-	return w.plugin.OnTaskValidated(ctx, &pluginsdk.OnTaskValidatedRequest{Task: *w.task(id), Evidence: evidence})
+	answer, err := w.plugin.OnTaskValidated(ctx, &pluginsdk.OnTaskValidatedRequest{Task: *w.task(id), Evidence: evidence})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = answer
+	return answer, err
 }
 
 // evaluated has a task evaluated and handed over, as often as it has to be.
@@ -297,10 +370,17 @@ func (w *world) look() sight { return lookAt(w.t, w.repo) }
 
 func lookAt(t testing.TB, repo string) sight {
 	t.Helper()
-	return sight{
-		head: gitIn(t, repo, "rev-parse", "HEAD"), branch: gitIn(t, repo, "branch", "--show-current"),
-		status: gitIn(t, repo, "status", "--porcelain", "--ignored=no"),
+	var seen sight
+	for line := range strings.Lines(gitIn(t, repo, "status", "--porcelain=v2", "--branch", "--ignored=no") + "\n") {
+		if head, ok := strings.CutPrefix(line, "# branch.oid "); ok {
+			seen.head = strings.TrimSuffix(head, "\n")
+		} else if branch, ok := strings.CutPrefix(line, "# branch.head "); ok {
+			seen.branch = strings.TrimSuffix(branch, "\n")
+		} else if !strings.HasPrefix(line, "# ") {
+			seen.status += line
+		}
 	}
+	return seen
 }
 
 // sound wants a repository to have no fault.
@@ -334,30 +414,4 @@ func (w *world) bare() {
 			w.t.Errorf("remembered: %s %s", entry.Key, entry.Value)
 		}
 	}
-}
-
-// killed runs a call of the plugin, which dies at its nth step. It reports whether there was
-// such a step; err is the call's when there was none.
-func (w *world) killed(nth int, call func() error) (at string, err error) {
-	w.t.Helper()
-	died, over := make(chan string), make(chan error)
-	var mu sync.Mutex
-	steps := 0
-	w.plugin.Config.Fault = func(step, _ string) {
-		mu.Lock()
-		steps++
-		dies := steps == nth
-		mu.Unlock()
-		if dies {
-			died <- step
-			select {} // nothing of it happens any more
-		}
-	}
-	go func() { over <- call() }()
-	select {
-	case at = <-died:
-	case err = <-over:
-	}
-	w.start()
-	return at, err
 }

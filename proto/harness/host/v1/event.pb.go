@@ -237,6 +237,97 @@ func (x *ListEventsResponse) GetNext() *v1.Position {
 	return nil
 }
 
+type ListenEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// None: all events that the manifest names. At most 64, which name at most 1000 threads and
+	// 1000 types together; a type and the id of a thread have at most 256 bytes.
+	Rules         []*v1.EventRule `protobuf:"bytes,1,rep,name=rules,proto3" json:"rules,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListenEventsRequest) Reset() {
+	*x = ListenEventsRequest{}
+	mi := &file_harness_host_v1_event_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListenEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListenEventsRequest) ProtoMessage() {}
+
+func (x *ListenEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_event_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListenEventsRequest.ProtoReflect.Descriptor instead.
+func (*ListenEventsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_event_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListenEventsRequest) GetRules() []*v1.EventRule {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+type ListenEventsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every event after it that matches a rule will be told.
+	Position      *v1.Position `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListenEventsResponse) Reset() {
+	*x = ListenEventsResponse{}
+	mi := &file_harness_host_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListenEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListenEventsResponse) ProtoMessage() {}
+
+func (x *ListenEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListenEventsResponse.ProtoReflect.Descriptor instead.
+func (*ListenEventsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ListenEventsResponse) GetPosition() *v1.Position {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
 var File_harness_host_v1_event_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_event_proto_rawDesc = "" +
@@ -253,11 +344,16 @@ const file_harness_host_v1_event_proto_rawDesc = "" +
 	"\x12ListEventsResponse\x12/\n" +
 	"\x06events\x18\x01 \x03(\v2\x17.harness.types.v1.EventR\x06events\x12\x16\n" +
 	"\x06resync\x18\x02 \x01(\bR\x06resync\x12.\n" +
-	"\x04next\x18\x03 \x01(\v2\x1a.harness.types.v1.PositionR\x04next2\xe7\x01\n" +
+	"\x04next\x18\x03 \x01(\v2\x1a.harness.types.v1.PositionR\x04next\"H\n" +
+	"\x13ListenEventsRequest\x121\n" +
+	"\x05rules\x18\x01 \x03(\v2\x1b.harness.types.v1.EventRuleR\x05rules\"N\n" +
+	"\x14ListenEventsResponse\x126\n" +
+	"\bposition\x18\x01 \x01(\v2\x1a.harness.types.v1.PositionR\bposition2\xce\x02\n" +
 	"\fEventService\x12o\n" +
 	"\fPublishEvent\x12$.harness.host.v1.PublishEventRequest\x1a%.harness.host.v1.PublishEventResponse\"\x12\x92\xe1\x18\x0eevents.publish\x12f\n" +
 	"\n" +
-	"ListEvents\x12\".harness.host.v1.ListEventsRequest\x1a#.harness.host.v1.ListEventsResponse\"\x0f\x92\xe1\x18\vevents.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"ListEvents\x12\".harness.host.v1.ListEventsRequest\x1a#.harness.host.v1.ListEventsResponse\"\x0f\x92\xe1\x18\vevents.read\x12e\n" +
+	"\fListenEvents\x12$.harness.host.v1.ListenEventsRequest\x1a%.harness.host.v1.ListenEventsResponse\"\b\x92\xe1\x18\x04noneB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_event_proto_rawDescOnce sync.Once
@@ -271,28 +367,35 @@ func file_harness_host_v1_event_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_event_proto_rawDescData
 }
 
-var file_harness_host_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_host_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_harness_host_v1_event_proto_goTypes = []any{
 	(*PublishEventRequest)(nil),  // 0: harness.host.v1.PublishEventRequest
 	(*PublishEventResponse)(nil), // 1: harness.host.v1.PublishEventResponse
 	(*ListEventsRequest)(nil),    // 2: harness.host.v1.ListEventsRequest
 	(*ListEventsResponse)(nil),   // 3: harness.host.v1.ListEventsResponse
-	(*v1.Position)(nil),          // 4: harness.types.v1.Position
-	(*v1.Event)(nil),             // 5: harness.types.v1.Event
+	(*ListenEventsRequest)(nil),  // 4: harness.host.v1.ListenEventsRequest
+	(*ListenEventsResponse)(nil), // 5: harness.host.v1.ListenEventsResponse
+	(*v1.Position)(nil),          // 6: harness.types.v1.Position
+	(*v1.Event)(nil),             // 7: harness.types.v1.Event
+	(*v1.EventRule)(nil),         // 8: harness.types.v1.EventRule
 }
 var file_harness_host_v1_event_proto_depIdxs = []int32{
-	4, // 0: harness.host.v1.ListEventsRequest.after:type_name -> harness.types.v1.Position
-	5, // 1: harness.host.v1.ListEventsResponse.events:type_name -> harness.types.v1.Event
-	4, // 2: harness.host.v1.ListEventsResponse.next:type_name -> harness.types.v1.Position
-	0, // 3: harness.host.v1.EventService.PublishEvent:input_type -> harness.host.v1.PublishEventRequest
-	2, // 4: harness.host.v1.EventService.ListEvents:input_type -> harness.host.v1.ListEventsRequest
-	1, // 5: harness.host.v1.EventService.PublishEvent:output_type -> harness.host.v1.PublishEventResponse
-	3, // 6: harness.host.v1.EventService.ListEvents:output_type -> harness.host.v1.ListEventsResponse
-	5, // [5:7] is the sub-list for method output_type
-	3, // [3:5] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 0: harness.host.v1.ListEventsRequest.after:type_name -> harness.types.v1.Position
+	7, // 1: harness.host.v1.ListEventsResponse.events:type_name -> harness.types.v1.Event
+	6, // 2: harness.host.v1.ListEventsResponse.next:type_name -> harness.types.v1.Position
+	8, // 3: harness.host.v1.ListenEventsRequest.rules:type_name -> harness.types.v1.EventRule
+	6, // 4: harness.host.v1.ListenEventsResponse.position:type_name -> harness.types.v1.Position
+	0, // 5: harness.host.v1.EventService.PublishEvent:input_type -> harness.host.v1.PublishEventRequest
+	2, // 6: harness.host.v1.EventService.ListEvents:input_type -> harness.host.v1.ListEventsRequest
+	4, // 7: harness.host.v1.EventService.ListenEvents:input_type -> harness.host.v1.ListenEventsRequest
+	1, // 8: harness.host.v1.EventService.PublishEvent:output_type -> harness.host.v1.PublishEventResponse
+	3, // 9: harness.host.v1.EventService.ListEvents:output_type -> harness.host.v1.ListEventsResponse
+	5, // 10: harness.host.v1.EventService.ListenEvents:output_type -> harness.host.v1.ListenEventsResponse
+	8, // [8:11] is the sub-list for method output_type
+	5, // [5:8] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_event_proto_init() }
@@ -307,7 +410,7 @@ func file_harness_host_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_event_proto_rawDesc), len(file_harness_host_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	EventService_PublishEvent_FullMethodName = "/harness.host.v1.EventService/PublishEvent"
 	EventService_ListEvents_FullMethodName   = "/harness.host.v1.EventService/ListEvents"
+	EventService_ListenEvents_FullMethodName = "/harness.host.v1.EventService/ListenEvents"
 )
 
 // EventServiceClient is the client API for EventService service.
@@ -35,6 +36,11 @@ type EventServiceClient interface {
 	// ListEvents returns the events after a position that are still kept. Needs
 	// events.read.
 	ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error)
+	// ListenEvents has the process that calls be told only the events that match any of the rules, of
+	// those that the field events of its manifest names, in place of the rules of its manifest
+	// and of an earlier call. resync is always told. Needs no capability: it only selects from
+	// what the plugin may be told.
+	ListenEvents(ctx context.Context, in *ListenEventsRequest, opts ...grpc.CallOption) (*ListenEventsResponse, error)
 }
 
 type eventServiceClient struct {
@@ -65,6 +71,16 @@ func (c *eventServiceClient) ListEvents(ctx context.Context, in *ListEventsReque
 	return out, nil
 }
 
+func (c *eventServiceClient) ListenEvents(ctx context.Context, in *ListenEventsRequest, opts ...grpc.CallOption) (*ListenEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListenEventsResponse)
+	err := c.cc.Invoke(ctx, EventService_ListenEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EventServiceServer is the server API for EventService service.
 // All implementations must embed UnimplementedEventServiceServer
 // for forward compatibility.
@@ -77,6 +93,11 @@ type EventServiceServer interface {
 	// ListEvents returns the events after a position that are still kept. Needs
 	// events.read.
 	ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error)
+	// ListenEvents has the process that calls be told only the events that match any of the rules, of
+	// those that the field events of its manifest names, in place of the rules of its manifest
+	// and of an earlier call. resync is always told. Needs no capability: it only selects from
+	// what the plugin may be told.
+	ListenEvents(context.Context, *ListenEventsRequest) (*ListenEventsResponse, error)
 	mustEmbedUnimplementedEventServiceServer()
 }
 
@@ -92,6 +113,9 @@ func (UnimplementedEventServiceServer) PublishEvent(context.Context, *PublishEve
 }
 func (UnimplementedEventServiceServer) ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListEvents not implemented")
+}
+func (UnimplementedEventServiceServer) ListenEvents(context.Context, *ListenEventsRequest) (*ListenEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListenEvents not implemented")
 }
 func (UnimplementedEventServiceServer) mustEmbedUnimplementedEventServiceServer() {}
 func (UnimplementedEventServiceServer) testEmbeddedByValue()                      {}
@@ -150,6 +174,24 @@ func _EventService_ListEvents_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EventService_ListenEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListenEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).ListenEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_ListenEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).ListenEvents(ctx, req.(*ListenEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EventService_ServiceDesc is the grpc.ServiceDesc for EventService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -164,6 +206,10 @@ var EventService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListEvents",
 			Handler:    _EventService_ListEvents_Handler,
+		},
+		{
+			MethodName: "ListenEvents",
+			Handler:    _EventService_ListenEvents_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -403,7 +403,7 @@ type OnBeforeInvokeRequest struct {
 	Thread *v1.Thread `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
 	// Its content only with the part message; the prompt has it anyway.
 	Message *v1.Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// The previous plugin's prompt.
+	// The previous plugin's prompt; empty for a plugin with prompt_prefix.
 	Prompt        string `protobuf:"bytes,4,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -471,8 +471,11 @@ type OnBeforeInvokeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Replaces the prompt; absent keeps it, and an empty one is a value. It may have 2 MiB:
 	// what is longer is cut, with a mark.
-	Prompt        *string     `protobuf:"bytes,1,opt,name=prompt,proto3,oneof" json:"prompt,omitempty"`
-	Effects       *v1.Effects `protobuf:"bytes,2,opt,name=effects,proto3" json:"effects,omitempty"`
+	Prompt  *string     `protobuf:"bytes,1,opt,name=prompt,proto3,oneof" json:"prompt,omitempty"`
+	Effects *v1.Effects `protobuf:"bytes,2,opt,name=effects,proto3" json:"effects,omitempty"`
+	// Goes in front of the prompt, with a line of three hyphens between empty lines between
+	// the two. It is for requests without a prompt, those of a plugin with prompt_prefix.
+	Prefix        string `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +522,13 @@ func (x *OnBeforeInvokeResponse) GetEffects() *v1.Effects {
 		return x.Effects
 	}
 	return nil
+}
+
+func (x *OnBeforeInvokeResponse) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
 }
 
 type OnAfterInvokeRequest struct {
@@ -961,10 +971,11 @@ const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12\x16\n" +
-	"\x06prompt\x18\x04 \x01(\tR\x06prompt\"u\n" +
+	"\x06prompt\x18\x04 \x01(\tR\x06prompt\"\x8d\x01\n" +
 	"\x16OnBeforeInvokeResponse\x12\x1b\n" +
 	"\x06prompt\x18\x01 \x01(\tH\x00R\x06prompt\x88\x01\x01\x123\n" +
-	"\aeffects\x18\x02 \x01(\v2\x19.harness.types.v1.EffectsR\aeffectsB\t\n" +
+	"\aeffects\x18\x02 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\tR\x06prefixB\t\n" +
 	"\a_prompt\"\xe1\x01\n" +
 	"\x14OnAfterInvokeRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +

@@ -75,6 +75,88 @@ func (x *Position) GetSeq() uint64 {
 	return 0
 }
 
+// Selects events. The fields that are set must all match; an empty field matches anything.
+type EventRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Event types; a trailing * matches any rest.
+	Types []string `protobuf:"bytes,1,rep,name=types,proto3" json:"types,omitempty"`
+	// Ids of threads: events of one of them.
+	Threads []string `protobuf:"bytes,2,rep,name=threads,proto3" json:"threads,omitempty"`
+	// Kinds of thread: events of a thread of one of them.
+	ThreadKinds []string `protobuf:"bytes,3,rep,name=thread_kinds,json=threadKinds,proto3" json:"thread_kinds,omitempty"`
+	// Kinds of run: events about a run of one of them, which are pipeline:*.
+	RunKinds []string `protobuf:"bytes,4,rep,name=run_kinds,json=runKinds,proto3" json:"run_kinds,omitempty"`
+	// Only events of threads of the sources that the plugin's manifest names.
+	Own           bool `protobuf:"varint,5,opt,name=own,proto3" json:"own,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EventRule) Reset() {
+	*x = EventRule{}
+	mi := &file_harness_types_v1_event_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EventRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EventRule) ProtoMessage() {}
+
+func (x *EventRule) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_event_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EventRule.ProtoReflect.Descriptor instead.
+func (*EventRule) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_event_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EventRule) GetTypes() []string {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
+func (x *EventRule) GetThreads() []string {
+	if x != nil {
+		return x.Threads
+	}
+	return nil
+}
+
+func (x *EventRule) GetThreadKinds() []string {
+	if x != nil {
+		return x.ThreadKinds
+	}
+	return nil
+}
+
+func (x *EventRule) GetRunKinds() []string {
+	if x != nil {
+		return x.RunKinds
+	}
+	return nil
+}
+
+func (x *EventRule) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
+}
+
 // One thing that happened.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -92,7 +174,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_harness_types_v1_event_proto_msgTypes[1]
+	mi := &file_harness_types_v1_event_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -104,7 +186,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_event_proto_msgTypes[1]
+	mi := &file_harness_types_v1_event_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -117,7 +199,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_event_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_event_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Event) GetType() string {
@@ -169,7 +251,13 @@ const file_harness_types_v1_event_proto_rawDesc = "" +
 	"\x1charness/types/v1/event.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"0\n" +
 	"\bPosition\x12\x12\n" +
 	"\x04boot\x18\x01 \x01(\tR\x04boot\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xac\x01\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x8d\x01\n" +
+	"\tEventRule\x12\x14\n" +
+	"\x05types\x18\x01 \x03(\tR\x05types\x12\x18\n" +
+	"\athreads\x18\x02 \x03(\tR\athreads\x12!\n" +
+	"\fthread_kinds\x18\x03 \x03(\tR\vthreadKinds\x12\x1b\n" +
+	"\trun_kinds\x18\x04 \x03(\tR\brunKinds\x12\x10\n" +
+	"\x03own\x18\x05 \x01(\bR\x03own\"\xac\x01\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x12\n" +
@@ -190,14 +278,15 @@ func file_harness_types_v1_event_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_event_proto_rawDescData
 }
 
-var file_harness_types_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_harness_types_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_harness_types_v1_event_proto_goTypes = []any{
 	(*Position)(nil),              // 0: harness.types.v1.Position
-	(*Event)(nil),                 // 1: harness.types.v1.Event
-	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(*EventRule)(nil),             // 1: harness.types.v1.EventRule
+	(*Event)(nil),                 // 2: harness.types.v1.Event
+	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_harness_types_v1_event_proto_depIdxs = []int32{
-	2, // 0: harness.types.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
+	3, // 0: harness.types.v1.Event.timestamp:type_name -> google.protobuf.Timestamp
 	1, // [1:1] is the sub-list for method output_type
 	1, // [1:1] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
@@ -216,7 +305,7 @@ func file_harness_types_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_event_proto_rawDesc), len(file_harness_types_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -51,7 +51,14 @@ type Manifest struct {
 	// A JSON Schema of the plugin's settings, or empty.
 	SettingsSchema []byte `protobuf:"bytes,13,opt,name=settings_schema,json=settingsSchema,proto3" json:"settings_schema,omitempty"`
 	// Only one process of the plugin may be active at a time.
-	Exclusive     bool `protobuf:"varint,14,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	Exclusive bool `protobuf:"varint,14,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// Of the events that the field events names, OnBroadcast is told those that match any of these
+	// rules; none: all.
+	EventRules []*EventRule `protobuf:"bytes,15,rep,name=event_rules,json=eventRules,proto3" json:"event_rules,omitempty"`
+	// OnBeforeInvoke answers with text that goes in front of the prompt (prefix), whatever the
+	// prompt is. Then the prompt is not sent, and plugins with this that are neighbours in the
+	// operator's order are asked at the same time.
+	PromptPrefix  bool `protobuf:"varint,16,opt,name=prompt_prefix,json=promptPrefix,proto3" json:"prompt_prefix,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -180,6 +187,20 @@ func (x *Manifest) GetSettingsSchema() []byte {
 func (x *Manifest) GetExclusive() bool {
 	if x != nil {
 		return x.Exclusive
+	}
+	return false
+}
+
+func (x *Manifest) GetEventRules() []*EventRule {
+	if x != nil {
+		return x.EventRules
+	}
+	return nil
+}
+
+func (x *Manifest) GetPromptPrefix() bool {
+	if x != nil {
+		return x.PromptPrefix
 	}
 	return false
 }
@@ -1821,7 +1842,7 @@ var File_harness_types_v1_plugin_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/types/v1/plugin.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bharness/types/v1/tool.proto\"\xff\x05\n" +
+	"\x1dharness/types/v1/plugin.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/event.proto\x1a\x1bharness/types/v1/tool.proto\"\xe2\x06\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12 \n" +
@@ -1838,7 +1859,10 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\fcapabilities\x18\v \x03(\v2#.harness.types.v1.CapabilityRequestR\fcapabilities\x12F\n" +
 	"\venvironment\x18\f \x03(\v2$.harness.types.v1.EnvironmentRequestR\venvironment\x12'\n" +
 	"\x0fsettings_schema\x18\r \x01(\fR\x0esettingsSchema\x12\x1c\n" +
-	"\texclusive\x18\x0e \x01(\bR\texclusive\x1a<\n" +
+	"\texclusive\x18\x0e \x01(\bR\texclusive\x12<\n" +
+	"\vevent_rules\x18\x0f \x03(\v2\x1b.harness.types.v1.EventRuleR\n" +
+	"eventRules\x12#\n" +
+	"\rprompt_prefix\x18\x10 \x01(\bR\fpromptPrefix\x1a<\n" +
 	"\x0eOnFailureEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aQ\n" +
@@ -2056,8 +2080,9 @@ var file_harness_types_v1_plugin_proto_goTypes = []any{
 	nil,                           // 22: harness.types.v1.PluginFigures.HooksEntry
 	nil,                           // 23: harness.types.v1.PluginFigures.HostEntry
 	(*ToolSpec)(nil),              // 24: harness.types.v1.ToolSpec
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*EventRule)(nil),             // 25: harness.types.v1.EventRule
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
 }
 var file_harness_types_v1_plugin_proto_depIdxs = []int32{
 	19, // 0: harness.types.v1.Manifest.on_failure:type_name -> harness.types.v1.Manifest.OnFailureEntry
@@ -2066,39 +2091,40 @@ var file_harness_types_v1_plugin_proto_depIdxs = []int32{
 	24, // 3: harness.types.v1.Manifest.tools:type_name -> harness.types.v1.ToolSpec
 	4,  // 4: harness.types.v1.Manifest.capabilities:type_name -> harness.types.v1.CapabilityRequest
 	5,  // 5: harness.types.v1.Manifest.environment:type_name -> harness.types.v1.EnvironmentRequest
-	3,  // 6: harness.types.v1.CommandSpec.options:type_name -> harness.types.v1.CommandOption
-	0,  // 7: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
-	21, // 8: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
-	7,  // 9: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
-	8,  // 10: harness.types.v1.PluginInfo.figures:type_name -> harness.types.v1.PluginFigures
-	10, // 11: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
-	25, // 12: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
-	25, // 13: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
-	25, // 14: harness.types.v1.PluginInfo.last_error_at:type_name -> google.protobuf.Timestamp
-	22, // 15: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
-	23, // 16: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
-	25, // 17: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
-	25, // 18: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
-	26, // 19: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
-	26, // 20: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
-	25, // 21: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	0,  // 22: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
-	15, // 23: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
-	15, // 24: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
-	16, // 25: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
-	13, // 26: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
-	13, // 27: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
-	6,  // 28: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
-	13, // 29: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
-	13, // 30: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
-	1,  // 31: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
-	9,  // 32: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
-	9,  // 33: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	25, // 6: harness.types.v1.Manifest.event_rules:type_name -> harness.types.v1.EventRule
+	3,  // 7: harness.types.v1.CommandSpec.options:type_name -> harness.types.v1.CommandOption
+	0,  // 8: harness.types.v1.PluginInfo.manifest:type_name -> harness.types.v1.Manifest
+	21, // 9: harness.types.v1.PluginInfo.on_failure:type_name -> harness.types.v1.PluginInfo.OnFailureEntry
+	7,  // 10: harness.types.v1.PluginInfo.limits:type_name -> harness.types.v1.PluginLimits
+	8,  // 11: harness.types.v1.PluginInfo.figures:type_name -> harness.types.v1.PluginFigures
+	10, // 12: harness.types.v1.PluginInfo.checks:type_name -> harness.types.v1.Check
+	26, // 13: harness.types.v1.PluginInfo.checked_at:type_name -> google.protobuf.Timestamp
+	26, // 14: harness.types.v1.PluginInfo.updated_at:type_name -> google.protobuf.Timestamp
+	26, // 15: harness.types.v1.PluginInfo.last_error_at:type_name -> google.protobuf.Timestamp
+	22, // 16: harness.types.v1.PluginFigures.hooks:type_name -> harness.types.v1.PluginFigures.HooksEntry
+	23, // 17: harness.types.v1.PluginFigures.host:type_name -> harness.types.v1.PluginFigures.HostEntry
+	26, // 18: harness.types.v1.PluginFigures.since:type_name -> google.protobuf.Timestamp
+	26, // 19: harness.types.v1.PluginFigures.at:type_name -> google.protobuf.Timestamp
+	27, // 20: harness.types.v1.CallFigures.p50:type_name -> google.protobuf.Duration
+	27, // 21: harness.types.v1.CallFigures.p99:type_name -> google.protobuf.Duration
+	26, // 22: harness.types.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	0,  // 23: harness.types.v1.PluginVersion.manifest:type_name -> harness.types.v1.Manifest
+	15, // 24: harness.types.v1.PluginPlan.was:type_name -> harness.types.v1.PluginVersion
+	15, // 25: harness.types.v1.PluginPlan.next:type_name -> harness.types.v1.PluginVersion
+	16, // 26: harness.types.v1.PluginPlan.package:type_name -> harness.types.v1.PluginPackageInfo
+	13, // 27: harness.types.v1.PluginPlan.has:type_name -> harness.types.v1.PluginRights
+	13, // 28: harness.types.v1.PluginPlan.wants:type_name -> harness.types.v1.PluginRights
+	6,  // 29: harness.types.v1.PluginOutcome.plugin:type_name -> harness.types.v1.PluginInfo
+	13, // 30: harness.types.v1.PluginOutcome.changed:type_name -> harness.types.v1.PluginRights
+	13, // 31: harness.types.v1.PluginOutcome.missing:type_name -> harness.types.v1.PluginRights
+	1,  // 32: harness.types.v1.Manifest.NeedsEntry.value:type_name -> harness.types.v1.Parts
+	9,  // 33: harness.types.v1.PluginFigures.HooksEntry.value:type_name -> harness.types.v1.CallFigures
+	9,  // 34: harness.types.v1.PluginFigures.HostEntry.value:type_name -> harness.types.v1.CallFigures
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_plugin_proto_init() }
@@ -2106,6 +2132,7 @@ func file_harness_types_v1_plugin_proto_init() {
 	if File_harness_types_v1_plugin_proto != nil {
 		return
 	}
+	file_harness_types_v1_event_proto_init()
 	file_harness_types_v1_tool_proto_init()
 	file_harness_types_v1_plugin_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}

@@ -39,10 +39,14 @@ func difference(was, is pluginsdk.Manifest) []string {
 	note("hooks", hooks(was), hooks(is))
 	note("sources", parts(was.Sources, namePart), parts(is.Sources, namePart))
 	note("events", parts(was.Events, namePart), parts(is.Events, namePart))
+	note("event rules", parts(was.EventRules, rulePart), parts(is.EventRules, rulePart))
 	note("commands", parts(was.Commands, commandPart), parts(is.Commands, commandPart))
 	note("tools", parts(was.Tools, toolPart), parts(is.Tools, toolPart))
 	note("wants", parts(was.Requests(), capabilityPart), parts(is.Requests(), capabilityPart))
 	note("environment", parts(was.Environment, variablePart), parts(is.Environment, variablePart))
+	if was.PromptPrefix != is.PromptPrefix {
+		lines = append(lines, fmt.Sprintf("prompt prefix: %t, was %t", is.PromptPrefix, was.PromptPrefix))
+	}
 	if was.Exclusive != is.Exclusive {
 		lines = append(lines, fmt.Sprintf("exclusive: %t, was %t", is.Exclusive, was.Exclusive))
 	}
@@ -85,6 +89,29 @@ func parts[T any](all []T, of func(T) part) []part {
 }
 
 func namePart(name string) part { return part{name: name} }
+
+func rulePart(r pluginsdk.EventRule) part { return part{name: ruleWords(r)} }
+
+// ruleWords is a rule of events in words.
+func ruleWords(r pluginsdk.EventRule) string {
+	words := []string{"all types"}
+	if len(r.Types) > 0 {
+		words = []string{list(r.Types)}
+	}
+	if len(r.Threads) > 0 {
+		words = append(words, "of the threads "+list(r.Threads))
+	}
+	if len(r.ThreadKinds) > 0 {
+		words = append(words, "of threads of the kind "+list(r.ThreadKinds))
+	}
+	if r.Own {
+		words = append(words, "of threads of its own sources")
+	}
+	if len(r.RunKinds) > 0 {
+		words = append(words, "about runs of the kind "+list(r.RunKinds))
+	}
+	return strings.Join(words, " ")
+}
 
 func commandPart(c pluginsdk.CommandSpec) part {
 	return part{"/" + c.Name, c.Usage + "\x00" + c.Description}

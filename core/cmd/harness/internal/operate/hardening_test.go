@@ -45,17 +45,17 @@ func TestGrantsAndRevocationsAtOnceAreNotLost(t *testing.T) {
 
 // Which events a plugin hears, and that it is down while it is upgraded, is for
 // the operator to know before it is installed.
-func TestEventsAndExclusiveAreShownAndCompared(t *testing.T) {
+func TestEventsPrefixAndExclusiveAreShownAndCompared(t *testing.T) {
 	d := newDesk(t)
 	m := greeter("1")
-	m.Hooks = append(m.Hooks, pluginsdk.HookBroadcast)
-	m.Events, m.Exclusive = []string{"thread:*"}, true
+	m.Hooks = append(m.Hooks, pluginsdk.HookBroadcast, pluginsdk.HookBeforeInvoke)
+	m.Events, m.Exclusive, m.PromptPrefix = []string{"thread:*"}, true, true
 	d.install(m, registry.InstallRequest{})
-	d.said("events       thread:*", "exclusive    only one version of it")
+	d.said("events       thread:*", "exclusive    only one version of it", "prompt       it puts text in front of prompts")
 	d.out.Reset()
-	m.Version, m.Events, m.Exclusive = "2", []string{"*"}, false
+	m.Version, m.Events, m.Exclusive, m.PromptPrefix = "2", []string{"*"}, false, false
 	d.upgrade(m, registry.Grants{})
-	d.said("events: +* -thread:*", "exclusive: false, was true")
+	d.said("events: +* -thread:*", "exclusive: false, was true", "prompt prefix: false, was true")
 }
 
 // Where signatures are required, a plugin that an author builds has none.

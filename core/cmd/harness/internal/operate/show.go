@@ -99,6 +99,12 @@ func showManifest(out io.Writer, m pluginsdk.Manifest) {
 	if len(m.Events) > 0 {
 		fmt.Fprintf(out, "events\t%s\n", list(m.Events))
 	}
+	for n, rule := range m.EventRules {
+		fmt.Fprintf(out, "%s\t%s\n", only(n == 0, "of these only"), ruleWords(rule))
+	}
+	if m.PromptPrefix {
+		fmt.Fprintln(out, "prompt\tit puts text in front of prompts, and does not see them")
+	}
 	if m.Exclusive {
 		fmt.Fprintln(out, "exclusive\tonly one version of it runs at a time: it is down while it is upgraded")
 	}

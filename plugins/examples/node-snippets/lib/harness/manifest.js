@@ -1,7 +1,7 @@
 'use strict';
 
 const FIELDS = [
-  'name', 'version', 'description', 'hooks', 'onFailure', 'needs', 'sources', 'commands', 'tools', 'events', 'capabilities', 'environment',
+  'name', 'version', 'description', 'hooks', 'onFailure', 'needs', 'sources', 'commands', 'tools', 'events', 'eventRules', 'capabilities', 'environment',
   'settingsSchema', 'exclusive',
 ];
 

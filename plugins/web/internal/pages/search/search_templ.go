@@ -55,7 +55,7 @@ func page(s search) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<form method=\"get\" action=\"/search\" role=\"search\" class=\"filters\" hx-get=\"/search\" hx-trigger=\"submit, change, input changed delay:250ms from:#f-q\" hx-target=\"#found\" hx-select=\"#found\" hx-swap=\"outerHTML\" hx-push-url=\"true\"><div class=\"field grow\"><label for=\"f-q\">Words</label> <input id=\"f-q\" name=\"q\" type=\"search\" value=\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<form method=\"get\" action=\"/search\" role=\"search\" class=\"filters\" hx-get=\"/search\" hx-trigger=\"submit, change from:#f-narrower, input changed delay:250ms from:#f-q\" hx-target=\"#found\" hx-select=\"#found\" hx-swap=\"outerHTML\" hx-push-url=\"true\"><div class=\"field grow\"><label for=\"f-q\">Words</label> <input id=\"f-q\" name=\"q\" type=\"search\" value=\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -78,7 +78,7 @@ func page(s search) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, " data-focus maxlength=\"1024\"></div><button class=\"button primary\">Search</button><div class=\"narrower\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, " data-focus maxlength=\"1024\"></div><button class=\"button primary\">Search</button><div class=\"narrower\" id=\"f-narrower\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
