@@ -390,7 +390,7 @@ func (r *Runner) open(ctx context.Context, spec pluginsdk.HookSpec, call *plugin
 		}
 		good = call.Deadline
 	}
-	call.Token = r.tokens.Open(plugin, behalf, good)
+	call.Token = r.tokens.Open(ctx, plugin, behalf, good)
 	ctx = pluginsdk.WithCall(ctx, *call)
 	if !call.Deadline.IsZero() {
 		ctx, cancel = context.WithDeadline(ctx, call.Deadline)

@@ -58,14 +58,15 @@ type Plugins interface {
 
 // Tokens ties Host calls to the hook call they are made in.
 type Tokens interface {
-	// Open returns a token that is good until it is closed, or the deadline.
-	Open(plugin string, behalf ledger.Behalf, deadline time.Time) string
+	// Open returns a token that is good until it is closed, until call ends, or until the
+	// deadline. call is a context that the hook call's own one is derived from.
+	Open(call context.Context, plugin string, behalf ledger.Behalf, deadline time.Time) string
 	Close(token string)
 }
 
 type noTokens struct{}
 
-func (noTokens) Open(string, ledger.Behalf, time.Time) string { return "" }
+func (noTokens) Open(context.Context, string, ledger.Behalf, time.Time) string { return "" }
 
 func (noTokens) Close(string) {}
 

@@ -68,7 +68,7 @@ type tokens struct {
 	open int
 }
 
-func (t *tokens) Open(string, ledger.Behalf, time.Time) string {
+func (t *tokens) Open(context.Context, string, ledger.Behalf, time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open++

@@ -538,7 +538,7 @@ func newFixture(granted ...pluginsdk.Capability) *fixture {
 
 // within returns the context of a hook call of the plugin p.
 func (f *fixture) within(t *testing.T, origin ledger.Behalf) (ctx context.Context, token string) {
-	token = f.tokens.Open("p", origin, time.Now().Add(time.Hour))
+	token = f.tokens.Open(t.Context(), "p", origin, time.Now().Add(time.Hour))
 	return pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", RunID: "claimed", Token: token}), token
 }
 

@@ -1,6 +1,7 @@
 package hostapi
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -49,9 +50,28 @@ func TestTokenEndsWithItsCall(t *testing.T) {
 
 func TestTokenEndsWithTheDeadline(t *testing.T) {
 	f := newFixture()
-	token := f.tokens.Open("p", ledger.Behalf{Fence: ledger.Fence{ThreadID: "T"}}, time.Now())
+	token := f.tokens.Open(t.Context(), "p", ledger.Behalf{Fence: ledger.Fence{ThreadID: "T"}}, time.Now())
 	ctx := pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "R:x", Token: token})
 	refused(t, "at the deadline", f.append(ctx, "T", text...), pluginsdk.CodeStale)
+}
+
+// A call that is cancelled is over before its plugin can know.
+func TestTokenEndsWhenItsCallIsCancelled(t *testing.T) {
+	f := newFixture()
+	call, cancel := context.WithCancel(t.Context())
+	token := f.tokens.Open(call, "p", ledger.Behalf{}, time.Now().Add(time.Hour))
+	inner := f.tokens.Open(t.Context(), "p", ledger.Behalf{Token: token}, time.Now().Add(time.Hour))
+	within := func(token string) context.Context {
+		return pluginsdk.WithCall(t.Context(), pluginsdk.Call{ID: "x", Token: token})
+	}
+	for _, token := range []string{token, inner} {
+		if err := f.api.Admit(within(token), "p", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	refused(t, "in the call", f.api.Admit(within(token), "p", ""), pluginsdk.CodeStale)
+	refused(t, "in a call that was made in it", f.api.Admit(within(inner), "p", ""), pluginsdk.CodeStale)
 }
 
 func TestRubbishIsNamed(t *testing.T) {

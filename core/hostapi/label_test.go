@@ -40,7 +40,7 @@ func TestWhoseActACallIs(t *testing.T) {
 		f.api.Callers = &door{id: "A"}
 		ctx := t.Context()
 		if row.origin != (ledger.Behalf{}) {
-			token := f.tokens.Open("p", row.origin, time.Now().Add(time.Hour))
+			token := f.tokens.Open(t.Context(), "p", row.origin, time.Now().Add(time.Hour))
 			ctx = pluginsdk.WithCall(ctx, pluginsdk.Call{ID: "C", Token: token})
 		}
 		c := &caller{API: f.api, plugin: "p"}

@@ -20,6 +20,8 @@ type Tokens struct {
 type grant struct {
 	plugin string
 	origin ledger.Behalf // of what is asked for under the token
+	inside *grant        // of the call that this one was made in; nil: in none
+	call   context.Context
 	life   context.Context
 	end    context.CancelFunc
 }
@@ -33,30 +35,33 @@ func (g grant) besideRuns() bool {
 // NewTokens returns an empty set.
 func NewTokens() *Tokens { return &Tokens{open: make(map[string]grant)} }
 
-// Open returns a token that is good for the plugin until it is closed, or
-// until the call's deadline: who closes it may notice that a moment later than
-// the hook does. A token that is opened inside of another call ends with that
-// one's.
-func (t *Tokens) Open(plugin string, origin ledger.Behalf, deadline time.Time) string {
+// Open returns a token that is good for the plugin until it is closed, the call is
+// cancelled or its deadline is reached: the hook may learn of the end of its call a
+// moment before Close is called. A token that is opened inside of another call ends
+// with that one's.
+func (t *Tokens) Open(call context.Context, plugin string, origin ledger.Behalf, deadline time.Time) string {
 	token := rand.Text()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	life, end := context.WithDeadline(t.outer(origin.Token), deadline)
-	t.open[token] = grant{plugin: plugin, origin: origin, life: life, end: end}
+	opened := grant{plugin: plugin, origin: origin, call: call}
+	outer := context.Background()
+	if origin.Token != "" {
+		opened.inside = t.outer(origin.Token)
+		outer = opened.inside.life
+	}
+	opened.life, opened.end = context.WithDeadline(outer, deadline)
+	t.open[token] = opened
 	return token
 }
 
-// outer is the life that a new token's is part of. The lock is held.
-func (t *Tokens) outer(token string) context.Context {
-	if token == "" {
-		return context.Background()
-	}
+// outer is the grant of the call that another one is made in. The lock is held.
+func (t *Tokens) outer(token string) *grant {
 	if outer, ok := t.open[token]; ok {
-		return outer.life
+		return &outer
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	return ended
+	return &grant{call: ended, life: ended}
 }
 
 // Close makes the token worthless, and those of the calls inside of its own.
@@ -79,5 +84,6 @@ func (t *Tokens) lookup(token string) (grant, bool) {
 // alive goes by the clock: a timer that ends a context can be late.
 func (g grant) alive() bool {
 	deadline, bounded := g.life.Deadline()
-	return g.life.Err() == nil && (!bounded || time.Now().Before(deadline))
+	return g.life.Err() == nil && g.call.Err() == nil && (!bounded || time.Now().Before(deadline)) &&
+		(g.inside == nil || g.inside.alive())
 }

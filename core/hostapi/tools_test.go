@@ -50,7 +50,7 @@ func TestAToolCallIsPartOfWhatItIsMadeIn(t *testing.T) {
 		t.Errorf("outside: %+v %v, origin %+v", called, err, opened.origin)
 	}
 	origin := ledger.Behalf{RunID: "R", Attempt: 2, TaskID: "K", Fence: ledger.Fence{ThreadID: "T", Epoch: 3}, Depth: 4}
-	token := tokens.Open("p", origin, time.Now().Add(time.Hour))
+	token := tokens.Open(t.Context(), "p", origin, time.Now().Add(time.Hour))
 	if _, err := host.Tools.Call(within(t, token), call); err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +66,9 @@ func TestAToolCallIsPartOfWhatItIsMadeIn(t *testing.T) {
 // What was called inside of a call ends with it, and so does what that asks for.
 func TestAToolCallEndsWithTheOneItIsMadeIn(t *testing.T) {
 	opened, tokens, host := withBox()
-	outer := tokens.Open("p", ledger.Behalf{RunID: "R"}, time.Now().Add(time.Hour))
+	outer := tokens.Open(t.Context(), "p", ledger.Behalf{RunID: "R"}, time.Now().Add(time.Hour))
 	opened.call = func(ctx context.Context) error {
-		inner := tokens.Open("q", opened.origin, time.Now().Add(time.Hour))
+		inner := tokens.Open(t.Context(), "q", opened.origin, time.Now().Add(time.Hour))
 		if _, ok := tokens.lookup(inner); !ok {
 			t.Error("the inner call's token is not good while both last")
 		}
@@ -83,7 +83,7 @@ func TestAToolCallEndsWithTheOneItIsMadeIn(t *testing.T) {
 	if pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 		t.Errorf("it ended with %v", err)
 	}
-	late := tokens.Open("q", ledger.Behalf{Token: outer}, time.Now().Add(time.Hour))
+	late := tokens.Open(t.Context(), "q", ledger.Behalf{Token: outer}, time.Now().Add(time.Hour))
 	if _, ok := tokens.lookup(late); ok {
 		t.Error("a token that is opened inside of a call that is over is good")
 	}

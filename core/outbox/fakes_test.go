@@ -289,7 +289,7 @@ func (p *process) Deliver(ctx context.Context, request *pluginsdk.DeliverRequest
 // noTokens are for plugins that ask nothing of the host.
 type noTokens struct{}
 
-func (noTokens) Open(string, ledger.Behalf, time.Time) string { return "token" }
+func (noTokens) Open(context.Context, string, ledger.Behalf, time.Time) string { return "token" }
 
 func (noTokens) Close(string) {}
 

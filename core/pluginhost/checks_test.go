@@ -113,7 +113,7 @@ type opened struct {
 	closed int
 }
 
-func (o *opened) Open(plugin string, _ ledger.Behalf, deadline time.Time) string {
+func (o *opened) Open(_ context.Context, plugin string, _ ledger.Behalf, deadline time.Time) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.good[plugin] = time.Until(deadline)

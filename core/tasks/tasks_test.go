@@ -163,7 +163,7 @@ func TestRequestsAreRepeatable(t *testing.T) {
 // behalves are those that hooks were called with.
 type behalves []ledger.Behalf
 
-func (o *behalves) Open(_ string, behalf ledger.Behalf, _ time.Time) string {
+func (o *behalves) Open(_ context.Context, _ string, behalf ledger.Behalf, _ time.Time) string {
 	*o = append(*o, behalf)
 	return "token"
 }

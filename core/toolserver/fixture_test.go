@@ -119,7 +119,7 @@ type fakeTokens struct {
 	behalves []ledger.Behalf
 }
 
-func (f *fakeTokens) Open(plugin string, behalf ledger.Behalf, _ time.Time) string {
+func (f *fakeTokens) Open(_ context.Context, plugin string, behalf ledger.Behalf, _ time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.behalves = append(f.behalves, behalf)
