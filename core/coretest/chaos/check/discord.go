@@ -243,9 +243,18 @@ func (j *judge) place(id string) string {
 // memory is how long Discord may hold against a bot what only the process before knew.
 const memory = 15 * time.Second
 
-// unknowing reports whether a breach is one that a process cannot avoid whose forerunner
-// was killed: what that one was told of limits, and when it last began a session.
+// toldLate is how long after a trouble with the gateway its events may still arrive.
+const toldLate = 3 * time.Second
+
+// unknowing reports whether a breach is one that the plugin cannot avoid. After a kill it does
+// not know what the process before was told of limits, and when that one last began a session.
+// While the gateway was broken, it was not told of an interaction in time to answer it.
 func (j *judge) unknowing(breach Breach) bool {
+	if breach.Rule == "interaction answered late" {
+		return slices.ContainsFunc(j.Discord.Troubles, func(t Trouble) bool {
+			return t.Kind == TroubleGateway && !t.From.After(breach.At) && !breach.At.After(t.To.Add(toldLate))
+		})
+	}
 	return slices.Contains([]string{"rate limit ignored", "global rate limit ignored", "identify too soon"}, breach.Rule) &&
 		j.died(breach.At.Add(-memory), breach.At)
 }

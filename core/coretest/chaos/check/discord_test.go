@@ -65,7 +65,7 @@ func onDiscord(r *check.Records) {
 			{ID: "p3", Text: "I look at m-T700-0002 first."}, {ID: "p4", Text: "I have read m-T700-0003.\n\nLine 1 of 2.", Edits: 2},
 			{ID: "p5", Text: "Line 2 of 2."}, {ID: "p6", Thinking: true, At: at(220)}, {ID: "p7", Text: "Nothing is said to that."},
 		}}},
-		Breaches: []check.Breach{{Rule: "identify too soon", At: at(222)}},
+		Breaches: []check.Breach{{Rule: "identify too soon", At: at(222)}, {Rule: "interaction answered late", At: at(213)}},
 		Troubles: []check.Trouble{
 			{Kind: check.TroubleKill, From: at(221), To: at(223)}, {Kind: check.TroubleGateway, From: at(210), To: at(212)},
 			{Kind: check.TroubleRequest, From: at(230), To: at(232)},
@@ -130,6 +130,7 @@ var brokenOnDiscord = []breach{
 		r.Discord.Breaches = append(r.Discord.Breaches, check.Breach{Rule: "content length", What: "2001 letters", At: at(222)})
 	}, "2001 letters"},
 	{"discord: breach", "a limit that the process itself was told of", func(r *check.Records) { r.Discord.Breaches[0].At = at(260) }, "identify too soon"},
+	{"discord: breach", "an interaction that the bot was told of in time", func(r *check.Records) { r.Discord.Breaches[1].At = at(230) }, "interaction answered late"},
 	{"discord: breach", "two connections", func(r *check.Records) { r.Discord.AtOnce = 2 }, "2 connections"},
 	{"discord: pinged", "everybody", func(r *check.Records) { posted(r, postedShort).Pinged = `{"everyone":true}` }, "everyone"},
 	{"nothing proved", "nobody wrote on Discord", func(r *check.Records) {
@@ -149,6 +150,6 @@ var brokenOnDiscord = []breach{
 	}, "several messages"},
 	{"nothing proved", "no answer was shown early", func(r *check.Records) { posted(r, postedLong).Edits = 0 }, "while it was written"},
 	{"nothing proved", "the gateway was always there", func(r *check.Records) {
-		r.Discord.Troubles[1].Kind = check.TroubleRequest
+		r.Discord.Troubles[1].Kind, r.Discord.Breaches = check.TroubleRequest, nil
 	}, "of the kind gateway"},
 }

@@ -22,6 +22,10 @@ const (
 // catchUp reads what was written in a channel while the bot was not told, if there is
 // something. From then on events tell of all that is written there.
 func (s *session) catchUp(channel wire.Channel) {
+	// An event of a direct message can come while its channel is looked up here. It must find
+	// that the channel is told of, and the reading in its lane, or neither.
+	s.filling.Lock()
+	defer s.filling.Unlock()
 	s.told(channel.ID)
 	after, own := s.seen.after(channel.ID)
 	// A channel with a mark of its own was at work not long ago: what was told of in

@@ -29,6 +29,8 @@ func (s *session) written(message wire.Message) {
 	if !s.readable(message) {
 		return
 	}
+	s.filling.Lock()
+	defer s.filling.Unlock()
 	if !s.told(message.ChannelID) {
 		// A direct message, or a thread that is opened again: others may be before it of
 		// which nobody has told.

@@ -55,6 +55,7 @@ type session struct {
 	readers  chan struct{} // has an element for each channel that is being read
 	work     sync.WaitGroup
 	asked    *asked
+	filling  sync.Mutex // held while what was written in a channel is put into its lane, in order
 
 	mu      sync.Mutex // guards what follows
 	app     wire.Application
