@@ -128,7 +128,7 @@ func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel st
 		note(r)
 	})
 	if err == nil {
-		p.reactions.waits(accepted.RunID)
+		p.reactions.waits(accepted.RunID, !accepted.Existed)
 		p.tidy()
 	}
 	return err

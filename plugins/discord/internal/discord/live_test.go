@@ -310,6 +310,47 @@ func TestARunThatEndsWhileDiscordIsAwayAndItsProcessEnds(t *testing.T) {
 	}
 }
 
+// A run that ends while the plugin is down may end without a message of its own. Then the next
+// process ends what is shown of it; else the message that is delivered does.
+func TestARunThatEndsUnheard(t *testing.T) {
+	t.Parallel()
+	for how, told := range map[string]bool{"without a word": false, "with one": true} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			p := newPost(t, fake.Config{}, nil)
+			p.connect()
+			id, run := p.question("well?")
+			line := p.parks(run)
+			p.shows(line)
+			// The process is killed before it notes what it has posted.
+			if err := p.inner.runs.change(t.Context(), run, func(r *record) { r.Live, r.Parked = unknownLive, 0 }); err != nil {
+				t.Fatal(err)
+			}
+			p.disconnect(p.plugin)()
+			over, err := p.host.SDK().Runs.Cancel(t.Context(), &pluginsdk.CancelRunRequest{ID: run})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var status pluginsdk.Message
+			if told {
+				status = pluginsdk.Message{ThreadID: over.Run.ThreadID, RunID: run, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "pipeline", Content: "Interrupted."}
+				p.host.AddMessage(status)
+			}
+			p.serve()
+			p.connect()
+			if !told {
+				p.shows()
+				p.reacts(id, failed)
+				return
+			}
+			p.until("its record is looked at", func() bool { _, known := p.inner.runs.cached(run); return known })
+			p.deliver(p.to(status))
+			p.shows("Interrupted.")
+			p.reacts(id, failed)
+		})
+	}
+}
+
 // A process that takes over shows the run on in the same message.
 func TestARunThatOutlivesItsProcess(t *testing.T) {
 	t.Parallel()

@@ -31,18 +31,20 @@ type reactions struct {
 	shown  map[question]string
 }
 
-// waits shows that a run waits that was asked for just now, if it has not begun after a
-// moment.
-func (r *reactions) waits(run string) {
+// waits shows that a run waits, if it has not begun after a moment. fresh says that it was
+// asked for just now, so that its questions show nothing yet.
+func (r *reactions) waits(run string, fresh bool) {
 	of, ok := r.p.runs.cached(run)
 	if !ok || !r.p.account.Load().Reactions {
 		return
 	}
-	r.mu.Lock()
-	for _, on := range of.Questions {
-		r.shown[on] += "" // nothing yet, which is known
+	if fresh {
+		r.mu.Lock()
+		for _, on := range of.Questions {
+			r.shown[on] += "" // nothing yet, which is known
+		}
+		r.mu.Unlock()
 	}
-	r.mu.Unlock()
 	time.AfterFunc(queuedAfter, func() {
 		if of, ok := r.p.runs.cached(run); ok && !of.begun && !of.ends {
 			r.set(of, queued)

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,21 +111,52 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 		return p.resumeMerged(ctx, id, run.MergedInto)
 	case run.State.Final():
 		p.views.end(id)
-		of, ok, err := p.runs.get(ctx, id)
-		switch {
-		case err != nil || !ok:
-			return err
-		case of.Dropped != "":
-			p.dropped(ctx, id, of.Dropped)
-		case of.Parked != 0 && run.State == pluginsdk.RunCancelled: // nothing is delivered of it
-			p.dropped(ctx, id, run.Error)
-		}
+		return p.resumeEnded(ctx, run)
 	case run.Parked != nil:
 		p.parks(id)
 	default: // it waits
 		p.views.stop(id)
 	}
 	return nil
+}
+
+// resumeEnded ends what is shown of a run that is over and has stored nothing to be delivered: it
+// was cancelled while it waited, and the plugin was not told, or could not tell Discord.
+func (p *Plugin) resumeEnded(ctx context.Context, run pluginsdk.Run) error {
+	of, ok, err := p.runs.get(ctx, run.ID)
+	if err != nil || !ok || of.Over {
+		return err
+	}
+	why := of.Dropped
+	if why == "" {
+		if run.State == pluginsdk.RunSucceeded || run.Kind == pluginsdk.RunCommand {
+			return nil
+		}
+		told, err := p.toldOfEnd(ctx, run)
+		if err != nil || told {
+			return err
+		}
+		why = run.Error
+	}
+	p.dropped(ctx, run.ID, why)
+	return nil
+}
+
+// toldOfEnd reports whether there is a message that says why a run has no answer. It is
+// delivered, or was.
+func (p *Plugin) toldOfEnd(ctx context.Context, run pluginsdk.Run) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	found, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
+		ThreadID: run.ThreadID, RunID: run.ID, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageStatus}, Last: true,
+	}})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // its thread is gone
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(found.Messages, func(m pluginsdk.Message) bool { return m.Source == "pipeline" }), nil
 }
 
 // resumeMerged gives the questions of a run that was merged to the one that answers them,
