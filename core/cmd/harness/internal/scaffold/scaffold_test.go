@@ -22,12 +22,13 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// run runs a command in a directory, without the network.
+// run runs a command in a directory, without the network. What the plugin needs is compiled with
+// the Makefile's flags, so that it is compiled once for the whole of the tests.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "HARNESS=true")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly -buildvcs=false -trimpath", "GOWORK=off", "HARNESS=true")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
