@@ -85,12 +85,12 @@ const (
 1 hook OnBeforeInvoke, context: 0
 1 hook OnBeforeInvoke, time: 0`
 	commitsOnSQLite = `
-1 write Accept, durable: 6
+1 write Accept, durable: 5
 1 write Finish, durable: 5
 1 write SaveIntent, durable: 4
 1 write SaveResult: 3`
 	commitsOnPostgres = `
-1 write Accept, durable: 7
+1 write Accept, durable: 6
 1 write Finish, durable: 5
 1 write SaveIntent, durable: 4
 1 write SaveResult, durable: 3`

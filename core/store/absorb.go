@@ -2,12 +2,13 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
@@ -206,11 +207,22 @@ func (t *tx) giveBack(ctx context.Context, threadID, into string, absorbed, keep
 	return t.Run.Update().Where(run.ID(into)).SetAbsorbed(kept).Exec(ctx)
 }
 
-// take moves the thread on to its next epoch and returns its busy mode.
-func (t *tx) take(ctx context.Context, threadID string) (mode pluginsdk.BusyMode, err error) {
-	err = t.row(ctx, "UPDATE threads SET epoch = epoch + 1 WHERE id = $1 RETURNING busy_mode", []any{threadID}, &mode)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", notFound("thread", threadID)
+// takeSQL is the statement of take. ent can read the row of an update only by a second one.
+var takeSQL = "UPDATE threads SET epoch = epoch + 1 WHERE id = $1 RETURNING " + strings.Join(thread.Columns, ", ")
+
+// take moves the thread on to its next epoch and returns it.
+func (t *tx) take(ctx context.Context, threadID string) (taken *ent.Thread, err error) {
+	rows, err := t.exec.QueryContext(ctx, takeSQL, threadID)
+	if err != nil {
+		return nil, err
 	}
-	return mode, err
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var found []*ent.Thread
+	if err := entsql.ScanSlice(rows, &found); err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, notFound("thread", threadID)
+	}
+	return found[0], nil
 }

@@ -143,10 +143,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 
 // claimedAtOnce completes the claim of a run that was claimed as it was stored.
 func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r ledger.Run) (ledger.Claim, error) {
-	if _, err := t.take(ctx, r.ThreadID); err != nil {
-		return ledger.Claim{}, err
-	}
-	th, err := t.Thread.Get(ctx, r.ThreadID)
+	th, err := t.take(ctx, r.ThreadID)
 	if err != nil {
 		return ledger.Claim{}, err
 	}

@@ -47,6 +47,35 @@ func TestAcceptStoresMessageAndRun(t *testing.T) {
 	})
 }
 
+// Who claims a run gets its thread as it is read elsewhere, in every field.
+func TestAClaimHasItsThread(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		s.SetCarrier(discordCarries)
+		made, _, err := s.CreateThread(ctx, pluginsdk.NewThread{
+			Source: "discord", SourceID: "claimed", Name: "Claimed", Model: "opus", Effort: "high", PermissionMode: "plan", Cwd: "/srv/work", Instructions: "Be kind.",
+			BusyMode: pluginsdk.BusyInterrupt, AskTools: "Bash", ReportTo: pluginsdk.Target{Plugin: "discord", Place: "elsewhere"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		atOnce := acceptance(made.ID, "at once", "hello")
+		atOnce.Claimer = "boot"
+		first := must[ledger.Accepted](t)(s.Accept(ctx, atOnce)).Claim
+		waits := newThread(t, s, "later")
+		must[ledger.Accepted](t)(s.Accept(ctx, acceptance(waits.ID, "waits", "hello")))
+		for _, claim := range []ledger.Claim{first, must[ledger.Claim](t)(s.Claim(ctx, waits.ID, "boot"))} {
+			if read := must[pluginsdk.Thread](t)(s.Thread(ctx, claim.Thread.ID)); !claim.Found || !reflect.DeepEqual(claim.Thread.Thread, read) || claim.Fence.Epoch != 1 {
+				t.Errorf("claimed %+v\nread %+v", claim.Thread, read)
+			}
+		}
+		late := acceptance("nothing", "late", "hello")
+		late.Claimer = "boot"
+		_, err = s.Accept(ctx, late)
+		wantCode(t, err, pluginsdk.CodeNotFound)
+	})
+}
+
 // A client that repeats a submission must not be answered twice.
 func TestAcceptIsIdempotent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -88,7 +88,7 @@ func (t *tx) takeHead(ctx context.Context, threadID, owner, which string, now ti
 
 // claimed completes the claim of a run and reads what it consists of.
 func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, uncaused bool, now time.Time) (ledger.Claim, error) {
-	mode, err := t.take(ctx, threadID)
+	th, err := t.take(ctx, threadID)
 	if err != nil {
 		return ledger.Claim{}, err
 	}
@@ -100,10 +100,6 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, unca
 	if err != nil {
 		return ledger.Claim{}, err
 	}
-	th, err := t.Thread.Get(ctx, threadID)
-	if err != nil {
-		return ledger.Claim{}, err
-	}
 	claim := ledger.Claim{
 		Found: true, Thread: threadOf(th), Message: m, Run: r,
 		Fence: ledger.Fence{ThreadID: threadID, Epoch: th.Epoch},
@@ -111,7 +107,7 @@ func (s *Store) claimed(ctx context.Context, t *tx, threadID, runID string, unca
 	if err := t.ofTask(ctx, &claim); err != nil {
 		return ledger.Claim{}, err
 	}
-	return claim, t.gather(ctx, &claim, mode, uncaused, s.whichAreOn(), now)
+	return claim, t.gather(ctx, &claim, th.BusyMode, uncaused, s.whichAreOn(), now)
 }
 
 // ofTask adds to a claim what the thread's task says.
