@@ -38,7 +38,7 @@ run: build ## build, then start the daemon with its data in ./data
 # Many tests wait more than they work, so there are more at once than there are cores. The
 # packages that take longest begin first: the last would leave the other cores with nothing
 # to do. What is linked, once for each package, is so without what only a debugger reads.
-# What go vet looks for, make check looks for.
+# make check runs the checks of go vet, so make test does not.
 LONGEST := ./core/coretest/walk ./core/daemon ./core/invoker ./core/store ./plugins/validation/internal/validation ./plugins/discord/internal/discord ./core/search ./plugins/web/internal/web ./core/agentcheck ./core/tasks ./plugins/worktree/internal/worktree ./pluginsdk/launch ./core/cmd/harness ./pluginsdk/plugintest/conform ./core/pluginhost
 
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the

@@ -130,8 +130,9 @@ func TestWhatATurnCosts(t *testing.T) {
 func checkCosts(t *testing.T, in *installation, noted *costs, want []string) {
 	const turns = 4
 	watch := in.watch()
-	// A message that finds its thread's lane still looking for another one is claimed in another
-	// way. Between two turns of one thread there are therefore those of the others.
+	// While the lane of a thread still looks for its next message, Accept does not claim a new one:
+	// the lane claims it later, with other statements. Between two turns of one thread there are
+	// therefore those of the others.
 	threads := make([]string, turns)
 	for n := range threads {
 		threads[n] = in.thread(fmt.Sprintf("of costs %d", n))

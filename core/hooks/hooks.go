@@ -59,7 +59,7 @@ type Plugins interface {
 // Tokens ties Host calls to the hook call they are made in.
 type Tokens interface {
 	// Open returns a token that is good until it is closed, until call ends, or until the
-	// deadline. call is a context that the hook call's own one is derived from.
+	// deadline. The context of the hook call is derived from call.
 	Open(call context.Context, plugin string, behalf ledger.Behalf, deadline time.Time) string
 	Close(token string)
 }

@@ -66,12 +66,14 @@ func (c crowd) Answering(string, pluginsdk.Hook) []Plugin {
 type tokens struct {
 	mu   sync.Mutex
 	open int
+	call context.Context // of the last that was opened
 }
 
-func (t *tokens) Open(context.Context, string, ledger.Behalf, time.Time) string {
+func (t *tokens) Open(call context.Context, _ string, _ ledger.Behalf, _ time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open++
+	t.call = call
 	return "token"
 }
 
@@ -99,6 +101,23 @@ func onMessage() Question[pluginsdk.OnMessageRequest, pluginsdk.OnMessageRespons
 		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnMessageRequest {
 			return &pluginsdk.OnMessageRequest{Call: call}
 		},
+	}
+}
+
+// The token of a call is opened with a context that ends when the call is cancelled.
+func TestTheTokenKnowsWhenItsCallIsCancelled(t *testing.T) {
+	plugins, open := named("a"), &tokens{}
+	ctx, cancel := context.WithCancel(t.Context())
+	plugins[0].message = func(context.Context, *pluginsdk.OnMessageRequest) (*pluginsdk.OnMessageResponse, error) {
+		before := open.call.Err()
+		cancel()
+		if after := open.call.Err(); before != nil || after == nil {
+			t.Errorf("before %v, after %v", before, after)
+		}
+		return &pluginsdk.OnMessageResponse{}, nil
+	}
+	if err := Notify(ctx, New(Config{}, plugins, open), aRun(), onMessage(), nil); err != nil || open.call == nil {
+		t.Errorf("%v, asked: %t", err, open.call != nil)
 	}
 }
 

@@ -207,12 +207,12 @@ func (t *tx) giveBack(ctx context.Context, threadID, into string, absorbed, keep
 	return t.Run.Update().Where(run.ID(into)).SetAbsorbed(kept).Exec(ctx)
 }
 
-// takeSQL is the statement of take. ent can read the row of an update only by a second one.
+// takeSQL is the statement of take. ent needs a second statement to read the row that it has updated.
 var takeSQL = "UPDATE threads SET epoch = epoch + 1 WHERE id = $1 RETURNING " + strings.Join(thread.Columns, ", ")
 
 // take moves the thread on to its next epoch and returns it.
 func (t *tx) take(ctx context.Context, threadID string) (taken *ent.Thread, err error) {
-	rows, err := t.exec.QueryContext(ctx, takeSQL, threadID)
+	rows, err := t.exec.QueryContext(ctx, takeSQL, threadID) //nolint:rowserrcheck // ScanSlice returns rows.Err
 	if err != nil {
 		return nil, err
 	}

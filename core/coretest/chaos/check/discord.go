@@ -243,7 +243,7 @@ func (j *judge) place(id string) string {
 // memory is how long Discord may hold against a bot what only the process before knew.
 const memory = 15 * time.Second
 
-// toldLate is how long after a trouble with the gateway its events may still arrive.
+// toldLate is how long after a trouble with the gateway delayed events may still arrive.
 const toldLate = 3 * time.Second
 
 // unknowing reports whether a breach is one that the plugin cannot avoid. After a kill it does
@@ -252,7 +252,7 @@ const toldLate = 3 * time.Second
 func (j *judge) unknowing(breach Breach) bool {
 	if breach.Rule == "interaction answered late" {
 		return slices.ContainsFunc(j.Discord.Troubles, func(t Trouble) bool {
-			return t.Kind == TroubleGateway && !t.From.After(breach.At) && !breach.At.After(t.To.Add(toldLate))
+			return t.Kind == TroubleGateway && !strings.HasPrefix(t.What, "events come") && !t.From.After(breach.At) && !breach.At.After(t.To.Add(toldLate))
 		})
 	}
 	return slices.Contains([]string{"rate limit ignored", "global rate limit ignored", "identify too soon"}, breach.Rule) &&

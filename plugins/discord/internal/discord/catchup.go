@@ -22,8 +22,8 @@ const (
 // catchUp reads what was written in a channel while the bot was not told, if there is
 // something. From then on events tell of all that is written there.
 func (s *session) catchUp(channel wire.Channel) {
-	// An event of a direct message can come while its channel is looked up here. It must find
-	// that the channel is told of, and the reading in its lane, or neither.
+	// An event of a direct message can come while its channel is looked up here. When it is
+	// handled, either the channel is noted and its reading waits in its lane, or neither is so.
 	s.filling.Lock()
 	defer s.filling.Unlock()
 	s.told(channel.ID)

@@ -311,12 +311,19 @@ func TestARunThatEndsWhileDiscordIsAwayAndItsProcessEnds(t *testing.T) {
 }
 
 // A run that ends while the plugin is down may end without a message of its own. Then the next
-// process ends what is shown of it; else the message that is delivered does.
+// process ends what is shown of it. If there is a message, its delivery does.
 func TestARunThatEndsUnheard(t *testing.T) {
 	t.Parallel()
-	for how, told := range map[string]bool{"without a word": false, "with one": true} {
+	for how, said := range map[string]*pluginsdk.Message{
+		"without a word":          nil,
+		"with one":                {Kind: pluginsdk.MessageStatus, Source: "pipeline", Content: "Interrupted."},
+		"with that of a plugin":   {Kind: pluginsdk.MessageStatus, Source: "pipeline", Content: "Interrupted.", Plugin: "courier"},
+		"with words on its way":   {Kind: pluginsdk.MessageStatus, Source: "core", Content: "The session is gone."},
+		"with a plugin's for all": {Kind: pluginsdk.MessageText, Source: "courier", Content: "Done.", Plugin: "courier"},
+	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
+			told := how == "with one"
 			p := newPost(t, fake.Config{}, nil)
 			p.connect()
 			id, run := p.question("well?")
@@ -331,20 +338,27 @@ func TestARunThatEndsUnheard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var status pluginsdk.Message
-			if told {
-				status = pluginsdk.Message{ThreadID: over.Run.ThreadID, RunID: run, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Source: "pipeline", Content: "Interrupted."}
-				p.host.AddMessage(status)
+			if said != nil {
+				said.ThreadID, said.RunID, said.Role = over.Run.ThreadID, run, pluginsdk.RoleSystem
+				p.host.AddMessage(*said)
 			}
 			p.serve()
 			p.connect()
 			if !told {
 				p.shows()
 				p.reacts(id, failed)
+				p.deliver(p.to(pluginsdk.Message{
+					RunID: run, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: "Parked.", Metadata: []byte(`{"event":"pipeline_parked"}`),
+				}))
+				p.holds("after what is told of its wait too late")
 				return
 			}
 			p.until("its record is looked at", func() bool { _, known := p.inner.runs.cached(run); return known })
-			p.deliver(p.to(status))
+			if err := p.inner.side.flush(t.Context(), ""); err != nil {
+				t.Fatal(err)
+			}
+			p.holds("before the delivery", line)
+			p.deliver(p.to(*said))
 			p.shows("Interrupted.")
 			p.reacts(id, failed)
 		})

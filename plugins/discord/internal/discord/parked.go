@@ -47,7 +47,13 @@ func (p *Plugin) parks(run string) <-chan parking {
 // posted as any other: it tells something else, its run was not asked for here, or the settings
 // want no message before the answer. Of a run that waits no more nothing is told.
 func (d *delivery) parked(ctx context.Context) (id string, told bool, err error) {
-	if !d.asked || d.run.Channel != d.channel || d.event() != "pipeline_parked" {
+	switch {
+	case d.event() != "pipeline_parked":
+		return "", false, nil
+	case !d.asked: // or its record is forgotten, since the run is over
+		over, err := d.p.isOver(ctx, d.request.Message.RunID)
+		return "", over, err
+	case d.run.Channel != d.channel:
 		return "", false, nil
 	}
 	select {
@@ -56,6 +62,17 @@ func (d *delivery) parked(ctx context.Context) (id string, told bool, err error)
 	case <-ctx.Done():
 		return "", false, context.Cause(ctx)
 	}
+}
+
+// isOver reports whether a run is over, or not there any more.
+func (p *Plugin) isOver(ctx context.Context, run string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostTime)
+	defer cancel()
+	found, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: run})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return true, nil
+	}
+	return err == nil && found.Run.State.Final(), err
 }
 
 // showParked shows that a run waits, if it was asked for on Discord and does wait: it may have

@@ -74,7 +74,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapThreadsRead, Reason: "know which threads are Discord's, and offer their names"},
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "each channel is a thread"},
-			{Capability: pluginsdk.CapMessagesRead, Reason: "find what a message answers"},
+			{Capability: pluginsdk.CapMessagesRead, Reason: "find what a message answers, and why a run has ended"},
 			{Capability: pluginsdk.CapMessagesSubmit, Reason: "what people write is given to the agent"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "show how far the answer to a message is"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "people stop and repeat what the agent does, by buttons and commands"},

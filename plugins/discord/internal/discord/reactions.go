@@ -2,6 +2,7 @@ package discord
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -109,8 +110,7 @@ func (r *reactions) next(on question) []string {
 		return []string{state, before}
 	case known:
 		return []string{state}
-	case final:
-		return []string{state, queued, running} // what the process before this one may have shown
 	}
-	return []string{state}
+	// What the process before this one may have shown goes.
+	return append([]string{state}, slices.DeleteFunc([]string{queued, running}, func(other string) bool { return other == state })...)
 }

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -67,26 +68,36 @@ func (p *Plugin) resumeRuns(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for len(ids) > 0 {
-		some := ids[:min(len(ids), runsAtOnce)]
-		ids = ids[len(some):]
+	known := make(map[string]pluginsdk.Run, len(ids))
+	for some := range slices.Chunk(ids, runsAtOnce) {
 		list, cancel := context.WithTimeout(ctx, hostTime)
 		found, err := p.host.Runs.List(list, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{IDs: some, Limit: runsAtOnce}})
 		cancel()
 		if err != nil {
 			return err
 		}
-		known := make(map[string]pluginsdk.Run, len(found.Runs))
 		for _, run := range found.Runs {
 			known[run.ID] = run
 		}
-		for _, id := range some {
-			if err := p.resumeRun(ctx, id, known[id]); err != nil {
-				return err
-			}
+	}
+	// Those that were merged come first: what becomes of the run that answers them is then shown on
+	// their messages too.
+	slices.SortStableFunc(ids, func(a, b string) int {
+		return cmp.Compare(mergedFirst(known[a]), mergedFirst(known[b]))
+	})
+	for _, id := range ids {
+		if err := p.resumeRun(ctx, id, known[id]); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func mergedFirst(run pluginsdk.Run) int {
+	if run.State == pluginsdk.RunMerged {
+		return 0
+	}
+	return 1
 }
 
 // resumeRun shows a run that is at work, and ends what is shown of one that is not. One
@@ -120,8 +131,8 @@ func (p *Plugin) resumeRun(ctx context.Context, id string, run pluginsdk.Run) er
 	return nil
 }
 
-// resumeEnded ends what is shown of a run that is over and has stored nothing to be delivered: it
-// was cancelled while it waited, and the plugin was not told, or could not tell Discord.
+// resumeEnded ends what is shown of a run that is over and has no message that says so. Such a run
+// was cancelled while it waited, and the plugin did not hear of it, or could not tell Discord.
 func (p *Plugin) resumeEnded(ctx context.Context, run pluginsdk.Run) error {
 	of, ok, err := p.runs.get(ctx, run.ID)
 	if err != nil || !ok || of.Over {
@@ -129,11 +140,14 @@ func (p *Plugin) resumeEnded(ctx context.Context, run pluginsdk.Run) error {
 	}
 	why := of.Dropped
 	if why == "" {
-		if run.State == pluginsdk.RunSucceeded || run.Kind == pluginsdk.RunCommand {
+		if run.State == pluginsdk.RunSucceeded {
 			return nil
 		}
-		told, err := p.toldOfEnd(ctx, run)
-		if err != nil || told {
+		switch told, err := p.toldOfEnd(ctx, run); {
+		case err != nil && !passing(err): // perhaps the plugin may not read messages any more
+			p.host.Log.Warn("a message may go on saying that an answer is being written", "run", run.ID, "err", err)
+			return nil
+		case err != nil || told:
 			return err
 		}
 		why = run.Error
@@ -142,21 +156,24 @@ func (p *Plugin) resumeEnded(ctx context.Context, run pluginsdk.Run) error {
 	return nil
 }
 
-// toldOfEnd reports whether there is a message that says why a run has no answer. It is
-// delivered, or was.
+// toldOfEnd reports whether the core has stored a message that says why a run has no answer. Its
+// delivery ends what is shown of the run.
 func (p *Plugin) toldOfEnd(ctx context.Context, run pluginsdk.Run) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, hostTime)
 	defer cancel()
 	found, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
-		ThreadID: run.ThreadID, RunID: run.ID, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageStatus}, Last: true,
+		ThreadID: run.ThreadID, RunID: run.ID, Roles: []pluginsdk.Role{pluginsdk.RoleSystem},
+		Kinds: []pluginsdk.MessageKind{pluginsdk.MessageStatus, pluginsdk.MessageText}, Last: true,
 	}})
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // its thread is gone
-		return false, nil
-	}
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(found.Messages, func(m pluginsdk.Message) bool { return m.Source == "pipeline" }), nil
+	return slices.ContainsFunc(found.Messages, func(m pluginsdk.Message) bool {
+		if m.Kind == pluginsdk.MessageText {
+			return run.Kind == pluginsdk.RunCommand
+		}
+		return m.Plugin == "" && m.Source == "pipeline" // a plugin may give its rows any source
+	}), nil
 }
 
 // resumeMerged gives the questions of a run that was merged to the one that answers them,
