@@ -294,7 +294,8 @@ func TestReadingBack(t *testing.T) {
 	p.WaitGone("#new")
 
 	// A page that is open for days keeps the end of what was said, and finds the rest again.
-	p.Eval(`window.first = document.querySelector("#said-list > li").id`, nil)
+	var first string // kept here: a page that gets much at once loads itself anew
+	p.Eval(`document.querySelector("#said-list > li").id`, &first)
 	for n := range 150 {
 		post(t, d, "/api/chat", fmt.Sprintf(`{"threadId": %q, "content": "later %d"}`, id, n), nil)
 	}
@@ -303,9 +304,12 @@ func TestReadingBack(t *testing.T) {
 	if n := count(p, "#said-list > li"); n > 300 {
 		t.Errorf("the page has %d messages", n)
 	}
+	// It asks again when the daemon does not answer, without anybody scrolling away and back.
+	p.Eval(`{ const fetched = window.fetch; window.cut = 0; window.fetch = (...of) => String(of[0]).includes("/older") && !window.cut++ ? Promise.reject(new TypeError("cut")) : fetched(...of) }`, nil)
 	p.Eval(`window.back = setInterval(() => { document.getElementById("scroll").scrollTop = 0 }, 50)`, nil)
-	p.WaitTrue(`document.getElementById(window.first) !== null`)
+	p.WaitTrue(fmt.Sprintf(`document.getElementById(%q) !== null`, first))
 	p.Eval(`clearInterval(window.back)`, nil)
+	p.WaitTrue(`window.cut > 1`)
 }
 
 // Conversations can be used by everybody, on every screen, in both themes, also without script.

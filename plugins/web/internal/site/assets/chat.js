@@ -401,9 +401,11 @@
   async function older(link) {
     if (link.dataset.asked) return;
     link.dataset.asked = "1";
+    const path = link.dataset.older;
     try {
-      const answer = await ask(link.dataset.older);
+      const answer = await ask(path);
       const fresh = parse(await answer.text());
+      if (path !== link.dataset.older) return; // trim took messages away meanwhile: these would leave a gap
       changing(() => {
         const messages = [...fresh.getElementById("said-list").children].filter((one) => !document.getElementById(one.id));
         log.setAttribute("aria-live", "off"); // it is old
@@ -416,7 +418,7 @@
       });
     } catch (error) {
       toast(error.message, { bad: true });
-      setTimeout(() => delete link.dataset.asked, 2000);
+      setTimeout(() => path === link.dataset.older && lead(link, link.href, path), 2000);
     }
   }
   const watch = new IntersectionObserver((seen) => seen.forEach((one) => one.isIntersecting && older(one.target)), { root: scroll, rootMargin: "600px 0px 0px" });
