@@ -365,6 +365,23 @@ func TestARunThatEndsUnheard(t *testing.T) {
 	}
 }
 
+// What becomes of a run is shown also on the messages that were merged into it while the plugin
+// was down.
+func TestMergedMessagesShowTheEndOfTheirAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, fake.Config{}, nil)
+	p.connect()
+	first, answers := p.question("one?")
+	second, merged := p.question("two?")
+	p.disconnect(p.plugin)()
+	p.host.AddRun(pluginsdk.Run{ID: merged, State: pluginsdk.RunMerged, MergedInto: answers, FinishedAt: time.Now()})
+	p.host.AddRun(pluginsdk.Run{ID: answers, State: pluginsdk.RunCancelled, Error: "stopped by Ann", FinishedAt: time.Now()})
+	p.serve()
+	p.connect()
+	p.reacts(first, failed)
+	p.reacts(second, failed)
+}
+
 // A process that takes over shows the run on in the same message.
 func TestARunThatOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
