@@ -20,10 +20,7 @@ import (
 // paths; later the operator moves the installation. What the operator has decided stays, and
 // the audit log has one new pin for each plugin.
 func TestLinksTakeThePlaceOfPluginFiles(t *testing.T) {
-	t.Setenv("DISCORD_TOKEN", "") // restores it afterwards
-	if err := os.Unsetenv("DISCORD_TOKEN"); err != nil {
-		t.Fatal(err)
-	}
+	withoutBot(t)
 	in := leanInstallation(t, "")
 	names := shipped.Plugins.Names()
 	place := func(dir string, each func(name, path string) error) {

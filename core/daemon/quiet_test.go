@@ -9,13 +9,19 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Whoever has no bot must not be told so at each start: the plugin serves, and waits to be
-// given a token.
-func TestDiscordWithoutATokenIsQuiet(t *testing.T) {
+// withoutBot takes the token of the environment away until the end of the test.
+func withoutBot(t *testing.T) {
+	t.Helper()
 	t.Setenv("DISCORD_TOKEN", "") // restores it afterwards
 	if err := os.Unsetenv("DISCORD_TOKEN"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Whoever has no bot must not be told so at each start: the plugin serves, and waits to be
+// given a token.
+func TestDiscordWithoutATokenIsQuiet(t *testing.T) {
+	withoutBot(t)
 	in := leanInstallation(t, "")
 	in.link(filepath.Join(pluginDir, "discord"), "discord")
 	stop := in.start()
