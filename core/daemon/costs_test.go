@@ -157,16 +157,24 @@ func checkCosts(t *testing.T, in *installation, noted *costs, want []string) {
 		in.until("the telling of all events", func() bool { return done("events web", "hook OnBroadcast, web") >= turns })
 		return published
 	}
+	// What a plugin does once after it has started, or the indexer when it has caught up, may fall
+	// among the turns of one series. What turns cost comes up in every series.
 	before := last()
-	noted.begin()
-	published := last() - before
-	got := append([]string{fmt.Sprintf("%d events", published/turns)}, noted.each(turns)...)
-	if published%turns != 0 {
-		got[0] = fmt.Sprintf("%d events in %d turns", published, turns)
+	var lines []string
+	for range 3 {
+		noted.begin()
+		end := last()
+		published := end - before
+		before = end
+		got := append([]string{fmt.Sprintf("%d events", published/turns)}, noted.each(turns)...)
+		if published%turns != 0 {
+			got[0] = fmt.Sprintf("%d events in %d turns", published, turns)
+		}
+		if lines = differences(want, got); len(lines) == 0 {
+			return
+		}
 	}
-	if lines := differences(want, got); len(lines) > 0 {
-		t.Errorf("a turn costs something else now; lines of the budget that are gone (-) and new (+):\n%s", strings.Join(lines, "\n"))
-	}
+	t.Errorf("a turn costs something else now; lines of the budget that are gone (-) and new (+):\n%s", strings.Join(lines, "\n"))
 }
 
 // differences are the lines that are in one list only.
