@@ -85,7 +85,7 @@ const (
 1 hook OnBeforeInvoke, context: 0
 1 hook OnBeforeInvoke, time: 0`
 	commitsOnSQLite = `
-1 write Accept, durable: 5
+1 write Accept, durable: 4
 1 write Finish, durable: 5
 1 write SaveIntent, durable: 4
 1 write SaveResult: 3`

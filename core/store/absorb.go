@@ -207,12 +207,15 @@ func (t *tx) giveBack(ctx context.Context, threadID, into string, absorbed, keep
 	return t.Run.Update().Where(run.ID(into)).SetAbsorbed(kept).Exec(ctx)
 }
 
-// takeSQL is the statement of take. ent needs a second statement to read the row that it has updated.
-var takeSQL = "UPDATE threads SET epoch = epoch + 1 WHERE id = $1 RETURNING " + strings.Join(thread.Columns, ", ")
-
 // take moves the thread on to its next epoch and returns it.
-func (t *tx) take(ctx context.Context, threadID string) (taken *ent.Thread, err error) {
-	rows, err := t.exec.QueryContext(ctx, takeSQL, threadID) //nolint:rowserrcheck // ScanSlice returns rows.Err
+func (t *tx) take(ctx context.Context, threadID string) (*ent.Thread, error) {
+	return t.changeThread(ctx, threadID, "epoch = epoch + 1")
+}
+
+// changeThread sets columns of a thread, whose id is $1, and returns it. ent needs a second statement to
+// read the row that it has updated.
+func (t *tx) changeThread(ctx context.Context, threadID, set string, args ...any) (changed *ent.Thread, err error) {
+	rows, err := t.exec.QueryContext(ctx, "UPDATE threads SET "+set+" WHERE id = $1 RETURNING "+threadColumns, append([]any{threadID}, args...)...) //nolint:rowserrcheck // ScanSlice returns rows.Err
 	if err != nil {
 		return nil, err
 	}
@@ -226,3 +229,5 @@ func (t *tx) take(ctx context.Context, threadID string) (taken *ent.Thread, err 
 	}
 	return found[0], nil
 }
+
+var threadColumns = strings.Join(thread.Columns, ", ")

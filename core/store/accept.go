@@ -77,9 +77,11 @@ func (s *Store) accepting(ctx context.Context, a ledger.Acceptance) (user plugin
 
 // accept writes what one acceptance consists of.
 func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
-	to, err := t.wakeThread(ctx, user, a.Submission.Source, a.Answer == nil)
-	if err != nil {
-		return ledger.Accepted{}, err
+	// The ids of a thread's messages are in the order of acceptance. SQLite has one writer.
+	if t.postgres {
+		if _, err := t.epoch(ctx, user.ThreadID); err != nil {
+			return ledger.Accepted{}, err
+		}
 	}
 	if a.Task != nil {
 		if err := t.moveTask(ctx, *a.Task); err != nil {
@@ -98,6 +100,11 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
+	th, err := t.wakeThread(ctx, user, a.Answer == nil, idle)
+	if err != nil {
+		return ledger.Accepted{}, err
+	}
+	to := threadOf(th)
 	if user, err = t.insertMessage(ctx, user); err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -130,48 +137,32 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	switch {
 	case a.Answer != nil:
 		if a.Answer.Gone != nil {
-			to = *a.Answer.Gone
+			to.Thread = *a.Answer.Gone
 		}
-		accepted.Lanes, err = s.answer(ctx, t, to, r, *a.Answer)
+		accepted.Lanes, err = s.answer(ctx, t, to.Thread, r, *a.Answer)
 	case idle:
-		if accepted.Claim, err = t.claimedAtOnce(ctx, user, r); err == nil {
+		accepted.Claim = ledger.Claim{
+			Found: true, Thread: to, Message: user, Run: r, Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: to.Epoch},
+		}
+		if err = t.ofTask(ctx, &accepted.Claim); err == nil {
 			err = s.holds(ctx, t) // as in Claim
 		}
 	}
 	return accepted, err
 }
 
-// claimedAtOnce completes the claim of a run that was claimed as it was stored.
-func (t *tx) claimedAtOnce(ctx context.Context, message pluginsdk.Message, r ledger.Run) (ledger.Claim, error) {
-	th, err := t.take(ctx, r.ThreadID)
-	if err != nil {
-		return ledger.Claim{}, err
+// wakeThread notes that a message has come into its thread, moves the thread on to its next epoch
+// when the message's run is claimed at once, and returns the thread. A message that asks the agent
+// brings a thread back that is archived.
+func (t *tx) wakeThread(ctx context.Context, message pluginsdk.Message, asksAgent, claims bool) (*ent.Thread, error) {
+	th, err := t.changeThread(ctx, message.ThreadID,
+		"last_activity = $2, status = CASE WHEN $3 THEN 'active' ELSE status END, epoch = CASE WHEN $4 THEN epoch + 1 ELSE epoch END",
+		message.CreatedAt, asksAgent, claims)
+	if err == nil && th.Kind == pluginsdk.ThreadCron && message.Source != th.Source {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+			"thread %s belongs to a scheduled job and takes no messages from %s; write in another thread", th.ID, message.Source)
 	}
-	claim := ledger.Claim{
-		Found: true, Thread: threadOf(th), Message: message, Run: r,
-		Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: th.Epoch},
-	}
-	return claim, t.ofTask(ctx, &claim)
-}
-
-// wakeThread notes that a message has come into its thread, and so locks it: the ids of its
-// messages are in the order of acceptance. A message that asks the agent brings a thread
-// back that is archived.
-func (t *tx) wakeThread(ctx context.Context, message pluginsdk.Message, source string, asksAgent bool) (pluginsdk.Thread, error) {
-	to := pluginsdk.Thread{ID: message.ThreadID}
-	var reportTo string
-	err := t.row(ctx, `UPDATE threads SET last_activity = $1, status = CASE WHEN $3 THEN 'active' ELSE status END WHERE id = $2
-		RETURNING kind, source, source_id, report_to, busy_mode`,
-		[]any{message.CreatedAt, to.ID, asksAgent}, &to.Kind, &to.Source, &to.SourceID, &reportTo, &to.BusyMode)
-	if errors.Is(err, sql.ErrNoRows) {
-		return to, notFound("thread", to.ID)
-	}
-	to.ReportTo = targetOf(reportTo)
-	if err == nil && to.Kind == pluginsdk.ThreadCron && source != to.Source {
-		return to, pluginsdk.Errorf(pluginsdk.CodeInvalid,
-			"thread %s belongs to a scheduled job and takes no messages from %s; write in another thread", to.ID, source)
-	}
-	return to, err
+	return th, err
 }
 
 func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
