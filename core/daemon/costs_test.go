@@ -79,7 +79,6 @@ const (
 1 hook OnBroadcast, web: 0
 1 hook OnPipelineComplete, activity: 0
 1 hook OnPipelineStart, activity: 0
-1 read Messages: 1
 1 read Waiting: 1`
 	turnOfAll = turnAlone + `
 1 hook OnBeforeInvoke, context: 0

@@ -88,6 +88,9 @@ type Claim struct {
 	Absorbed []pluginsdk.Message
 	Run      Run
 	Fence    Fence
+	// NoNews says that since the session's last turn nothing has come into the thread that it has to
+	// be told of, but people's messages and its own replies.
+	NoNews bool
 	// These are the thread's TaskLeave.
 	TaskID         string
 	AllowedTools   []string

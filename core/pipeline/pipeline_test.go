@@ -195,6 +195,29 @@ func TestPromptTellsWhatTheSessionHasNotSeen(t *testing.T) {
 	}
 }
 
+// What the claim knows is not read again, but for a session that has seen nothing.
+func TestWhereThereIsNoNewsNoneIsRead(t *testing.T) {
+	for _, unknown := range []bool{false, true} {
+		b := newBench()
+		b.claim.NoNews, b.claim.Thread.SessionID = true, "known"
+		b.store.rows = []pluginsdk.Message{{ID: 13, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "core", Content: "Commands: ..."}}
+		if unknown {
+			b.agent.answer = failsWith(&pluginsdk.Failure{Kind: pluginsdk.FailureUnknownSession, Message: "no such session"}, nil)
+		}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		for n, request := range b.agent.requests {
+			if told := strings.Contains(request.Prompt, "Commands: ..."); told != (n == 1) {
+				t.Errorf("a session that is unknown: %v; request %d is told of the row: %v", unknown, n, told)
+			}
+		}
+		if want := 1 + map[bool]int{true: 1}[unknown]; len(b.agent.requests) != want {
+			t.Errorf("the agent was asked %d times, want %d", len(b.agent.requests), want)
+		}
+	}
+}
+
 func TestUnknownSessionStartsAnewWithHistory(t *testing.T) {
 	b := newBench("a")
 	b.claim.Thread.SessionID = "gone"

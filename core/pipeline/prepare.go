@@ -307,6 +307,9 @@ func messageText(message pluginsdk.Message, desk ledger.Desk) string {
 // message nor the agent's reply: notifications, answers to commands, rows of plugins.
 func (p *Pipeline) unseen(ctx context.Context, t *trip) ([]pluginsdk.Message, error) {
 	t.seen = max(t.thread.SeenMessageID, t.message.ID)
+	if t.noNews {
+		return nil, nil
+	}
 	rows, err := p.store.Messages(ctx, pluginsdk.MessageQuery{
 		ThreadID: t.thread.ID, After: t.thread.SeenMessageID,
 		Roles: []pluginsdk.Role{pluginsdk.RoleSystem, pluginsdk.RoleAssistant},

@@ -25,6 +25,7 @@ type trip struct {
 	work           context.Context // ends when the daemon stops
 
 	absorbed  []pluginsdk.Message // messages of the runs merged into this one
+	noNews    bool                // see ledger.Claim
 	steering  steering
 	questions questions
 
@@ -80,6 +81,7 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t := &trip{
 		thread: claim.Thread, tools: claim.AllowedTools, permissionMode: claim.PermissionMode, message: claim.Message, run: claim.Run, fence: claim.Fence, work: work,
 		absorbed:    claim.Absorbed,
+		noNews:      claim.NoNews,
 		began:       now,
 		interrupted: claim.Run.Step == pluginsdk.StepInvoking || claim.Message.Retry().Begun,
 		outcomes:    claim.Run.Outcomes,
@@ -132,7 +134,7 @@ func (t *trip) takeUpResult() {
 
 // dropSession makes the next exchange begin a new session.
 func (t *trip) dropSession() {
-	t.sessionDropped, t.resume, t.sessionID = true, false, ""
+	t.sessionDropped, t.resume, t.sessionID, t.noNews = true, false, "", false
 	t.thread.SessionID, t.thread.SessionAccount, t.thread.SessionOpen, t.thread.SeenMessageID = "", "", false, 0
 	t.events, t.eventBytes = nil, 0
 	t.beginAnother()

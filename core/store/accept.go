@@ -96,7 +96,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 		return ledger.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted,
 			"run %s was caused by a run that was caused by a run, %d deep, and may cause no further one", a.Submission.CauseRunID, a.MaxDepth)
 	}
-	idle, err := s.room(ctx, t, a)
+	idle, news, err := s.room(ctx, t, a)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -142,7 +142,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 		accepted.Lanes, err = s.answer(ctx, t, to.Thread, r, *a.Answer)
 	case idle:
 		accepted.Claim = ledger.Claim{
-			Found: true, Thread: to, Message: user, Run: r, Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: to.Epoch},
+			Found: true, Thread: to, Message: user, Run: r, Fence: ledger.Fence{ThreadID: r.ThreadID, Epoch: to.Epoch}, NoNews: !news,
 		}
 		if err = t.ofTask(ctx, &accepted.Claim); err == nil {
 			err = s.holds(ctx, t) // as in Claim
@@ -178,10 +178,11 @@ func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
 }
 
 // room refuses a run when too many wait, and otherwise reports whether it may be
-// claimed as it is stored: somebody wants it, and nothing is in front of it.
-func (s *Store) room(ctx context.Context, t *tx, a ledger.Acceptance) (idle bool, err error) {
+// claimed as it is stored: somebody wants it, and nothing is in front of it. news says whether
+// there are rows that the thread's session has to be told of.
+func (s *Store) room(ctx context.Context, t *tx, a ledger.Acceptance) (idle, news bool, err error) {
 	if a.Answer != nil || a.MaxWaiting <= 0 && a.Claimer == "" {
-		return false, nil
+		return false, false, nil
 	}
 	var waiting int
 	var working bool
@@ -189,16 +190,19 @@ func (s *Store) room(ctx context.Context, t *tx, a ledger.Acceptance) (idle bool
 	query := fmt.Sprintf(`SELECT
 		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside%s LIMIT %d) AS head),
 		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1 AND NOT beside)
-			OR EXISTS (%s AND p.name = $2)`, s.on, max(a.MaxWaiting, 1), offPlugins(s.config.Carriers))
-	if err := t.row(ctx, query, []any{a.Submission.ThreadID, clean(a.Plugin)}, &waiting, &working); err != nil {
-		return false, err
+			OR EXISTS (%s AND p.name = $2),
+		EXISTS (SELECT 1 FROM messages WHERE thread_id = $1 AND id > (SELECT seen_message_id FROM threads WHERE id = $1)
+			AND role <> 'user' AND kind IN ('text', 'notification') AND (role = 'system' OR run_id = ''))`,
+		s.on, max(a.MaxWaiting, 1), offPlugins(s.config.Carriers))
+	if err := t.row(ctx, query, []any{a.Submission.ThreadID, clean(a.Plugin)}, &waiting, &working, &news); err != nil {
+		return false, false, err
 	}
 	if a.MaxWaiting > 0 {
 		if err := s.full(ctx, t, a, waiting); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
-	return a.Claimer != "" && waiting == 0 && !working, nil
+	return a.Claimer != "" && waiting == 0 && !working, news, nil
 }
 
 // full refuses a message of which too many wait already: all of them, or those of its plugin. A

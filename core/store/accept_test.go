@@ -72,6 +72,37 @@ func TestAClaimHasItsThread(t *testing.T) {
 	})
 }
 
+// A run that is claimed as it comes reads nothing that its session knows, or is not to be told of.
+func TestAClaimKnowsWhetherThereIsNews(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		thread := newThread(t, s, "general")
+		for n, row := range []struct {
+			before pluginsdk.NewMessage // comes into the thread before the message
+			news   bool
+		}{
+			{news: false}, // its first message
+			{before: text(pluginsdk.RoleUser, "a person's"), news: false},
+			{before: pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: "a status"}, news: false},
+			{before: pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: "the job ran"}, news: true},
+			{news: false}, // the session was told of it
+			{before: text(pluginsdk.RoleAssistant, "posted by a plugin"), news: true},
+			{before: text(pluginsdk.RoleSystem, "Commands: ..."), news: true},
+		} {
+			if row.before.Role != "" {
+				add(t, s, thread.ID, row.before)
+			}
+			message := acceptance(thread.ID, fmt.Sprint(n), "hello")
+			message.Claimer = "boot"
+			c := must[ledger.Accepted](t)(s.Accept(t.Context(), message)).Claim
+			if !c.Found || c.NoNews == row.news {
+				t.Errorf("after %q: claimed %v, no news %v", row.before.Content, c.Found, c.NoNews)
+			}
+			check(t, s.SaveResult(t.Context(), c.Fence, result(c)))
+			finish(t, s, c, "the session's own reply")
+		}
+	})
+}
+
 // A client that repeats a submission must not be answered twice.
 func TestAcceptIsIdempotent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
