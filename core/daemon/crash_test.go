@@ -28,7 +28,7 @@ func TestKillAtEveryStep(t *testing.T) {
 		rows := in.database()
 		in.spawn()
 		adopt(t, in, rows, map[pluginsdk.Hook]pluginsdk.OnFailure{})
-		in.eachDeath(pipeline.FaultPoints, func(t *testing.T, step string) { killRunsAt(t, in, step) })
+		in.eachDeath(in.deaths(pipeline.FaultPoints, "beforeRun", "invoke", "afterInvoke", "betweenCommands", "clearFiles"), func(t *testing.T, step string) { killRunsAt(t, in, step) })
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -187,6 +188,20 @@ func (in *installation) quit() {
 	if left := marked(in.t, in); len(left) > 0 {
 		in.t.Errorf("processes left: %v", left)
 	}
+}
+
+// deaths are the steps at which the daemon is killed: on SQLite all of them. What differs between the databases
+// is what is stored, so on Postgres they are those before which something has just been stored.
+func (in *installation) deaths(all []string, stored ...string) []string {
+	if in.config.DatabaseURL == "" {
+		return all
+	}
+	for _, step := range stored {
+		if !slices.Contains(all, step) {
+			in.t.Fatalf("%s is none of %v", step, all)
+		}
+	}
+	return stored
 }
 
 // eachDeath does a test for each step, all with one installation, whose daemon dies in

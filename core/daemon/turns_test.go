@@ -103,7 +103,7 @@ func TestKillAtEveryStepOfATurn(t *testing.T) {
 		in.demo(`[{"match":"think","think":"hm","text":"thought"},{"match":"hello","text":"Hello."}]`)
 		rows := in.database()
 		in.spawn()
-		in.eachDeath(pipeline.TurnFaultPoints, func(t *testing.T, step string) { killTurnsAt(t, in, rows, step) })
+		in.eachDeath(in.deaths(pipeline.TurnFaultPoints, "beforeRun", "invoke", "commitReply", "broadcastComplete"), func(t *testing.T, step string) { killTurnsAt(t, in, rows, step) })
 	})
 }
 

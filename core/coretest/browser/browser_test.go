@@ -183,6 +183,42 @@ func TestAPageIsJudged(t *testing.T) {
 	}
 }
 
+// After a desk, a phone is judged by all rules, but the contrast only of what the desk does not show.
+func TestALayoutIsJudged(t *testing.T) {
+	b, s := browser.Shared(t), newSite(t)
+	s.body = `<p id="both">pale</p><p id="phone">pale</p><p id="dark">pale in the dark</p><button id="n"></button>`
+	s.style = `#both { color: #ccc } #phone, #dark, #n { display: none } #phone { color: #ccc }
+		@media (prefers-color-scheme: dark) { #dark { color: #ccc } }
+		@media (max-width: 500px) { #phone, #dark, #n { display: block } }`
+	p := b.Page(t, browser.Options{})
+	p.Open(s.URL)
+	p.Axe()
+	phone := browser.Options{Width: 375, Height: 667, Mobile: true}
+	for _, look := range []struct {
+		dark, colours bool
+		want          []string
+	}{
+		{false, false, []string{"button-name: #n", "color-contrast: #phone"}},
+		{true, true, []string{"color-contrast: #phone #dark"}},
+	} {
+		as := phone
+		as.Dark = look.dark
+		p.Look(as)
+		var found []string
+		for _, v := range p.AxeOfLayout(look.colours) {
+			words := v.Rule + ":"
+			for _, node := range v.Nodes {
+				words += " " + node.Selector
+			}
+			found = append(found, words)
+		}
+		slices.Sort(found)
+		if !slices.Equal(found, look.want) {
+			t.Errorf("dark %v: %q is found; want %q", look.dark, found, look.want)
+		}
+	}
+}
+
 // What a person does reaches the page as if it were done by one.
 func TestAPersonActs(t *testing.T) {
 	b, s := browser.Shared(t), newSite(t)

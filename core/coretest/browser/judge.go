@@ -37,7 +37,19 @@ func (v Violation) String() string {
 // Axe holds the page, as it is now, against the rules of WCAG 2.0, 2.1 and 2.2, A and AA,
 // that a program can judge, or against the rules that are named only. Without HARNESS_TEST_AXE,
 // which .ci/test-env sets, the test is left out from there on.
-func (p *Page) Axe(rules ...string) (found []Violation) {
+func (p *Page) Axe(rules ...string) []Violation {
+	p.t.Helper()
+	return p.axe(call("axe", rules))
+}
+
+// AxeOfLayout is Axe for a page that was laid out anew since Axe was asked, as for a phone: the contrast is
+// judged only of what could not be seen then. colours: nothing else is judged.
+func (p *Page) AxeOfLayout(colours bool) []Violation {
+	p.t.Helper()
+	return p.axe(call("axeOfLayout", colours))
+}
+
+func (p *Page) axe(expression string) (found []Violation) {
 	p.t.Helper()
 	path := os.Getenv("HARNESS_TEST_AXE")
 	if path == "" {
@@ -64,7 +76,7 @@ func (p *Page) Axe(rules ...string) (found []Violation) {
 		if err != nil {
 			return err
 		}
-		found, err = evaluate[[]Violation](ctx, p, call("axe", rules))
+		found, err = evaluate[[]Violation](ctx, p, expression)
 		return errors.Join(err, switchScripts(ctx, !p.options.NoScript))
 	})
 	return found

@@ -89,7 +89,7 @@ func inspect(t *testing.T, p *browser.Page, address, name string) {
 	}
 	for _, as := range looks {
 		p.Look(as.Options)
-		checkLook(t, p, name+", "+as.name, as.colours)
+		checkLook(t, p, name+", "+as.name, as.Mobile, as.colours)
 		if dir := os.Getenv("HARNESS_TEST_SCREENSHOTS"); dir != "" {
 			p.Screenshot(filepath.Join(dir, name+"-"+as.name+".png"))
 		}
@@ -103,13 +103,18 @@ func inspect(t *testing.T, p *browser.Page, address, name string) {
 	}
 }
 
-// checkLook says what is wrong with a page as it is looked at now.
-func checkLook(t *testing.T, p *browser.Page, look string, colours bool) {
-	var rules []string // all
-	if colours {
-		rules = []string{"color-contrast"}
+// checkLook says what is wrong with a page as it is looked at now: on a phone, after a desk.
+func checkLook(t *testing.T, p *browser.Page, look string, phone, colours bool) {
+	var found []browser.Violation
+	switch {
+	case phone:
+		found = p.AxeOfLayout(colours)
+	case colours:
+		found = p.Axe("color-contrast")
+	default:
+		found = p.Axe()
 	}
-	for _, violation := range p.Axe(rules...) {
+	for _, violation := range found {
 		violation.Nodes = violation.Nodes[:min(len(violation.Nodes), 3)]
 		t.Errorf("%s: axe: %s", look, violation)
 	}

@@ -136,18 +136,33 @@
     }
   };
 
-  looks.axe = async (rules) => {
-    settle();
-    const result = await axe.run(document, {
-      runOnly: rules?.length ? { type: "rule", values: rules }
-        : { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] },
-      resultTypes: ["violations"],
-      iframes: false,
-    });
+  let known = new WeakSet(); // what was seen when the contrast of everything was judged last
+
+  const violations = async (context, options) => {
+    const result = await axe.run(context, { resultTypes: ["violations"], iframes: false, ...options });
     return result.violations.map((v) => ({
       Rule: v.id, Impact: v.impact ?? "", Help: v.help,
       Nodes: v.nodes.map((n) => ({ Selector: n.target.flat().join(" "), Summary: n.failureSummary ?? "" })),
     }));
+  };
+
+  const CONTRAST = "color-contrast"; // takes longer than all other rules together, and depends on the layout little
+  const ALL = { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] };
+  const only = (...rules) => ({ type: "rule", values: rules });
+
+  looks.axe = (rules) => {
+    settle();
+    known = new WeakSet([...document.querySelectorAll("*")].filter(seen));
+    return violations(document, { runOnly: rules?.length ? only(...rules) : ALL });
+  };
+
+  looks.axeOfLayout = async (colours) => {
+    settle();
+    const appeared = [...document.querySelectorAll("*")].filter((element) => seen(element) && !known.has(element));
+    return [
+      ...colours ? [] : await violations(document, { runOnly: ALL, rules: { [CONTRAST]: { enabled: false } } }),
+      ...appeared.length > 0 ? await violations({ include: appeared }, { runOnly: only(CONTRAST) }) : [],
+    ];
   };
 
   // What is scrolled or cut by something in the page does not make the page wide.
