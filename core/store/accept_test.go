@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -67,6 +68,32 @@ func TestAClaimHasItsThread(t *testing.T) {
 		for _, claim := range []ledger.Claim{first, must[ledger.Claim](t)(s.Claim(ctx, waits.ID, "boot"))} {
 			if read := must[pluginsdk.Thread](t)(s.Thread(ctx, claim.Thread.ID)); !claim.Found || !reflect.DeepEqual(claim.Thread.Thread, read) || claim.Fence.Epoch != 1 {
 				t.Errorf("claimed %+v\nread %+v", claim.Thread, read)
+			}
+		}
+	})
+}
+
+// Of messages that come at the same time into a thread in which nothing is under way, one is claimed.
+func TestOneOfManyIsClaimedAtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		for n := range 10 {
+			thread := newThread(t, s, fmt.Sprintf("crowded %d", n))
+			var found atomic.Int64
+			var group sync.WaitGroup
+			for m := range 8 {
+				message := acceptance(thread.ID, fmt.Sprintf("%d of %d", m, n), "hello")
+				message.Claimer = "boot"
+				group.Go(func() {
+					if accepted, err := s.Accept(t.Context(), message); err != nil {
+						t.Error(err)
+					} else if accepted.Claim.Found {
+						found.Add(1)
+					}
+				})
+			}
+			group.Wait()
+			if found.Load() != 1 {
+				t.Errorf("%d of 8 were claimed", found.Load())
 			}
 		}
 	})
