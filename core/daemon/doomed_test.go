@@ -190,8 +190,8 @@ func (in *installation) quit() {
 	}
 }
 
-// deaths are the steps at which the daemon is killed: on SQLite all of them. What differs between the databases
-// is what is stored, so on Postgres they are those before which something has just been stored.
+// deaths returns the steps at which the daemon is killed: on SQLite all of them, on Postgres those that directly
+// follow a commit, since the databases differ only in what they have stored.
 func (in *installation) deaths(all []string, stored ...string) []string {
 	if in.config.DatabaseURL == "" {
 		return all

@@ -77,7 +77,8 @@ func (s *Store) accepting(ctx context.Context, a ledger.Acceptance) (user plugin
 
 // accept writes what one acceptance consists of.
 func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user pluginsdk.Message, hash string) (ledger.Accepted, error) {
-	// The ids of a thread's messages are in the order of acceptance. SQLite has one writer.
+	// The thread is locked first: of messages that come at the same time one is claimed, and their ids are
+	// in the order of acceptance. SQLite has one writer at a time, and needs no lock.
 	if t.postgres {
 		if _, err := t.epoch(ctx, user.ThreadID); err != nil {
 			return ledger.Accepted{}, err

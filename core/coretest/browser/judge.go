@@ -42,8 +42,8 @@ func (p *Page) Axe(rules ...string) []Violation {
 	return p.axe(call("axe", rules))
 }
 
-// AxeOfLayout is Axe for a page that was laid out anew since Axe was asked, as for a phone: the contrast is
-// judged only of what could not be seen then. colours: nothing else is judged.
+// AxeOfLayout judges a page again whose layout has changed since Axe judged it, as for a phone: by all rules,
+// but the contrast only of elements that were not visible then. With colours, that contrast alone is judged.
 func (p *Page) AxeOfLayout(colours bool) []Violation {
 	p.t.Helper()
 	return p.axe(call("axeOfLayout", colours))

@@ -208,7 +208,7 @@ func TestATask(t *testing.T) {
 	}
 }
 
-// words are what the main part of a page says as it is sent, before any script, to whom the session belongs.
+// words returns what the main part of a page says before any script has run, for the owner of the session.
 func words(t *testing.T, address string, session []*http.Cookie) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -230,20 +230,20 @@ func words(t *testing.T, address string, session []*http.Cookie) string {
 	}
 	var said strings.Builder
 	for one := range page.Descendants() {
-		if one.Type == html.TextNode && within(one, atom.Main) {
+		if one.Type == html.TextNode && inMain(one) {
 			said.WriteString(one.Data)
 		}
 	}
 	return strings.TrimSpace(said.String())
 }
 
-// within reports whether a text is shown in an element of a kind.
-func within(text *html.Node, kind atom.Atom) (inside bool) {
+// inMain reports whether a text is shown in the main part of its page.
+func inMain(text *html.Node) (inside bool) {
 	for one := range text.Ancestors() {
 		switch one.DataAtom {
 		case atom.Script, atom.Template, atom.Style:
 			return false
-		case kind:
+		case atom.Main:
 			inside = true
 		}
 	}
