@@ -100,7 +100,7 @@ func (f *figures) snapshot(restarts int) pluginsdk.PluginFigures {
 // the web: soon after calls, seldom without.
 const (
 	saveBusy = 2 * time.Second
-	saveIdle = 15 * time.Second
+	saveIdle = time.Minute
 )
 
 // due reports whether the caller has to store the figures now, and notes that it does.

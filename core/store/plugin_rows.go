@@ -27,7 +27,7 @@ const pluginColumns = `SELECT name, path, sha256, version, manifest, enabled, po
 // name. A row with a value that makes no sense comes without it, and says so in
 // Problem.
 func (s *Store) Plugins(ctx context.Context) ([]ledger.Plugin, error) {
-	plugins, err := s.plugins.of(ctx, s.back, func() ([]ledger.Plugin, error) {
+	plugins, err := s.plugins.of(ctx, s.back, struct{}{}, func() ([]ledger.Plugin, error) {
 		rows, err := s.query.QueryContext(ctx, pluginColumns)
 		if err != nil {
 			return nil, err

@@ -5,31 +5,32 @@ import (
 	"sync"
 )
 
-// remembered is what a query has come to that is asked again and again. It is the same as long as nobody
-// has committed anything.
-type remembered[T any] struct {
+// remembered is the last result of a query that is made every second. The result holds until somebody
+// commits something. about is what the query asked for.
+type remembered[K comparable, T any] struct {
 	mu      sync.Mutex
+	about   K
 	version int64 // of the database, before value was read
 	value   T
 	known   bool
 }
 
-// of returns what read returns, or has returned if nothing was committed since. Who gets it changes
-// nothing in it.
-func (s *remembered[T]) of(ctx context.Context, back backend, read func() (T, error)) (T, error) {
+// of returns what read returns, or has returned for the same question if nothing was committed since.
+// Who gets it changes nothing in it.
+func (s *remembered[K, T]) of(ctx context.Context, back backend, about K, read func() (T, error)) (T, error) {
 	version, known := back.version(ctx) // before it is read: what is committed meanwhile has it read again
-	if value, same := s.at(version); known && same {
+	if value, same := s.at(about, version); known && same {
 		return value, nil
 	}
 	value, err := read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version, s.value, s.known = version, value, known && err == nil
+	s.about, s.version, s.value, s.known = about, version, value, known && err == nil
 	return value, err
 }
 
-func (s *remembered[T]) at(version int64) (value T, same bool) {
+func (s *remembered[K, T]) at(about K, version int64) (value T, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.value, s.known && s.version == version
+	return s.value, s.known && s.about == about && s.version == version
 }

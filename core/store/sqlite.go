@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -34,11 +35,26 @@ const (
 // and a pool that only reads.
 type sqliteBackend struct {
 	dir    string
+	log    string // the write-ahead log's file
 	writer *sql.DB
 	pool   *sql.DB
 	reads  *reads    // through pool
 	look   *sql.Conn // asks for version, which SQLite tells each connection of the others
+
+	mu    sync.Mutex // guards asked
+	asked answer
 }
+
+// answer is a version of the database, from when the write-ahead log had been written last at an
+// instant, and at rest since. The zero answer is of no log.
+type answer struct {
+	version int64
+	written time.Time
+}
+
+// settled is how long after a write another one is sure to have another time in the file system
+// (2 s on FAT, a tick of the kernel on Linux's own).
+const settled = 3 * time.Second
 
 // openSQLite opens the file, and makes it when it is missing and may be made.
 func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, error) {
@@ -47,7 +63,7 @@ func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, erro
 	if err != nil {
 		return nil, err
 	}
-	back := &sqliteBackend{dir: dir}
+	back := &sqliteBackend{dir: dir, log: path + "-wal"}
 	if back.writer, err = sql.Open("sqlite", sqliteDSN(path, url.Values{
 		"_txlock":       {"immediate"},
 		"_journal_mode": {"WAL"},
@@ -183,10 +199,27 @@ func (b *sqliteBackend) startWriter(ctx context.Context, log *slog.Logger) (writ
 	return w, nil
 }
 
-// version is PRAGMA data_version (sqlite.org/pragma.html).
+// version is PRAGMA data_version (sqlite.org/pragma.html). Each commit writes into the write-ahead
+// log, so SQLite is not asked again while that file has not changed: to run SQLite costs a daemon
+// that does nothing else more than all that it does each second.
 func (b *sqliteBackend) version(ctx context.Context) (version int64, known bool) {
-	err := b.look.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version)
-	return version, err == nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, written := time.Now(), time.Time{}
+	if log, err := os.Stat(b.log); err == nil { // before SQLite is asked: what is written meanwhile has it asked again
+		written = log.ModTime()
+	}
+	if !written.IsZero() && written.Equal(b.asked.written) {
+		return b.asked.version, true
+	}
+	b.asked = answer{}
+	if err := b.look.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version); err != nil {
+		return 0, false
+	}
+	if now.Sub(written) > settled {
+		b.asked = answer{version, written}
+	}
+	return version, true
 }
 
 func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {

@@ -66,7 +66,9 @@ type Store struct {
 	lease  atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
-	plugins remembered[[]ledger.Plugin]
+	plugins remembered[struct{}, []ledger.Plugin]
+	levers  remembered[string, ledger.Lever]
+	revoked remembered[time.Time, []*ent.Token]
 	figures *figures
 }
 

@@ -148,7 +148,18 @@ func (t *tx) revokeTokens(ctx context.Context, now time.Time, which predicate.To
 
 // RevokedTokens returns the ids of tokens that were revoked since an instant.
 func (s *Store) RevokedTokens(ctx context.Context, since time.Time) ([]string, error) {
-	ids, err := s.read.Token.Query().Where(token.RevokedAtGTE(instant(since))).Order(token.ByID()).IDs(ctx)
+	since = instant(since)
+	from := since.Truncate(time.Hour) // what is remembered answers every question of the same hour
+	rows, err := s.revoked.of(ctx, s.back, from, func() ([]*ent.Token, error) {
+		return s.read.Token.Query().Where(token.RevokedAtGTE(from)).Order(token.ByID()).
+			Select(token.FieldID, token.FieldRevokedAt).All(ctx)
+	})
+	var ids []string
+	for _, row := range rows {
+		if !row.RevokedAt.Before(since) {
+			ids = append(ids, row.ID)
+		}
+	}
 	return ids, wrap("look for revoked tokens", err)
 }
 
