@@ -96,7 +96,7 @@ func (j *judge) submitted(note func(string, string, ...any)) {
 type due struct {
 	Delivery
 	words []string
-	at    int   // the place of its first message among those that stand there; -1: it is not there
+	at    int   // the place of its first message among those that stand there; -1: it is not there whole
 	parts []int // the places of all of them
 }
 
@@ -116,7 +116,11 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 		if j.messages[d.MessageID].Event == parkedEvent {
 			continue
 		}
-		if !d.find(place.Posted, used, last) && d.find(place.Posted, used, 0) && !j.answers(place.Posted[d.at]) {
+		switch {
+		case d.stands(place.Posted, used, j.answer(d, place.Posted)): // where the command was given, not in order
+		case d.find(place.Posted, used, last):
+			last = d.at
+		case d.find(place.Posted, used, 0) && !j.answers(place.Posted[d.at]):
 			note(columnDisordered, "%s: delivery %s of message %d stands before what was delivered earlier: %q",
 				place, d.ID, d.MessageID, shorten(strings.Join(d.words, " ")))
 		}
@@ -125,7 +129,6 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 				place, d.ID, d.MessageID, shorten(strings.Join(d.words, " ")))
 			continue
 		}
-		last = max(last, d.at)
 		report.Read++
 		if len(d.parts) > 1 {
 			report.Long++
@@ -166,27 +169,47 @@ func (j *judge) read(place Place, report *Report, note func(string, string, ...a
 // Others may stand between them.
 func (d *due) find(posted []Posted, used []bool, from int) bool {
 	for start := from; start < len(posted); start++ {
-		left, parts := d.words, []int(nil)
-		for i := start; i < len(posted) && len(left) > 0; i++ {
-			words := strings.Fields(posted[i].Text)
-			if used[i] || len(words) == 0 || len(words) > len(left) || !slices.Equal(words, left[:len(words)]) {
-				if i == start {
-					break
-				}
-				continue
-			}
-			left, parts = left[len(words):], append(parts, i)
+		if d.stands(posted, used, start) {
+			return true
 		}
-		if len(left) > 0 {
-			continue
-		}
-		for _, i := range parts {
-			used[i] = true
-		}
-		d.at, d.parts = parts[0], parts
-		return true
 	}
 	return false
+}
+
+// stands reports whether the delivery begins at a place, and notes its places if it does.
+func (d *due) stands(posted []Posted, used []bool, start int) bool {
+	left, parts := d.words, []int(nil)
+	for i := start; i < len(posted) && len(left) > 0; i++ {
+		words := strings.Fields(posted[i].Text)
+		if used[i] || len(words) == 0 || len(words) > len(left) || !slices.Equal(words, left[:len(words)]) {
+			if i == start {
+				return false
+			}
+			continue
+		}
+		left, parts = left[len(words):], append(parts, i)
+	}
+	if len(left) > 0 {
+		return false
+	}
+	for _, i := range parts {
+		used[i] = true
+	}
+	d.at, d.parts = parts[0], parts
+	return true
+}
+
+// answer is the place of the message that answers the command of which the delivery tells;
+// len(posted): it tells of none, or that message is not there.
+func (j *judge) answer(d *due, posted []Posted) int {
+	key := j.runs[j.messages[d.MessageID].RunID].Key
+	for _, command := range j.Discord.Commands {
+		at := slices.IndexFunc(posted, func(p Posted) bool { return p.ID == command.Answer })
+		if command.ID == key && at >= 0 {
+			return at
+		}
+	}
+	return len(posted)
 }
 
 // has reports whether a text is of what the delivery says.
