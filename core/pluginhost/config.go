@@ -15,6 +15,8 @@ import (
 type Store interface {
 	// Plugins returns the registry in the operator's order.
 	Plugins(ctx context.Context) ([]ledger.Plugin, error)
+	// Version is another one after anybody has committed anything, if it is known.
+	Version(ctx context.Context) (version int64, known bool)
 	RegisterPlugin(ctx context.Context, info ledger.Plugin) error
 	SetPluginQuarantine(ctx context.Context, name, reason string) error
 	// EditPlugin changes a row by edit, and writes into the audit log who did which
@@ -97,7 +99,7 @@ type Config struct {
 	// Reserved are the core's commands, which no plugin can own.
 	Reserved []string
 
-	Poll         time.Duration // how often the registry is read; default 1 s
+	Poll         time.Duration // how often the registry is read if it may have changed; default 1 s
 	StartTimeout time.Duration // from process start to serving; default 10 s
 	StopTimeout  time.Duration // drain, deactivate and end; default 5 s
 	BackoffBase  time.Duration // wait before the first restart; doubles; default 1 s

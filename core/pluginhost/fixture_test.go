@@ -30,6 +30,9 @@ type registry struct {
 	accepts     atomic.Int64 // writes of accepted settings
 	noAccepting atomic.Int64 // so many of these fail
 	refuses     atomic.Int64 // so many writes of what is seen fail
+	version     atomic.Int64 // that is told; 0: none is known
+	reads       atomic.Int64
+	asked       atomic.Int64 // for the version
 }
 
 // bugs are what panics, by name, the next n times that it is done.
@@ -50,7 +53,14 @@ func (b *bugs) step(name string) {
 
 func newRegistry() *registry { return &registry{changed: make(chan struct{})} }
 
+func (r *registry) Version(context.Context) (int64, bool) {
+	version := r.version.Load()
+	r.asked.Add(1)
+	return version, version > 0
+}
+
 func (r *registry) Plugins(context.Context) ([]ledger.Plugin, error) {
+	r.reads.Add(1)
 	r.bugs.step("read")
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -183,19 +183,40 @@ func (h *Host) Refresh() {
 	}
 }
 
-// follow calls syncOnce every Config.Poll and after each Refresh, until ctx ends.
+// restPolls is after how many of Config.Poll the registry is followed although nobody has changed
+// it: what could not be stored, or was not taken, is tried again then.
+const restPolls = 5
+
+// follow calls syncOnce every Config.Poll if the registry may have changed, and after each Refresh,
+// until ctx ends.
 func (h *Host) follow(ctx context.Context) {
 	defer close(h.done)
 	ticker := guard.NewTicker(h.config.Poll)
 	defer ticker.Stop()
+	followed, left := int64(0), 0 // which version of the database, and how often it needs not be followed again
 	for {
+		kicked := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.Next():
 		case <-h.kick:
+			kicked = true
 		}
-		h.syncOnce(ctx, ctx)
+		version, known := h.store.Version(ctx) // before it is read
+		if left--; kicked || !known || version != followed || left < 0 {
+			h.syncOnce(ctx, ctx)
+			followed, left = version, restPolls-1
+			continue
+		}
+		guard.Try(h.config.Log, "what was counted of plugins", func() { h.flush(ctx) })
+	}
+}
+
+// flush stores what was counted of the plugins.
+func (h *Host) flush(ctx context.Context) {
+	for _, instance := range h.instances {
+		instance.report.flush(ctx)
 	}
 }
 
@@ -245,10 +266,9 @@ func (h *Host) sync(ctx, run context.Context) error {
 	for name, instance := range h.instances {
 		if !enabled[name] {
 			h.retire(instance) // h.order no longer has it, so it gets no new calls
-			continue
 		}
-		instance.report.flush(ctx)
 	}
+	h.flush(ctx)
 	for name := range h.seen {
 		if _, there := enabled[name]; !there && h.config.Gone != nil {
 			h.config.Gone(name)

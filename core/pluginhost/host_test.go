@@ -227,3 +227,27 @@ func TestAnOrderThatIsCarriedOutHolds(t *testing.T) {
 		}
 	}
 }
+
+// A registry that nobody has changed is read seldom, and one that somebody has changed at once.
+func TestARegistryThatRestsIsReadSeldom(t *testing.T) {
+	_, r := startOn(t, Config{}, &bus{})
+	looks := func(n int64) (reads int64) {
+		asked, read := r.asked.Load(), r.reads.Load()
+		waitFor(t, func() bool { return r.asked.Load() >= asked+n })
+		return r.reads.Load() - read
+	}
+	if reads := looks(20); reads < 19 {
+		t.Errorf("where no version is known, the registry is read %d times in 20 looks", reads)
+	}
+	r.version.Store(1)
+	looks(2)
+	if reads := looks(10 * restPolls); reads < 8 || reads > 15 {
+		t.Errorf("in %d looks at a database that rests, the registry is read %d times", 10*restPolls, reads)
+	}
+	for range 5 {
+		r.version.Add(1)
+		if reads := looks(2); reads == 0 {
+			t.Error("the registry is not read although somebody has committed something")
+		}
+	}
+}

@@ -10,10 +10,15 @@ import (
 )
 
 const (
-	// pingEvery is after how many looks at the processes a health check follows.
+	// restEvery is after how many of Config.Watch a process is looked at that rests: it has not
+	// run since the last look. A call finds a stopped process sooner: see attend.
+	restEvery = 2
+	// pingEvery is after how many of Config.Watch a health check follows, and pingRest so for a
+	// process that rests: it has answered, and has hardly run since.
 	pingEvery = 10
-	// measureEvery is after how many looks at the processes all of them are measured, although the
-	// plugin's first one has not run since: what it has started may have.
+	pingRest  = 30
+	// measureEvery is after how many of Config.Watch all processes are measured, although the
+	// plugin's first one rests: what it has started may have run.
 	measureEvery = 10
 	// pingTimeout is how long a health check may take; pingMisses that fail in a row are
 	// a fault.
@@ -39,9 +44,14 @@ func (i *Instance) watchOver(v *version) (stop func()) {
 	go func() {
 		defer close(done)
 		watch := watcher{instance: i, of: v, process: v.process}
-		ticker := guard.NewTicker(i.host.config.Watch)
-		defer ticker.Stop()
+		often, seldom := guard.NewTicker(i.host.config.Watch), guard.NewTicker(restEvery*i.host.config.Watch)
+		defer often.Stop()
+		defer seldom.Stop()
 		for {
+			ticker, pause := often, 1
+			if watch.rests {
+				ticker, pause = seldom, restEvery
+			}
 			select {
 			case <-ticker.Next():
 			case <-v.gone:
@@ -49,6 +59,7 @@ func (i *Instance) watchOver(v *version) (stop func()) {
 			case <-ctx.Done():
 				return
 			}
+			watch.at += pause
 			var why string
 			guard.Try(i.log, "the watch over a plugin", func() { why = watch.look(ctx) })
 			if why != "" {
@@ -71,9 +82,11 @@ type watcher struct {
 		Glance() (launch.Glance, error)
 		Usage() (launch.Usage, error)
 	}
-	looks   int
-	stopped int
-	misses  int
+	at         int // now, in Config.Watch since the watch began, as the two that follow
+	pingedAt   int
+	measuredAt int
+	stopped    int // looks in a row that found the process stopped
+	misses     int // health checks in a row that failed
 
 	glance   launch.Glance // when the processes were measured last
 	measured launch.Usage
@@ -82,17 +95,26 @@ type watcher struct {
 
 // look returns what is wrong with the version; empty: nothing.
 func (w *watcher) look(ctx context.Context) string {
-	w.looks++
-	if w.rests && w.looks%2 == 1 { // a call finds a stopped process sooner: see attend
-		return ""
-	}
 	if why := w.usage(); why != "" {
 		return why
 	}
-	if w.looks%pingEvery == 0 {
-		return w.ping(ctx)
+	if !w.pingDue() {
+		return ""
 	}
-	return ""
+	return w.ping(ctx)
+}
+
+// pingDue reports whether it is time for a health check, and notes that there is one.
+func (w *watcher) pingDue() bool {
+	every := pingEvery
+	if w.rests && w.misses == 0 {
+		every = pingRest
+	}
+	if w.at < w.pingedAt+every {
+		return false
+	}
+	w.pingedAt = w.at
+	return true
 }
 
 // usage returns which limit the processes exceed, or that they are stopped; empty:
@@ -125,9 +147,10 @@ func (w *watcher) measure() (launch.Usage, error) {
 		return launch.Usage{}, err
 	}
 	w.rests = seen == w.glance && w.measured.Processes == 1 && !seen.Stopped
-	if w.rests && w.looks%measureEvery != 0 {
+	if w.rests && w.at < w.measuredAt+measureEvery {
 		return w.measured, nil
 	}
+	w.measuredAt = w.at
 	w.glance = seen // from before: what happens meanwhile has the next look measure again
 	w.measured, err = w.process.Usage()
 	return w.measured, err

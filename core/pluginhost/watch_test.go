@@ -76,19 +76,42 @@ func TestAPluginThatRestsIsMeasuredSeldom(t *testing.T) {
 	look := func(looks int) int {
 		before := process.measured
 		for range looks {
-			watch.looks++
+			watch.at++
 			if _, err := watch.measure(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return process.measured - before
 	}
-	if measured := look(3 * measureEvery); measured != 4 { // the first look as well
-		t.Errorf("in %d looks at a plugin that rests it is measured %d times; want 4", 3*measureEvery, measured)
+	if measured := look(3 * measureEvery); measured != 3 { // one of them at the first look
+		t.Errorf("in %d looks at a plugin that rests it is measured %d times; want 3", 3*measureEvery, measured)
 	}
 	process.woken = true
 	if measured := look(1); measured != 1 {
 		t.Error("a plugin that has run since is not measured at the next look")
+	}
+}
+
+// A process that rests has answered a health check, and does not have to be woken for the next one so
+// soon; one that did not answer, or runs, is asked again soon.
+func TestAPluginThatRestsIsAskedSeldomHowItIs(t *testing.T) {
+	for _, c := range []struct {
+		is   string
+		of   watcher
+		asks int // in 3 times pingRest
+	}{
+		{"runs", watcher{}, 9}, {"rests", watcher{rests: true}, 3}, {"rests, and has not answered", watcher{rests: true, misses: 1}, 9},
+	} {
+		asks := 0
+		for range 3 * pingRest {
+			c.of.at++
+			if c.of.pingDue() {
+				asks++
+			}
+		}
+		if asks != c.asks {
+			t.Errorf("a plugin that %s is asked %d times, want %d", c.is, asks, c.asks)
+		}
 	}
 }
 

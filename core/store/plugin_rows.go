@@ -37,6 +37,9 @@ func (s *Store) Plugins(ctx context.Context) ([]ledger.Plugin, error) {
 	return slices.Clone(plugins), wrap("list plugins", err)
 }
 
+// Version is another one after anybody has committed anything. On Postgres it is not known.
+func (s *Store) Version(ctx context.Context) (version int64, known bool) { return s.back.version(ctx) }
+
 // Plugin returns one plugin's row, or CodeNotFound.
 func (s *Store) Plugin(ctx context.Context, name string) (ledger.Plugin, error) {
 	rows, err := s.query.QueryContext(ctx, pluginColumns+" WHERE name = $1", name)

@@ -14,6 +14,9 @@ import (
 // ticksPerSecond is USER_HZ, which is 100 on every architecture that Go has.
 const ticksPerSecond = 100
 
+// readers are kept for their buffers: a daemon that rests would make a new one every half second.
+var readers = sync.Pool{New: func() any { return new(proc.Reader) }}
+
 // usage measures the process and what belongs to it. A child is not waited for meanwhile,
 // so that its number stays its own.
 func (p *process) usage() (usage Usage, err error) {
@@ -25,8 +28,9 @@ func (p *process) usage() (usage Usage, err error) {
 // glance looks at the process as usage does.
 func (p *process) glance() (seen Glance, err error) {
 	err = errNoProcess()
+	r := readers.Get().(*proc.Reader)
+	defer readers.Put(r)
 	p.held(func(pid int) {
-		var r proc.Reader
 		if leader, ok := r.Stat(pid); ok && !leader.Dead() {
 			seen, err = Glance{leader.Ticks, leader.Resident, leader.Threads, isStopped(leader)}, nil
 		}
@@ -49,14 +53,15 @@ func (p *process) held(look func(pid int)) {
 func isStopped(leader proc.Stat) bool { return leader.State == 'T' }
 
 func (p *process) measure(pid int) (Usage, error) {
-	var r proc.Reader
+	r := readers.Get().(*proc.Reader)
+	defer readers.Put(r)
 	leader, ok := r.Stat(pid)
 	if !ok || leader.Dead() {
 		return Usage{}, errNoProcess()
 	}
 	usage := Usage{OpenFiles: openFiles(pid), Stopped: isStopped(leader)}
 	var ticks int64
-	for _, stat := range tree(&r, leader, p.launcher.strays.of(pid, p.confine.mark)) {
+	for _, stat := range tree(r, leader, p.launcher.strays.of(pid, p.confine.mark)) {
 		usage.Processes++
 		ticks += stat.Ticks
 		usage.RSSBytes += stat.Resident
