@@ -99,7 +99,7 @@ type Config struct {
 	// Reserved are the core's commands, which no plugin can own.
 	Reserved []string
 
-	Poll         time.Duration // how often the registry is read if it may have changed; default 1 s
+	Poll         time.Duration // how often the registry is followed, see Host.follow; default 1 s
 	StartTimeout time.Duration // from process start to serving; default 10 s
 	StopTimeout  time.Duration // drain, deactivate and end; default 5 s
 	BackoffBase  time.Duration // wait before the first restart; doubles; default 1 s
@@ -108,8 +108,8 @@ type Config struct {
 	LateGrace    time.Duration // how long past its deadline a plugin may work on a call; default 5 s
 	// Handover is how long runs keep to a version that was replaced; default 5 min.
 	Handover time.Duration
-	// Watch is how often the host looks at a plugin's processes; default 1 s. At every
-	// fifth look it checks the plugin's health.
+	// Watch is how often the host looks at a plugin's processes; default 1 s. See watch.go
+	// for those that rest, and for health checks.
 	Watch time.Duration
 	// CheckEvery is how often a plugin that answers OnCheck is asked; default 1 min. The
 	// first time is soon after it serves.

@@ -183,17 +183,16 @@ func (h *Host) Refresh() {
 	}
 }
 
-// restPolls is after how many of Config.Poll the registry is followed although nobody has changed
-// it: what could not be stored, or was not taken, is tried again then.
+// restPolls: the registry is followed at least every so many Config.Poll, although nobody has committed
+// anything. What failed in a way that no plugin shows is tried again then.
 const restPolls = 5
 
-// follow calls syncOnce every Config.Poll if the registry may have changed, and after each Refresh,
-// until ctx ends.
+// follow calls syncOnce after each Refresh, and every Config.Poll unless the registry rests, until ctx ends.
 func (h *Host) follow(ctx context.Context) {
 	defer close(h.done)
 	ticker := guard.NewTicker(h.config.Poll)
 	defer ticker.Stop()
-	followed, left := int64(0), 0 // which version of the database, and how often it needs not be followed again
+	followed, left := int64(0), 0 // the version of the database that was followed, and how many polls may still be left out
 	for {
 		kicked := false
 		select {
@@ -203,14 +202,28 @@ func (h *Host) follow(ctx context.Context) {
 		case <-h.kick:
 			kicked = true
 		}
-		version, known := h.store.Version(ctx) // before it is read
-		if left--; kicked || !known || version != followed || left < 0 {
-			h.syncOnce(ctx, ctx)
-			followed, left = version, restPolls-1
-			continue
-		}
-		guard.Try(h.config.Log, "what was counted of plugins", func() { h.flush(ctx) })
+		guard.Try(h.config.Log, "the plugin registry", func() {
+			version, known := h.store.Version(ctx) // before it is read
+			if left--; !kicked && known && version == followed && left >= 0 && h.rests() {
+				h.flush(ctx)
+				return
+			}
+			followed, left = 0, 0 // until this has succeeded
+			if h.syncOnce(ctx, ctx) && known {
+				followed, left = version, restPolls-1
+			}
+		})
 	}
+}
+
+// rests reports whether every plugin serves as its row wants it, and has nothing left to store.
+func (h *Host) rests() bool {
+	for _, instance := range h.instances {
+		if !instance.report.rests(instance.row.Load().Generation) {
+			return false
+		}
+	}
+	return true
 }
 
 // flush stores what was counted of the plugins.
@@ -220,12 +233,13 @@ func (h *Host) flush(ctx context.Context) {
 	}
 }
 
-// syncOnce calls sync, and logs an error or a panic.
-func (h *Host) syncOnce(ctx, run context.Context) {
+// syncOnce calls sync, logs an error or a panic, and reports whether there was none.
+func (h *Host) syncOnce(ctx, run context.Context) bool {
 	err := guard.Call(h.config.Log, "the plugin registry", func() error { return h.sync(ctx, run) })
 	if err != nil && ctx.Err() == nil {
 		h.config.Log.Warn("plugin registry cannot be followed; trying again", "err", err)
 	}
+	return err == nil
 }
 
 // sync reads the registry, and begins, updates and retires instances to match the rows.

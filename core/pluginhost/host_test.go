@@ -230,7 +230,9 @@ func TestAnOrderThatIsCarriedOutHolds(t *testing.T) {
 
 // A registry that nobody has changed is read seldom, and one that somebody has changed at once.
 func TestARegistryThatRestsIsReadSeldom(t *testing.T) {
-	_, r := startOn(t, Config{}, &bus{})
+	h, r := startOn(t, Config{}, &bus{}, "first")
+	serving(t, h, r, "first")
+	r.until(t, "the row that says so", r.is("first", pluginsdk.PluginServing))
 	looks := func(n int64) (reads int64) {
 		asked, read := r.asked.Load(), r.reads.Load()
 		waitFor(t, func() bool { return r.asked.Load() >= asked+n })
@@ -249,5 +251,15 @@ func TestARegistryThatRestsIsReadSeldom(t *testing.T) {
 		if reads := looks(2); reads == 0 {
 			t.Error("the registry is not read although somebody has committed something")
 		}
+	}
+	r.bugs.add("read", 3)
+	r.version.Add(1)
+	if reads := looks(5); reads < 4 {
+		t.Errorf("a reading that fails is followed by %d others in 5 looks", reads-1)
+	}
+	_ = r.edit("first", func(p *ledger.Plugin) { p.Generation++ }) // and the version that is told stays
+	looks(restPolls)
+	if reads := looks(restPolls); reads > 2 {
+		t.Errorf("in %d looks after a change that was followed, the registry is read %d times", restPolls, reads)
 	}
 }

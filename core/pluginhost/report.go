@@ -165,6 +165,14 @@ func (r *report) lastWords(ctx context.Context, final pluginsdk.PluginState) {
 	r.writeOnce(ctx)
 }
 
+// rests reports whether the plugin serves as the row of that generation wants it, and its row says so.
+func (r *report) rests(generation int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seen.State == pluginsdk.PluginServing && r.seen.Rejected == "" && r.seen.Settled == generation &&
+		r.seen == r.stored && !r.unsaved
+}
+
 func (r *report) now() ledger.PluginSeen {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -158,3 +158,23 @@ func (l *text) len() int {
 	defer l.mu.Unlock()
 	return l.lines.Len()
 }
+
+// Only a plugin that serves as its row wants it, and whose row says so, lets the registry rest.
+func TestAPluginRestsOnlyWhenNothingIsLeftToDo(t *testing.T) {
+	is := ledger.PluginSeen{State: pluginsdk.PluginServing, Settled: 7, Serving: "ab"}
+	for what, change := range map[string]func(*report){
+		"it is starting":                   func(r *report) { r.seen.State = pluginsdk.PluginStarting; r.stored = r.seen },
+		"the row was not carried out":      func(r *report) { r.seen.Settled = 6; r.stored = r.seen },
+		"what is wanted was rejected":      func(r *report) { r.seen.Rejected = "cd"; r.stored = r.seen },
+		"the row says something else":      func(r *report) { r.stored.Serving = "cd" },
+		"the last write of it has failed":  func(r *report) { r.unsaved = true },
+		"nothing":                          func(*report) {},
+		"its last error is older and said": func(r *report) { r.seen.LastError = "long ago"; r.stored = r.seen },
+	} {
+		r := &report{seen: is, stored: is}
+		change(r)
+		if want := what == "nothing" || r.seen.LastError != ""; r.rests(7) != want {
+			t.Errorf("%s: it rests: %v", what, !want)
+		}
+	}
+}

@@ -13,8 +13,8 @@ const (
 	// restEvery is after how many of Config.Watch a process is looked at that rests: it has not
 	// run since the last look. A call finds a stopped process sooner: see attend.
 	restEvery = 2
-	// pingEvery is after how many of Config.Watch a health check follows, and pingRest so for a
-	// process that rests: it has answered, and has hardly run since.
+	// pingEvery is after how many of Config.Watch a health check follows, and pingRest the same
+	// for a process that rests.
 	pingEvery = 10
 	pingRest  = 30
 	// measureEvery is after how many of Config.Watch all processes are measured, although the
@@ -82,7 +82,7 @@ type watcher struct {
 		Glance() (launch.Glance, error)
 		Usage() (launch.Usage, error)
 	}
-	at         int // now, in Config.Watch since the watch began, as the two that follow
+	at         int // about the time since the watch began, in Config.Watch; so are the next two
 	pingedAt   int
 	measuredAt int
 	stopped    int // looks in a row that found the process stopped

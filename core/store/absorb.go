@@ -45,7 +45,7 @@ func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string
 	if err != nil {
 		return nil, wrap("look for waiting messages", err)
 	}
-	pause, err := s.Lever(ctx, ledger.LeverPause)
+	pause, err := s.readLever(ctx, ledger.LeverPause)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,16 @@ func (s *Store) Commits() int64 {
 	return n
 }
 
+// AgeVersion makes what is kept of SQLite's version that much older.
+func (s *Store) AgeVersion(by time.Duration) {
+	b := s.back.(*sqliteBackend)
+	if last := b.last.Load(); last != nil {
+		older := *last
+		older.at = older.at.Add(-by)
+		b.last.Store(&older)
+	}
+}
+
 // Pending counts the writes that SQLite's writer has not begun.
 func (s *Store) Pending() int {
 	w := underneath(s).(*groupWriter)

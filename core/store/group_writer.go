@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -38,6 +39,7 @@ type groupWriter struct {
 	pending []*job
 	closed  bool
 
+	ended   atomic.Int64  // COMMITs that have ended, whatever became of them
 	wake    chan struct{} // capacity 1; the loop has something to do
 	stopped chan struct{}
 
@@ -250,7 +252,9 @@ func (w *groupWriter) transaction(batch []*job) error {
 	if err := w.jobs(ctx, batch); err != nil {
 		return w.abandon(ctx, err)
 	}
-	if _, err := w.conn.ExecContext(ctx, "COMMIT"); err != nil {
+	_, err := w.conn.ExecContext(ctx, "COMMIT")
+	w.ended.Add(1)
+	if err != nil {
 		if unreachable(err) {
 			return w.abandon(ctx, &uncertainError{err})
 		}

@@ -11,17 +11,19 @@ import (
 
 // Lever returns how a lever stands.
 func (s *Store) Lever(ctx context.Context, name string) (ledger.Lever, error) {
-	read, err := s.levers.of(ctx, s.back, name, func() (ledger.Lever, error) {
-		row, err := s.read.Lever.Get(ctx, name)
-		if ent.IsNotFound(err) {
-			return ledger.Lever{}, nil
-		}
-		if err != nil {
-			return ledger.Lever{}, err
-		}
-		return ledger.Lever{On: bool(row.On), Who: row.Who, At: row.UpdatedAt.UTC()}, nil
-	})
-	return read, wrap("read what is switched on", err)
+	return s.levers.of(ctx, s.back, name, func() (ledger.Lever, error) { return s.readLever(ctx, name) })
+}
+
+// readLever is Lever for who does not ask again and again.
+func (s *Store) readLever(ctx context.Context, name string) (ledger.Lever, error) {
+	row, err := s.read.Lever.Get(ctx, name)
+	if ent.IsNotFound(err) {
+		return ledger.Lever{}, nil
+	}
+	if err != nil {
+		return ledger.Lever{}, wrap("read what is switched on", err)
+	}
+	return ledger.Lever{On: bool(row.On), Who: row.Who, At: row.UpdatedAt.UTC()}, nil
 }
 
 // SetLever turns a lever, on disk, with an entry in the audit log when it stood

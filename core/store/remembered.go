@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// remembered is the last result of a query that is made every second. The result holds until somebody
-// commits something. about is what the query asked for.
+// remembered is the last result of a query that is made again and again, with its argument (about). It
+// holds until somebody commits something.
 type remembered[K comparable, T any] struct {
 	mu      sync.Mutex
 	about   K

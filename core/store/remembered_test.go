@@ -70,20 +70,35 @@ func TestAChangeIsSeenInALogOfTheSameSize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.SetLever(t.Context(), ledger.LeverPause, true, "ann"); err != nil {
-		t.Fatal(err)
+	set := func(on bool) {
+		if err := s.SetLever(t.Context(), ledger.LeverPause, on, "ann"); err != nil {
+			t.Fatal(err)
+		}
 	}
+	set(true)
 	turn("1")
 	before := look(true)
 	turn("0")
 	written(before.ModTime())
 	look(false)
-	written(time.Now().Add(-time.Hour))
+	long := time.Now().Add(-time.Hour)
+	written(long)
 	look(false)
 	turn("1")
 	if after := look(true); after.Size() != before.Size() {
 		t.Errorf("the log had %d bytes, and has %d: the test does not show what it is for", before.Size(), after.Size())
 	}
+	// A commit is seen only when SQLite has written its index, which may be long after the log:
+	// at once that of this process, and after a while that of another one.
+	written(long)
+	look(true)
+	set(false)
+	written(long)
+	look(false)
+	turn("1")
+	written(long)
+	s.AgeVersion(time.Minute)
+	look(true)
 }
 
 // The same holds for levers, each of which is remembered by its name.

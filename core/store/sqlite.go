@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -41,20 +41,27 @@ type sqliteBackend struct {
 	reads  *reads    // through pool
 	look   *sql.Conn // asks for version, which SQLite tells each connection of the others
 
-	mu    sync.Mutex // guards asked
-	asked answer
+	group *groupWriter           // nil before startWriter
+	last  atomic.Pointer[answer] // of version
 }
 
-// answer is a version of the database, from when the write-ahead log had been written last at an
-// instant, and at rest since. The zero answer is of no log.
+// answer is a version of the database. It is kept if the write-ahead log had been written last more
+// than settled before, at written.
 type answer struct {
 	version int64
+	at      time.Time
 	written time.Time
+	own     int64 // COMMITs of this process's writer that had ended
 }
 
-// settled is how long after a write another one is sure to have another time in the file system
-// (2 s on FAT, a tick of the kernel on Linux's own).
-const settled = 3 * time.Second
+const (
+	// settled is after how long a new write surely gives a file another modification time: a file
+	// system may give two writes the same one (FAT within 2 s, Linux's own within a tick).
+	settled = 3 * time.Second
+	// answerAge is how long an answer is good. Another process's commit is seen a moment after it
+	// has written the log, which takes longer than settled when its disk is slow.
+	answerAge = 5 * time.Second
+)
 
 // openSQLite opens the file, and makes it when it is missing and may be made.
 func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, error) {
@@ -63,7 +70,11 @@ func openSQLite(ctx context.Context, dir string, may bool) (*sqliteBackend, erro
 	if err != nil {
 		return nil, err
 	}
-	back := &sqliteBackend{dir: dir, log: path + "-wal"}
+	real, err := filepath.EvalSymlinks(path) // as SQLite does, which has the log beside the file itself
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	back := &sqliteBackend{dir: dir, log: real + "-wal"}
 	if back.writer, err = sql.Open("sqlite", sqliteDSN(path, url.Values{
 		"_txlock":       {"immediate"},
 		"_journal_mode": {"WAL"},
@@ -196,30 +207,33 @@ func (b *sqliteBackend) startWriter(ctx context.Context, log *slog.Logger) (writ
 	if err != nil {
 		return nil, wrap("open database", err)
 	}
+	b.group = w
 	return w, nil
 }
 
-// version is PRAGMA data_version (sqlite.org/pragma.html). Each commit writes into the write-ahead
-// log, so SQLite is not asked again while that file has not changed: to run SQLite costs a daemon
-// that does nothing else more than all that it does each second.
+// version is PRAGMA data_version (sqlite.org/pragma.html). In a daemon that has nothing to do, this
+// PRAGMA once a second took more CPU than all else together. So it is not asked again for
+// answerAge while the write-ahead log has the same modification time (each commit writes into that
+// file) and the writer of this process has ended no COMMIT.
 func (b *sqliteBackend) version(ctx context.Context) (version int64, known bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now, written := time.Now(), time.Time{}
+	now := answer{at: time.Now()}
+	if b.group != nil {
+		now.own = b.group.ended.Load()
+	}
 	if log, err := os.Stat(b.log); err == nil { // before SQLite is asked: what is written meanwhile has it asked again
-		written = log.ModTime()
+		now.written = log.ModTime()
 	}
-	if !written.IsZero() && written.Equal(b.asked.written) {
-		return b.asked.version, true
+	last := b.last.Load()
+	if last != nil && last.own == now.own && last.written.Equal(now.written) && now.at.Sub(last.at) < answerAge {
+		return last.version, true
 	}
-	b.asked = answer{}
-	if err := b.look.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version); err != nil {
+	if err := b.look.QueryRowContext(ctx, "PRAGMA data_version").Scan(&now.version); err != nil {
 		return 0, false
 	}
-	if now.Sub(written) > settled {
-		b.asked = answer{version, written}
+	if !now.written.IsZero() && now.at.Sub(now.written) > settled {
+		b.last.Store(&now)
 	}
-	return version, true
+	return now.version, true
 }
 
 func (b *sqliteBackend) integrity(ctx context.Context) ([]string, error) {

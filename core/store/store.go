@@ -66,9 +66,12 @@ type Store struct {
 	lease  atomic.Pointer[Lease] // the last that Lock has given
 
 	carrier atomic.Pointer[Carrier]
-	plugins remembered[struct{}, []ledger.Plugin]
-	levers  remembered[string, ledger.Lever]
-	revoked remembered[time.Time, []*ent.Token]
+
+	// What is asked for every second.
+	plugins   remembered[struct{}, []ledger.Plugin]
+	levers    remembered[string, ledger.Lever] // by name
+	unrevoked remembered[time.Time, bool]      // since then, no token was revoked
+
 	figures *figures
 }
 

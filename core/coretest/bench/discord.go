@@ -13,6 +13,8 @@ import (
 const (
 	quietCPUAim    = 0.2 // percent of a core
 	quietMemoryAim = 25  // MB
+
+	maxQuiet = time.Minute // that nothing is said, each of two times
 )
 
 // discord is what the plugin holds and uses while nothing is said on Discord, before and
@@ -85,11 +87,11 @@ func (b *bench) discord() (err error) {
 // quiet measures the plugin while nothing happens.
 func (b *bench) quiet(when string, bot process) {
 	<-time.After(5 * time.Second) // the garbage of what was before is not what is asked for
-	before := bot.cpu()
-	<-time.After(b.hush)
+	before, rest := bot.cpu(), min(b.hush, maxQuiet)
+	<-time.After(rest)
 	rss, pss := bot.memory()
 	b.row(when, "RSS %.1f MB (aim %d), PSS %.1f MB, %.3f %% of a core (aim %.1f)",
-		rss, quietMemoryAim, pss, 100*float64(bot.cpu()-before)/float64(b.hush), quietCPUAim)
+		rss, quietMemoryAim, pss, 100*float64(bot.cpu()-before)/float64(rest), quietCPUAim)
 }
 
 // discordPlugin is the plugin's process.

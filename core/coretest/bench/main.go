@@ -84,6 +84,7 @@ type bench struct {
 
 func (b *bench) run(only string) error {
 	b.table = tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	var failed []error
 	for _, section := range []struct {
 		name    string
 		measure func() error
@@ -115,8 +116,9 @@ func (b *bench) run(only string) error {
 			continue
 		}
 		fmt.Fprintf(b.table, "\n%s\n", strings.ToUpper(section.name))
-		if err := section.measure(); err != nil {
-			return fmt.Errorf("%s: %w", section.name, err)
+		if err := section.measure(); err != nil { // the others' figures are not lost for it
+			fmt.Fprintf(b.table, "  failed: %s\n", err)
+			failed = append(failed, fmt.Errorf("%s: %w", section.name, err))
 		}
 		if err := b.table.Flush(); err != nil {
 			return err
@@ -125,7 +127,7 @@ func (b *bench) run(only string) error {
 	if err := b.close(); err != nil {
 		return err
 	}
-	return b.table.Flush()
+	return errors.Join(append(failed, b.table.Flush())...)
 }
 
 func (b *bench) row(name, format string, args ...any) {
