@@ -271,7 +271,7 @@ func (s *Store) Approval(ctx context.Context, id string) (ledger.Approval, error
 
 // Approvals returns the selected approvals, oldest first unless q.Newest is set.
 func (s *Store) Approvals(ctx context.Context, q pluginsdk.ApprovalQuery) ([]ledger.Approval, error) {
-	query := s.read.Approval.Query().Where(notGoing).Limit(page(q.Limit))
+	query := s.read.Approval.Query().Limit(page(q.Limit))
 	if q.Newest {
 		query.Order(approval.ByID(entsql.OrderDesc()))
 	} else {
@@ -279,9 +279,11 @@ func (s *Store) Approvals(ctx context.Context, q pluginsdk.ApprovalQuery) ([]led
 	}
 	switch {
 	case q.ThreadID != "" && q.Below:
-		query.Where(inOrBelow(q.ThreadID))
+		query.Where(inOrBelow(q.ThreadID), notGoing)
 	case q.ThreadID != "":
-		query.Where(approval.ThreadID(q.ThreadID))
+		query.Where(approval.ThreadID(q.ThreadID), notGoingIn(q.ThreadID))
+	default:
+		query.Where(notGoing)
 	}
 	if q.RunID != "" {
 		query.Where(approval.RunID(q.RunID))
@@ -386,7 +388,7 @@ func (s *Store) Unpark(ctx context.Context, runID string) (threadID string, err 
 
 // ApprovalRules returns the rules of a thread, or of all (empty), oldest first.
 func (s *Store) ApprovalRules(ctx context.Context, request pluginsdk.ListApprovalRulesRequest) ([]pluginsdk.ApprovalRule, error) {
-	query := s.read.ApprovalRule.Query().Where(notGoing).Order(approvalrule.ByID()).Limit(page(request.Limit))
+	query := s.read.ApprovalRule.Query().Where(notGoingIn(request.ThreadID)).Order(approvalrule.ByID()).Limit(page(request.Limit))
 	if request.ThreadID != "" {
 		query.Where(approvalrule.ThreadID(request.ThreadID))
 	}

@@ -81,7 +81,7 @@ func (s *Store) File(ctx context.Context, id string) (pluginsdk.File, error) {
 
 // Files returns the selected files, oldest first unless q.Newest is set.
 func (s *Store) Files(ctx context.Context, q pluginsdk.FileQuery) ([]pluginsdk.File, error) {
-	query := s.read.File.Query().Where(notGoing).Limit(page(q.Limit))
+	query := s.read.File.Query().Where(notGoingIn(q.ThreadID)).Limit(page(q.Limit))
 	if q.Newest {
 		query.Order(file.ByID(entsql.OrderDesc()))
 	} else {

@@ -87,7 +87,7 @@ func (s *Store) byID(ctx context.Context, q pluginsdk.MessageQuery) ([]*ent.Mess
 
 // selected is what both orders of MessagePage have in common.
 func (s *Store) selected(q pluginsdk.MessageQuery) *ent.MessageQuery {
-	query := s.read.Message.Query().Where(message.ThreadID(q.ThreadID), notGoing)
+	query := s.read.Message.Query().Where(message.ThreadID(q.ThreadID), notGoingIn(q.ThreadID))
 	if len(q.Roles) > 0 {
 		query.Where(message.RoleIn(q.Roles...))
 	}
@@ -106,6 +106,20 @@ func notGoing(sel *entsql.Selector) {
 	removals := entsql.Table(threadremoval.Table)
 	sel.Where(entsql.NotExists(entsql.Select(removals.C(threadremoval.FieldID)).From(removals).
 		Where(entsql.ColumnsEQ(removals.C(threadremoval.FieldID), sel.C(message.FieldThreadID)))))
+}
+
+// notGoingIn is notGoing for rows that are all of one thread; empty: they are of any. It asks for
+// the thread once, not for that of each row: Postgres takes it that hardly a row is left then, and
+// would read and sort all that the thread has for a page of it.
+func notGoingIn(threadID string) func(*entsql.Selector) {
+	if threadID == "" {
+		return notGoing
+	}
+	return func(sel *entsql.Selector) {
+		removals := entsql.Table(threadremoval.Table)
+		sel.Where(entsql.NotExists(entsql.Select(removals.C(threadremoval.FieldID)).From(removals).
+			Where(entsql.EQ(removals.C(threadremoval.FieldID), threadID))))
+	}
 }
 
 // A message stands in a conversation where the message of its run stands: a

@@ -151,6 +151,53 @@ func TestMessagesOfARunAreReadFromAnIndex(t *testing.T) {
 	})
 }
 
+// What a thread has is read page by page, however much that is: whether the thread was deleted is no
+// question for each of its rows.
+func TestAPageOfAThreadIsReadFromAnIndex(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread, other := newThread(t, s, "general").ID, newThread(t, s, "other").ID
+		fill := func(thread string) {
+			check(t, s.Write(ctx, true, func(ctx context.Context, tx *store.Tx) error {
+				return tx.Run1(ctx, `INSERT INTO messages (thread_id, role, kind, source, content, created_at)
+					WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+					SELECT '`+thread+`', 'assistant', 'text', 'x', '' || i, created_at FROM n CROSS JOIN (SELECT created_at FROM threads LIMIT 1) AS model`)
+			}))
+		}
+		fill(thread)
+		fill(other)
+		byHand(t, s, "ANALYZE")
+		for what, read := range map[string]func() error{
+			"newest messages": func() error {
+				page, err := s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread, Limit: 3, Last: true})
+				if got := contents(page); fmt.Sprint(got) != "[19998 19999 20000]" {
+					t.Errorf("the newest messages are %v", got)
+				}
+				return err
+			},
+			"older messages": func() error {
+				return second(s.Messages(ctx, pluginsdk.MessageQuery{ThreadID: thread, Limit: 3, Last: true, Before: 10000}))
+			},
+			"runs":      func() error { return second(s.Runs(ctx, pluginsdk.RunQuery{ThreadID: thread, Limit: 3})) },
+			"files":     func() error { return second(s.Files(ctx, pluginsdk.FileQuery{ThreadID: thread, Limit: 3})) },
+			"tasks":     func() error { return second(s.Tasks(ctx, pluginsdk.TaskQuery{ThreadID: thread, Limit: 3})) },
+			"approvals": func() error { return second(s.Approvals(ctx, pluginsdk.ApprovalQuery{ThreadID: thread, Limit: 3})) },
+			"rules": func() error {
+				return second(s.ApprovalRules(ctx, pluginsdk.ListApprovalRulesRequest{ThreadID: thread, Limit: 3}))
+			},
+		} {
+			plans := strings.Join(s.Plans(func() { check(t, read()) }), "\n")
+			bad := []string{"Anti Join", "CORRELATED"}
+			if strings.HasSuffix(what, "messages") {
+				bad = append(bad, "Sort", "TEMP B-TREE")
+			}
+			if slices.ContainsFunc(bad, func(sign string) bool { return strings.Contains(plans, sign) }) {
+				t.Errorf("%s:\n%s", what, plans)
+			}
+		}
+	})
+}
+
 // Three messages are queued at once and answered one after the other. Each is
 // answered with what came before it, in the order of a conversation: never
 // with the questions that were asked later.

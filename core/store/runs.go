@@ -48,7 +48,7 @@ func (s *Store) Runs(ctx context.Context, q pluginsdk.RunQuery) ([]pluginsdk.Run
 	if len(q.IDs) > runIDsMax {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "ids: at most %d can be asked for at a time, these are %d", runIDsMax, len(q.IDs))
 	}
-	query := s.read.Run.Query().Where(notGoing).Limit(page(q.Limit))
+	query := s.read.Run.Query().Where(notGoingIn(q.ThreadID)).Limit(page(q.Limit))
 	var order []entsql.OrderTermOption
 	if q.Newest {
 		order = append(order, entsql.OrderDesc())

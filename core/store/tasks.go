@@ -46,7 +46,7 @@ func (s *Store) TaskState(ctx context.Context, id string) (ledger.Task, error) {
 
 // Tasks returns the selected tasks, oldest first unless q.Newest is set.
 func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.Task, error) {
-	query := s.read.Task.Query().Where(notGoing).Limit(page(q.Limit))
+	query := s.read.Task.Query().Where(notGoingIn(q.ThreadID)).Limit(page(q.Limit))
 	if q.Newest {
 		query.Order(task.ByID(entsql.OrderDesc()))
 	} else {
