@@ -183,11 +183,13 @@ func (h *Host) Refresh() {
 	}
 }
 
-// restPolls: the registry is followed at least every so many Config.Poll, although nobody has committed
-// anything. What failed in a way that no plugin shows is tried again then.
+// restPolls is after how many Config.Poll the registry is followed although it rests: what failed
+// without a trace in a plugin's state is tried again then.
 const restPolls = 5
 
-// follow calls syncOnce after each Refresh, and every Config.Poll unless the registry rests, until ctx ends.
+// follow calls syncOnce after each Refresh, and every Config.Poll until ctx ends. While the registry
+// rests (nobody has committed anything, and every plugin serves as its row wants it), it does so
+// every restPolls of these.
 func (h *Host) follow(ctx context.Context) {
 	defer close(h.done)
 	ticker := guard.NewTicker(h.config.Poll)
