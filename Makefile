@@ -38,7 +38,8 @@ run: build ## build, then start the daemon with its data in ./data
 # Many tests wait more than they work, so there are more at once than there are cores. The
 # packages that take longest begin first: the last would leave the other cores with nothing
 # to do. What is linked, once for each package, is so without what only a debugger reads.
-# make check runs the checks of go vet, so make test does not.
+# make check runs the checks of go vet, so make test does not. A package whose code has not changed,
+# nor what its tests read, is not tested again (ARGS=-count=1 does); with RACE=1, as in CI, all are.
 LONGEST := ./core/coretest/walk ./core/daemon ./core/invoker ./core/store ./plugins/validation/internal/validation ./plugins/discord/internal/discord ./core/search ./plugins/web/internal/web ./core/agentcheck ./core/tasks ./plugins/worktree/internal/worktree ./pluginsdk/launch ./core/cmd/harness ./pluginsdk/plugintest/conform ./core/pluginhost
 
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
@@ -49,11 +50,11 @@ LONGEST := ./core/coretest/walk ./core/daemon ./core/invoker ./core/store ./plug
 # reports races that are none. Nor does it check pointer arithmetic (there is one line of it, in
 # proc.Adopt), or wait for a second at the end of each process.
 RACE_ENV   := env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
-RACE_FLAGS := -race -gcflags=all=-d=checkptr=0 $(foreach pure,modernc.org crypto/internal/fips140 compress,-gcflags=$(pure)/...=-race=false) \
+RACE_FLAGS := -race -shuffle=on -gcflags=all=-d=checkptr=0 $(foreach pure,modernc.org crypto/internal/fips140 compress,-gcflags=$(pure)/...=-race=false) \
 	-gcflags='regexp/...=-race=false -l' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
-	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test -vet=off $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p 3 -parallel 3 -shuffle=on -timeout 45m \
+	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test -trimpath -vet=off $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p 4 -parallel 4 -timeout 45m \
 		$(ARGS) $(or $(PKG),$(LONGEST) ./...)
 
 test-race: ## the same, with the race detector

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,14 +55,6 @@ func (b book) logIn(name, token string) (home string) {
 	return home
 }
 
-func (b book) use(name string) {
-	b.Helper()
-	yes := true
-	if _, err := b.Update(b.Context(), "operator", pluginsdk.UpdateAccountRequest{Name: name, Patch: pluginsdk.AccountPatch{Default: &yes}}); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // Work must not be paid from private money: what the API is asked with is the account that was
 // chosen, and nothing of another one's, whatever lies in the daemon's environment and home.
 func TestTheAPIGetsTheAccountThatWasChosen(t *testing.T) {
@@ -91,8 +84,12 @@ func TestTheAPIGetsTheAccountThatWasChosen(t *testing.T) {
 			{"work", "", "Bearer sk-ant-oat01-work"},
 			{pluginsdk.EnvironmentAccount, "sk-test", ""},
 		} {
-			of.use(c.account)
-			in.until("the daemon's knowing its default", func() bool { return in.asks(watch, api, n, c.key, c.bearer) })
+			if status := in.call(http.MethodPatch, "/api/accounts/"+c.account, map[string]bool{"default": true}, nil); status != http.StatusOK {
+				t.Fatalf("PATCH /api/accounts/%s: %d", c.account, status)
+			}
+			if !in.asks(watch, api, n, c.key, c.bearer) {
+				t.Errorf("turn %d: the API was not asked with what the account %s has", n, c.account)
+			}
 		}
 		transcripts := false
 		err := filepath.WalkDir(home, func(path string, _ os.DirEntry, err error) error {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/seed-706843ae/harness/core/coretest/owner"
 	"github.com/seed-706843ae/harness/core/coretest/ports"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/core/pluginhost"
 	"github.com/seed-706843ae/harness/core/store"
@@ -35,17 +36,24 @@ const patience = 2 * time.Minute
 // which has the schema and nothing else.
 func each(t *testing.T, test func(t *testing.T, database func(*testing.T) string)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, func(*testing.T) string { return "" }) })
-	t.Run("postgres", func(t *testing.T) {
-		test(t, func(t *testing.T) string { return storetest.PreparedPostgres(t).URL })
-	})
+	t.Run("sqlite", func(t *testing.T) { test(t, inSQLite) })
+	t.Run("postgres", func(t *testing.T) { test(t, inPostgres) })
+}
+
+// inSQLite is the database of an installation's own data directory.
+func inSQLite(*testing.T) string { return "" }
+
+// inPostgres makes a database of the test's own.
+func inPostgres(t *testing.T) string {
+	t.Helper()
+	return storetest.PreparedPostgres(t).URL
 }
 
 // withRealAgent runs a test on SQLite alone: a session of the real agent takes a second of processor
 // time, and what becomes of it is the same on every database. TestTurnsWithTheRealAgent is on each.
 func withRealAgent(t *testing.T, test func(t *testing.T, database func(*testing.T) string)) {
 	t.Helper()
-	test(t, func(*testing.T) string { return "" })
+	test(t, inSQLite)
 }
 
 // installation is a directory with plugins and a configuration.
@@ -73,6 +81,7 @@ func newInstallation(t *testing.T, databaseURL string, parts ...string) *install
 // reads the files of its plugins and starts them.
 func leanInstallation(t *testing.T, databaseURL string, parts ...string) *installation {
 	t.Helper()
+	programs.Unremembered()
 	in := &installation{t: t, config: daemon.Defaults(), log: &safeBuffer{}}
 	in.config.Data = t.TempDir()
 	in.config.DatabaseURL = databaseURL

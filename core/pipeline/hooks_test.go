@@ -14,55 +14,75 @@ import (
 
 var errHook = errors.New("broken")
 
-// The table of the architecture: what a failing hook does to its turn, open
-// and closed.
+// The table of the architecture: what a failing hook does to its turn, open and closed, whether
+// the plugin says an error (a panic becomes one), does not answer in time, or has no process any
+// more.
 func TestFailingHooks(t *testing.T) {
-	notify := func(hook pluginsdk.Hook) func(*fakePlugin) {
-		return func(p *fakePlugin) {
-			p.notify = func(h pluginsdk.Hook) error {
-				if h == hook {
-					return errHook
-				}
-				return nil
+	faults := map[string]error{
+		"its error": errHook,
+		"late":      pluginsdk.Errorf(pluginsdk.CodeDeadline, "too late"),
+		"gone":      pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the process ended"),
+	}
+	for _, hook := range []pluginsdk.Hook{
+		pluginsdk.HookBeforeRun, pluginsdk.HookPipelineStart, pluginsdk.HookMessage, pluginsdk.HookBeforeInvoke,
+		pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
+	} {
+		for how, fault := range faults {
+			for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
+				t.Run(fmt.Sprint(hook, "/", how, "/", mode), func(t *testing.T) { failingHook(t, hook, fault, mode) })
 			}
 		}
 	}
-	for hook, breakIt := range map[pluginsdk.Hook]func(*fakePlugin){
-		pluginsdk.HookPipelineStart:    notify(pluginsdk.HookPipelineStart),
-		pluginsdk.HookMessage:          notify(pluginsdk.HookMessage),
-		pluginsdk.HookAfterInvoke:      notify(pluginsdk.HookAfterInvoke),
-		pluginsdk.HookPipelineComplete: notify(pluginsdk.HookPipelineComplete),
-		pluginsdk.HookBeforeInvoke: func(p *fakePlugin) {
-			p.before = func(*pluginsdk.OnBeforeInvokeRequest) (string, error) { return "lost", errHook }
-		},
-		pluginsdk.HookBeforeReply: func(p *fakePlugin) { p.reply = func(string) (string, error) { return "lost", errHook } },
-		pluginsdk.HookBeforeRun: func(p *fakePlugin) {
-			p.gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
-				return nil, pluginsdk.Errorf(pluginsdk.CodeDeadline, "too late")
-			}
-		},
-	} {
-		for _, mode := range []pluginsdk.OnFailure{pluginsdk.FailOpen, pluginsdk.FailClosed} {
-			b := newBench("bad", "good")
-			breakIt(b.plugins[0])
-			b.plugins[0].info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{hook: mode}
-			err := b.handle()
-			if mode == pluginsdk.FailClosed {
-				if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "bad") {
-					t.Errorf("%s closed: %v", hook, err)
-				}
-				continue
-			}
-			if err != nil {
-				t.Errorf("%s open: %v", hook, err)
-				continue
-			}
-			if b.store.finishes[0].Rows[0].Message.Content != "the answer" {
-				t.Errorf("%s open: reply %+v", hook, b.store.finishes[0].Rows)
-			}
-			if !strings.HasPrefix(b.agent.requests[0].Prompt, "good(") {
-				t.Errorf("%s open: the next plugin was not asked: %q", hook, b.agent.requests[0].Prompt)
-			}
+}
+
+// failingHook has a plugin, the first of two, fail in a hook.
+func failingHook(t *testing.T, hook pluginsdk.Hook, fault error, mode pluginsdk.OnFailure) {
+	b := newBench("bad", "good")
+	b.agent.answer = says("/go\nthe answer")
+	bad := b.plugins[0]
+	bad.info.OnFailure = map[pluginsdk.Hook]pluginsdk.OnFailure{hook: mode}
+	bad.info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "go"}}
+	failing := func(h pluginsdk.Hook) error {
+		if h == hook {
+			return fault
+		}
+		return nil
+	}
+	bad.notify = failing
+	bad.gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return nil, failing(pluginsdk.HookBeforeRun) }
+	bad.before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+		return r.Prompt, failing(pluginsdk.HookBeforeInvoke)
+	}
+	bad.reply = func(text string) (string, error) { return text, failing(pluginsdk.HookBeforeReply) }
+	bad.cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: "gone to"}, failing(pluginsdk.HookCommand)
+	}
+	err := b.handle()
+	switch ownWord := errors.Is(fault, errHook); {
+	case mode == pluginsdk.FailClosed && hook == pluginsdk.HookBeforeRun && ownWord: // a verdict
+		if err != nil || b.store.finishes[0].State != pluginsdk.RunFailed || len(b.agent.requests) > 0 {
+			t.Errorf("%v, %+v", err, b.store.finishes)
+		}
+	case mode == pluginsdk.FailClosed:
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || !strings.Contains(err.Error(), "bad") {
+			t.Errorf("the attempt ends with %v", err)
+		}
+	case err != nil:
+		t.Error(err)
+	default:
+		var said []string
+		for _, row := range b.store.finishes[0].Rows {
+			said = append(said, row.Message.Content)
+		}
+		want := "gone to; the answer"
+		if hook == pluginsdk.HookCommand {
+			want = "The command go failed in the plugin bad: " + fault.Error() + "; the answer"
+		}
+		if got := strings.Join(said, "; "); got != want {
+			t.Errorf("said is %q, want %q", got, want)
+		}
+		if !strings.HasPrefix(b.agent.requests[0].Prompt, "good(") {
+			t.Errorf("the next plugin was not asked: %q", b.agent.requests[0].Prompt)
 		}
 	}
 }

@@ -51,6 +51,39 @@ var additions = []addition{
 	},
 }
 
+// go test remembers the result of a package until something that it sees has changed. It does not see
+// the sources of the programs that tests build.
+func TestNoResultIsRememberedOfTestsThatBuildPrograms(t *testing.T) {
+	builds, says := regexp.MustCompile(`programs\.(Build|Installation)\(|"go", (append|args)|run\(t, \w+, "go"`), regexp.MustCompile(`programs\.Unremembered\(\)|HARNESS_TEST_PROGRAMS`)
+	building, saying := map[string]bool{}, map[string]bool{}
+	for _, dir := range []string{"core", "plugins", "pluginsdk"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			building[filepath.Dir(path)] = building[filepath.Dir(path)] || builds.Match(content)
+			saying[filepath.Dir(path)] = saying[filepath.Dir(path)] || says.Match(content)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	for dir, is := range building {
+		if !is {
+			continue
+		}
+		if found++; !saying[dir] {
+			t.Errorf("the tests of %s build programs: one that uses them has to call programs.Unremembered", dir)
+		}
+	}
+	if found < 6 {
+		t.Errorf("only %d packages are found whose tests build programs", found)
+	}
+}
+
 // Who adds something reads in the documents which files that touches. The list is what
 // the code has of the example, and is not to grow.
 func TestWhatAnAdditionTouches(t *testing.T) {

@@ -24,6 +24,11 @@ const module = "github.com/seed-706843ae/harness/"
 // takes seconds, and a dozen packages need the same ones.
 const kept = "HARNESS_TEST_PROGRAMS"
 
+// Unremembered has go test remember no result of the tests of a package: it does not see what has
+// become of the programs that they start. It notices the variable, another one each time, only while
+// a test runs: not in TestMain.
+func Unremembered() { _ = os.Getenv(kept) }
+
 // all is the program of the shipped plugins, which plays the one by whose name it is started.
 const all = "plugins/cmd/harness-plugins"
 

@@ -40,11 +40,12 @@ func environment(more ...string) []string {
 // startReal builds a daemon and starts it where a token is demanded.
 func startReal(t *testing.T) *real {
 	t.Helper()
+	_ = os.Getenv("HARNESS_TEST_PROGRAMS") // another one each time, so that go test remembers no result: it does not see what go build reads
 	dir := t.TempDir()
 	r := &real{instance: &instance{T: t}, program: filepath.Join(dir, "harness"), data: filepath.Join(dir, "data")}
 	const module = "github.com/seed-706843ae/harness/"
 	for _, build := range [][]string{{r.program, module + "core/cmd/harness"}, {dir + "/plugins/", module + "plugins/cmd/web", module + "plugins/cmd/time"}} {
-		command := exec.CommandContext(t.Context(), "go", append([]string{"build", "-ldflags", "-s -w", "-o"}, build...)...)
+		command := exec.CommandContext(t.Context(), "go", append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o"}, build...)...)
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if output, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%s\n%s", err, output)
