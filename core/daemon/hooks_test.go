@@ -19,10 +19,10 @@ var firedHooks = []pluginsdk.Hook{
 	pluginsdk.HookAfterInvoke, pluginsdk.HookCommand, pluginsdk.HookBeforeReply, pluginsdk.HookPipelineComplete,
 }
 
-// Whatever a plugin does in a hook of each kind (a gate, a chain, one that is told): the turn ends
-// as the table of the hook runners says, other threads are answered, the plugin is back by itself,
-// and an operator sees what happened. (TestFailingHooks has what each hook does to its turn, by
-// the codes to which a plugin's ways to fail come down.)
+// Whatever a plugin does in a hook of each kind (a gate, a chain, a command that one plugin answers, a
+// notice to all): the turn ends as the table of the hook runners says, other threads are answered, the
+// plugin is back by itself, and an operator sees what happened. (TestFailingHooks has all hooks, without
+// processes, and an error of each code that a plugin's failure can have.)
 func TestHostilePluginInAHookOfEachKind(t *testing.T) {
 	t.Parallel()
 	for hook, database := range map[pluginsdk.Hook]func(*testing.T) string{
