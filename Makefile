@@ -56,7 +56,7 @@ RACE_FLAGS := -race -shuffle=on -gcflags=all=-d=checkptr=0 $(foreach pure,modern
 	-gcflags='regexp/...=-race=false -l' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
-	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test -trimpath -vet=off $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 45m \
+	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test -vet=off $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 45m \
 		$(ARGS) $(or $(PKG),$(LONGEST) ./...)
 
 test-race: ## the same, with the race detector

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 )
 
 // apartVariable is set in a process that does one test alone: to the directory of the
@@ -17,6 +19,7 @@ const apartVariable = "TEST_APART"
 // this is that process, in which the test goes on; in the other it is done.
 func apart(t *testing.T) bool {
 	t.Helper()
+	programs.Unremembered() // of what the other process reads go test is told nothing
 	if alone() {
 		return true
 	}

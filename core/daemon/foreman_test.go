@@ -108,11 +108,10 @@ func (*foreman) OnTaskValidated(_ context.Context, r *pluginsdk.OnTaskValidatedR
 	return nil, nil //nolint:nilnil // done
 }
 
-// kill -9 after each commit of a task, with a plugin in a process of its own that takes it
-// on: after the restart it is done as it would have been, with as many turns of the
-// agent, and its parent is told and woken once. (TestATaskIsKilledAtEveryFaultPoint has every
-// step on both databases, without processes.)
-func TestKillAfterEachCommitOfATask(t *testing.T) {
+// kill -9 when a task comes to one of these steps for the first time, with a plugin in a process of
+// its own that takes it on: after the restart it is done as it would have been, with as many turns
+// of the agent, and its parent is told and woken once.
+func TestKillAtStepsOfATask(t *testing.T) {
 	t.Parallel()
 	in := leanInstallation(t, "", foremanName)
 	rows := in.database()

@@ -26,7 +26,8 @@ var firedHooks = []pluginsdk.Hook{
 func TestHostilePluginInAHookOfEachKind(t *testing.T) {
 	t.Parallel()
 	for hook, database := range map[pluginsdk.Hook]func(*testing.T) string{
-		pluginsdk.HookBeforeRun: inSQLite, pluginsdk.HookBeforeInvoke: inPostgres, pluginsdk.HookCommand: inSQLite, pluginsdk.HookPipelineComplete: inSQLite,
+		pluginsdk.HookBeforeRun: inSQLite, pluginsdk.HookCommand: inSQLite, pluginsdk.HookPipelineComplete: inSQLite,
+		pluginsdk.HookBeforeReply: inPostgres, // comes after the answer was stored, with which a later attempt goes on
 	} {
 		t.Run(string(hook), func(t *testing.T) {
 			t.Parallel()

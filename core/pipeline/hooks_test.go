@@ -50,10 +50,16 @@ func failingHook(t *testing.T, hook pluginsdk.Hook, fault error, mode pluginsdk.
 	}
 	bad.notify = failing
 	bad.gate = func() (*pluginsdk.OnBeforeRunResponse, error) { return nil, failing(pluginsdk.HookBeforeRun) }
-	bad.before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
-		return r.Prompt, failing(pluginsdk.HookBeforeInvoke)
+	chained := func(h pluginsdk.Hook, text string) (string, error) { // what is said beside an error does not count
+		if err := failing(h); err != nil {
+			return "lost", err
+		}
+		return text, nil
 	}
-	bad.reply = func(text string) (string, error) { return text, failing(pluginsdk.HookBeforeReply) }
+	bad.before = func(r *pluginsdk.OnBeforeInvokeRequest) (string, error) {
+		return chained(pluginsdk.HookBeforeInvoke, r.Prompt)
+	}
+	bad.reply = func(text string) (string, error) { return chained(pluginsdk.HookBeforeReply, text) }
 	bad.cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 		return &pluginsdk.OnCommandResponse{Handled: true, Reply: "gone to"}, failing(pluginsdk.HookCommand)
 	}

@@ -31,7 +31,6 @@ func startDistant(t *testing.T) distant {
 // startDistantOn is startDistant where it listens on an address, and is known by another.
 func startDistantOn(t *testing.T, listens, known string) distant {
 	t.Helper()
-	programs.Unremembered()
 	isolate(t)
 	t.Setenv("HARNESS_HTTP_ADDR", listens)
 	d := distant{data: t.TempDir()}

@@ -59,7 +59,6 @@ const rules = `[
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	programs.Unremembered()
 	bin := t.TempDir()
 	if err := programs.Installation(bin, "delegation", "validation", "web", "worktree"); err != nil {
 		t.Fatal(err)

@@ -46,7 +46,6 @@ mv outlives left
 // A plugin that is a shell script stands for the agent's commands and for checks: what they
 // start is below the daemon in the same way.
 func TestWhatTheDaemonStartsIsNoPerson(t *testing.T) {
-	programs.Unremembered()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("processes are read from /proc, which is not here")
 	}

@@ -24,9 +24,10 @@ const module = "github.com/seed-706843ae/harness/"
 // takes seconds, and a dozen packages need the same ones.
 const kept = "HARNESS_TEST_PROGRAMS"
 
-// Unremembered has go test remember no result of the tests of a package: it does not see what has
-// become of the programs that they start. It notices the variable, another one each time, only while
-// a test runs: not in TestMain.
+// Unremembered has go test remember no result of the test that calls it, which starts programs whose
+// sources go test does not see. It reads a variable that .ci/test-env sets to something else each time
+// (without .ci/test-env, -count=1 has the same effect). Build reads it too, but that go test does not
+// notice in TestMain: the tests of a package that builds there have to call Unremembered.
 func Unremembered() { _ = os.Getenv(kept) }
 
 // all is the program of the shipped plugins, which plays the one by whose name it is started.

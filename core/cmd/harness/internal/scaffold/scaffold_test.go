@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/scaffold"
+	"github.com/seed-706843ae/harness/core/coretest/programs"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest/conform"
 )
@@ -26,7 +27,7 @@ func checkout(t *testing.T) string {
 // the Makefile's flags, so that it is compiled once for the whole of the tests.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
-	_ = os.Getenv("HARNESS_TEST_PROGRAMS") // another one each time, so that go test remembers no result: it does not see what the command reads
+	programs.Unremembered()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly -buildvcs=false -trimpath", "GOWORK=off", "HARNESS=true")
