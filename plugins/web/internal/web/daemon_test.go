@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -37,10 +38,25 @@ func environment(more ...string) []string {
 	return append(clean, more...)
 }
 
+// lookAtSources looks at what go build reads, which go test does not see: it sees what a test looks at, and
+// does not remember the result when that has changed.
+func lookAtSources(t *testing.T) {
+	t.Helper()
+	const root = "../../../../"
+	for _, dir := range []string{"core", "ent", "plugins", "pluginsdk", "proto"} {
+		if err := filepath.WalkDir(root+dir, func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(root + "go.sum"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // startReal builds a daemon and starts it where a token is demanded.
 func startReal(t *testing.T) *real {
 	t.Helper()
-	_ = os.Getenv("HARNESS_TEST_PROGRAMS") // another one each time, so that go test remembers no result: it does not see what go build reads
+	lookAtSources(t)
 	dir := t.TempDir()
 	r := &real{instance: &instance{T: t}, program: filepath.Join(dir, "harness"), data: filepath.Join(dir, "data")}
 	const module = "github.com/seed-706843ae/harness/"
