@@ -38,12 +38,12 @@ func environment(more ...string) []string {
 	return append(clean, more...)
 }
 
-// lookAtSources looks at what go build reads, which go test does not see: it sees what a test looks at, and
-// does not remember the result when that has changed.
+// lookAtSources lists the directories that the daemon is built from. go test does not see what go build reads,
+// but tests this package again when something in a directory that a test has listed is changed.
 func lookAtSources(t *testing.T) {
 	t.Helper()
 	const root = "../../../../"
-	for _, dir := range []string{"core", "ent", "plugins", "pluginsdk", "proto"} {
+	for _, dir := range []string{"context", "core", "ent", "plugins", "pluginsdk", "proto"} {
 		if err := filepath.WalkDir(root+dir, func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
 			t.Fatal(err)
 		}
