@@ -243,14 +243,15 @@ func (p *Pipeline) commitResult(t *trip) error {
 	return nil
 }
 
-// nextStep returns the run's step after a turn. When the agent has used a tool, or its
-// process ended during the turn, the agent may have acted: the run stays at StepInvoking,
-// and the next attempt resumes the session and says so in the prompt.
+// nextStep returns the run's step after a turn. When the agent has said something or used a
+// tool, or its process ended during the turn, its session has the messages, and it may have
+// acted: the run stays at StepInvoking, and the next attempt resumes the session and says so
+// in the prompt.
 func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 	if failure == nil {
 		return pluginsdk.StepInvoked
 	}
-	if slices.ContainsFunc(t.events, func(e pluginsdk.StreamEvent) bool { return e.Type == pluginsdk.StreamToolCall }) {
+	if slices.ContainsFunc(t.events, func(e pluginsdk.StreamEvent) bool { return e.Type != pluginsdk.StreamRetry }) {
 		return pluginsdk.StepInvoking
 	}
 	if t.interrupted && failure.Kind != pluginsdk.FailureUnknownSession {
