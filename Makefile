@@ -107,7 +107,7 @@ release-check: ## build a release twice, and compare
 	.ci/release check
 
 chaos: build ## kill everything at random, lose nothing (KILLS=500 SEED=1 DB=both THREADS=12)
-	.ci/test-env go run ./core/coretest/chaos $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
+	.ci/test-env go run ./core/coretest/chaos -kept bin/chaos $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
 		$(if $(DB),-db $(DB)) $(if $(THREADS),-threads $(THREADS)) $(ARGS)
 
 clean: ## remove what build, test and release left (never ./data)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -40,11 +42,41 @@ func campaign(ctx context.Context, o options, name string) (violations []string,
 	}
 	report := check.Judge(records)
 	violations = print(o, name, report, time.Since(began))
-	if !report.Clean() || o.keep {
-		fmt.Fprintf(o.out, "%s: seed %d; data, diary.log and daemon.log are kept in %s\n", name, o.seed, w.dir)
-		return violations, writeViolations(o, name, report, filepath.Join(w.dir, "violations.log"))
+	if report.Clean() && !o.keep {
+		return nil, os.RemoveAll(w.dir)
 	}
-	return nil, os.RemoveAll(w.dir)
+	kept, err := w.keep(ctx, o, name, records, report)
+	if err != nil {
+		return violations, err
+	}
+	fmt.Fprintf(o.out, "%s: seed %d; data, diary.log, daemon.log and records.json, which was judged, are kept in %s\n", name, o.seed, kept)
+	return violations, nil
+}
+
+// keep writes down what was judged, moves everything to where it is to be kept, and says
+// where that is. What happened is printed as well: of a run elsewhere, only that is left.
+func (w *world) keep(ctx context.Context, o options, name string, records check.Records, report check.Report) (dir string, err error) {
+	judged, err := json.Marshal(records)
+	err = errors.Join(err, os.WriteFile(filepath.Join(w.dir, "records.json"), judged, 0o600),
+		writeViolations(o, name, report, filepath.Join(w.dir, "violations.log")))
+	if err != nil {
+		return "", err
+	}
+	if diary, err := os.ReadFile(filepath.Join(w.dir, "diary.log")); err == nil {
+		fmt.Fprintf(o.out, "%s: diary.log:\n%s", name, diary)
+	}
+	if o.kept == "" {
+		return w.dir, nil
+	}
+	dir = filepath.Join(o.kept, filepath.Base(w.dir))
+	if err := os.MkdirAll(o.kept, 0o700); err != nil {
+		return "", err
+	}
+	// It may lie on another file system, and has sockets in it.
+	if out, err := exec.CommandContext(ctx, "cp", "-a", w.dir, dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("keep %s in %s: %w: %s", w.dir, dir, err, out)
+	}
+	return dir, os.RemoveAll(w.dir)
 }
 
 // wage lets people talk while the schedule is carried out, waits until the

@@ -24,6 +24,7 @@ type options struct {
 	postgres  string // URL of a server on which databases can be made
 	windows   bool   // use the plan's window up from time to time
 	keep      bool   // keep the data directory of a clean campaign too
+	kept      string // the directory to which it is moved then; empty: it stays where it is
 	out       io.Writer
 }
 
@@ -44,6 +45,7 @@ func parse(args []string, getenv func(string) string) (options, error) {
 	flags.StringVar(&o.bin, "bin", "bin", "directory of harness and plugins/")
 	flags.BoolVar(&o.windows, "windows", true, "use the plan's window up from time to time, and open it again")
 	flags.BoolVar(&o.keep, "keep", false, "keep the data directory although every column is zero")
+	flags.StringVar(&o.kept, "kept", "", "directory to which the data directory of a campaign is moved that has broken a promise")
 	database := flags.String("db", "both", "sqlite, postgres or both")
 	demo := flags.Bool("demo", false, "use the demo agent although there is a CLI")
 	if err := flags.Parse(args); err != nil {

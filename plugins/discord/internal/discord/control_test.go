@@ -190,6 +190,33 @@ func TestARefusedCommandIsTold(t *testing.T) {
 	w.noBreach()
 }
 
+// A command is submitted again while the host is away for a moment, and Discord, which is away
+// as well, is told again that it was not taken in: nobody is left with a bot that thinks.
+func TestACommandOutlastsWhatPasses(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t, fake.Config{}, nil)
+	w.pace = 5 * time.Millisecond
+	w.start()
+	w.offered(w.guild, "status")
+	w.host.Fail("Messages.Submit", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away"))
+	given := w.discord.Slash(fake.Slash{Channel: w.channel, Name: "status"})
+	w.until("it is tried again", func() bool { return strings.Contains(w.log.String(), "trying again") })
+	w.host.Fail("Messages.Submit", nil)
+	w.deliver("d", 1, w.channel, replyOf(w.run(1), "ok"), nil)
+	if got := w.answered(given).Original; got == nil || got.Text != "ok" {
+		t.Errorf("got %+v", got)
+	}
+
+	w.discord.Break(fake.Fault{Route: "PATCH /webhooks/*/*/messages/@original", Kind: fake.FaultStatus, Status: 503, Times: 4})
+	w.host.Fail("Messages.Submit", pluginsdk.Errorf(pluginsdk.CodeDenied, "it may not"))
+	given = w.discord.Slash(fake.Slash{Channel: w.channel, Name: "status"})
+	w.until("it is told", func() bool {
+		of := w.discord.Interaction(given).Original
+		return of != nil && strings.Contains(of.Text, "not taken in: it may not")
+	})
+	w.noBreach()
+}
+
 // slowHost takes its time to take messages in.
 type slowHost struct {
 	pluginsdk.Messages

@@ -176,8 +176,10 @@ func (a *act) command(ctx context.Context) {
 // question submits what an interaction says whose answer has been put off. What the
 // assistant says takes the place of that answer; so does what goes wrong.
 func (a *act) question(ctx context.Context, said string, attached []pluginsdk.Attachment) {
-	err := a.submit(ctx, a.i.ID, said, attached, func(r *record) {
-		r.Answer = &pending{App: a.i.ApplicationID, Token: a.i.Token, Until: wire.TimeOf(a.i.ID).Add(tokenTime)}
+	err := a.insist(ctx, func() error {
+		return a.submit(ctx, a.i.ID, said, attached, func(r *record) {
+			r.Answer = &pending{App: a.i.ApplicationID, Token: a.i.Token, Until: wire.TimeOf(a.i.ID).Add(tokenTime)}
+		})
 	})
 	if err != nil {
 		a.refuse(ctx, err)
@@ -199,12 +201,32 @@ func (a *act) submit(ctx context.Context, key, said string, attached []pluginsdk
 	}, a.at.ID, note)
 }
 
+// insist does something again as long as what goes wrong may pass, the session lasts and there
+// is time: the database is away for a moment, or Discord is. Of what is full nobody knows when
+// it is not any more, and who asked waits: that is no reason to do it again.
+func (a *act) insist(ctx context.Context, do func() error) error {
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(a.s.ctx, stop)()
+	for wait := a.s.p.pace; ; wait = min(2*wait, maxPause) {
+		err := do()
+		if err == nil || !passing(err) || pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted || !pause(waiting, wait) {
+			return err
+		}
+		a.s.p.host.Log.Warn("what somebody asked for cannot be seen to; trying again", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", err, "in", wait.String())
+	}
+}
+
 // refuse says in the place of the answer that was put off that there will be none.
 func (a *act) refuse(ctx context.Context, why error) {
 	a.s.p.host.Log.Warn("what somebody asked for was not taken in", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", why)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), showTime) // also when it took too long
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTime) // also when it took too long
 	defer cancel()
-	_, err := a.s.client().EditResponse(ctx, a.i.ApplicationID, a.i.Token, rest.Message{Content: text.Clip("This was not taken in: "+text.Escape(why.Error()), text.Limit)})
+	refusal := rest.Message{Content: text.Clip("This was not taken in: "+text.Escape(why.Error()), text.Limit)}
+	err := a.insist(ctx, func() error {
+		_, err := a.s.client().EditResponse(ctx, a.i.ApplicationID, a.i.Token, refusal)
+		return err
+	})
 	if err != nil {
 		a.s.p.host.Log.Warn("who asked for it could not be told", "channel", a.i.ChannelID, "err", err)
 	}

@@ -145,7 +145,11 @@ func (a *act) ask(ctx context.Context, of string) {
 	if !a.reply(ctx, rest.Later(false)) {
 		return
 	}
-	about, err := a.s.asked.message(ctx, a.s.client(), channel, id)
+	var about wire.Message
+	err := a.insist(ctx, func() (err error) {
+		about, err = a.s.asked.message(ctx, a.s.client(), channel, id)
+		return err
+	})
 	if err != nil {
 		a.refuse(ctx, pluginsdk.Errorf(rest.Code(err), "the message cannot be read: %w", err))
 		return
@@ -154,7 +158,11 @@ func (a *act) ask(ctx context.Context, of string) {
 	if strings.TrimSpace(said) == "" {
 		said = "What is to be said about this message?"
 	}
-	thread, err := a.s.p.thread(ctx, a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at)), a.at)
+	var thread string
+	err = a.insist(ctx, func() (err error) {
+		thread, err = a.s.p.thread(ctx, a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at)), a.at)
+		return err
+	})
 	if err != nil {
 		a.refuse(ctx, err)
 		return
