@@ -17,7 +17,8 @@ import (
 
 // memory is a Store that keeps runs in the order of acceptance.
 type memory struct {
-	answered atomic.Bool // what a run asks is answered before it is parked
+	answered atomic.Bool        // what a run asks is answered before it is parked
+	onPark   func(runID string) // called when a run waits for people, and is still at work in memory; may be nil
 
 	mu       sync.Mutex
 	threads  map[string]pluginsdk.Thread
@@ -351,7 +352,11 @@ func (m *memory) Park(_ context.Context, _ ledger.Fence, id string) (parked bool
 	if m.answered.Load() {
 		return false, m.set(id, pluginsdk.RunQueued, time.Time{}, -1)
 	}
-	return true, m.set(id, pluginsdk.RunWaiting, time.Time{}, -1)
+	err = m.set(id, pluginsdk.RunWaiting, time.Time{}, -1)
+	if m.onPark != nil {
+		m.onPark(id)
+	}
+	return true, err
 }
 
 // ParkRun has a run wait as the store does.

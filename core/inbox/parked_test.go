@@ -19,8 +19,9 @@ func parked() error {
 // wait for people too. What waits behind it goes on.
 func TestAParkedRunIsEnded(t *testing.T) {
 	for how, row := range map[string]struct {
-		busy pluginsdk.BusyMode
-		end  func(f *fixture, runID string) error
+		busy   pluginsdk.BusyMode
+		end    func(f *fixture, runID string) error
+		moment bool // the message comes in the moment in which the run is parked
 	}{
 		"its thread is stopped": {end: func(f *fixture, _ string) error {
 			stopped, err := f.StopThread(context.Background(), "T", pluginsdk.KeepQueue, ledger.By{Author: "Ann"})
@@ -33,7 +34,8 @@ func TestAParkedRunIsEnded(t *testing.T) {
 			_, err := f.Cancel(context.Background(), runID, ledger.By{Author: "Ann"})
 			return err
 		}},
-		"a message takes its place": {busy: pluginsdk.BusyInterrupt},
+		"a message takes its place":                         {busy: pluginsdk.BusyInterrupt},
+		"a message takes its place as soon as it is parked": {busy: pluginsdk.BusyInterrupt, moment: true},
 	} {
 		t.Run(how, func(t *testing.T) {
 			f := newFixture(t, Config{Slots: 5})
@@ -47,6 +49,16 @@ func TestAParkedRunIsEnded(t *testing.T) {
 				}
 				return parked()
 			}
+			var behind pluginsdk.Accepted
+			came := make(chan struct{})
+			if row.moment {
+				f.store.onPark = func(runID string) {
+					if run, err := f.store.Run(context.Background(), runID); err == nil && run.ThreadID == "T" {
+						behind = f.submit(t, "T", "2", "behind")
+						close(came)
+					}
+				}
+			}
 			f.begin(t)
 			asking := f.submit(t, "T", "1", "ask people")
 			waiting := func() (ids []string) {
@@ -57,8 +69,12 @@ func TestAParkedRunIsEnded(t *testing.T) {
 				}
 				return ids
 			}
-			f.store.until(t, "both to wait", func() bool { return len(waiting()) == 2 })
-			behind := f.submit(t, "T", "2", "behind")
+			if row.moment {
+				<-came
+			} else {
+				f.store.until(t, "both to wait", func() bool { return len(waiting()) == 2 })
+				behind = f.submit(t, "T", "2", "behind")
+			}
 			if row.end != nil {
 				if state := f.state(behind.RunID); state != pluginsdk.RunQueued {
 					t.Errorf("what came meanwhile is %s", state)

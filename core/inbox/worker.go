@@ -165,7 +165,13 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	// when the attempt was over already ends the run there.
 	leave()
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
-		in.conclude(log, w, func() error { return in.cancelQueued(context.WithoutCancel(ctx), claim.Run.ID, stopped) })
+		clean := context.WithoutCancel(ctx)
+		in.conclude(log, w, func() error {
+			if err := in.cancelQueued(clean, claim.Run.ID, stopped); err != nil {
+				return err
+			}
+			return in.endTurnsOf(clean, claim.Run.ID, stopped) // those that wait for people as well
+		})
 	}
 }
 

@@ -36,6 +36,7 @@ type conn struct {
 	session  *session
 	as       string // token and intents that it identified with
 	identify bool   // it has identified or resumed
+	came     bool   // it has sent that it identifies or resumes
 	invalid  bool   // it was told that its session is invalid
 	hung     bool   // it says nothing any more
 	ended    bool
@@ -166,7 +167,13 @@ func (c *conn) receive(kind int, data []byte) {
 		return
 	}
 	d, _ := payload.D.(object)
-	switch op := *payload.Op; {
+	op := *payload.Op
+	// What it says first may have been on its way when it was told that the session is invalid.
+	crossed := c.invalid && !c.came && s.now().Sub(s.lastInvalid) <= toldFor
+	c.came = c.came || op == opIdentify || op == opResume
+	switch {
+	case crossed && op != opHeartbeat:
+		c.close(4003, "Not authenticated.")
 	case c.invalid && op != opHeartbeat:
 		s.breach(c.where, RuleAfterInvalid, "the opcode %d on a connection whose session is invalid: it is for a new one", op)
 		c.close(4003, "Not authenticated.")
