@@ -39,8 +39,8 @@ run: build ## build, then start the daemon with its data in ./data
 # eight: each takes memory. The packages that take longest begin first: the last would leave the other cores with nothing
 # to do. What is linked, once for each package, is so without what only a debugger reads.
 # make check runs the checks of go vet, so make test does not. go test prints (cached) for a package whose
-# code has not changed, nor the files and the environment that its tests read, and does not test it again;
-# ARGS=-count=1 tests all of them, and so does RACE=1, as in CI.
+# code has not changed, nor the files and the environment that its tests read, nor, with all packages, the programs
+# that they start, and does not test it again; ARGS=-count=1 tests all of them, and so does RACE=1, as in CI.
 AT_ONCE := $(shell n=$$(getconf _NPROCESSORS_ONLN); [ $${n:-2} -lt 4 ] && echo $$(($${n:-2} * 2)) || echo 8)
 LONGEST := ./core/coretest/walk ./core/daemon ./core/invoker ./core/store ./plugins/validation/internal/validation ./plugins/discord/internal/discord ./core/search ./plugins/web/internal/web ./core/agentcheck ./core/tasks ./plugins/worktree/internal/worktree ./pluginsdk/launch ./core/cmd/harness ./pluginsdk/plugintest/conform ./core/pluginhost
 
@@ -56,7 +56,7 @@ RACE_FLAGS := -race -shuffle=on -gcflags=all=-d=checkptr=0 $(foreach pure,modern
 	-gcflags='regexp/...=-race=false -l' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)
-	.ci/test-env $(if $(RACE),$(RACE_ENV)) go test -vet=off $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 45m \
+	$(if $(RACE)$(PKG),,HARNESS_TEST_REMEMBER=1) .ci/test-env $(if $(RACE),$(RACE_ENV)) go test -vet=off $(if $(RACE),$(RACE_FLAGS)) -ldflags='-s -w' -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 45m \
 		$(ARGS) $(or $(PKG),$(LONGEST) ./...)
 
 test-race: ## the same, with the race detector

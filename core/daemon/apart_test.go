@@ -19,7 +19,7 @@ const apartVariable = "TEST_APART"
 // this is that process, in which the test goes on; in the other it is done.
 func apart(t *testing.T) bool {
 	t.Helper()
-	programs.Unremembered() // of what the other process reads go test is told nothing
+	programs.Used() // of what the other process reads go test is told nothing
 	if alone() {
 		return true
 	}

@@ -81,7 +81,7 @@ func newInstallation(t *testing.T, databaseURL string, parts ...string) *install
 // reads the files of its plugins and starts them.
 func leanInstallation(t *testing.T, databaseURL string, parts ...string) *installation {
 	t.Helper()
-	programs.Unremembered()
+	programs.Used()
 	in := &installation{t: t, config: daemon.Defaults(), log: &safeBuffer{}}
 	in.config.Data = t.TempDir()
 	in.config.DatabaseURL = databaseURL

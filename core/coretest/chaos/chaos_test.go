@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // A handful of kills on SQLite with the demo agent: that nothing is lost, and
 // that the campaign itself still works. The real one is make chaos.
 func TestChaosShort(t *testing.T) {
-	programs.Unremembered()
+	programs.Used()
 	if testing.Short() {
 		t.Skip("left out: -short, and this builds the daemon and its plugins and kills them for some seconds")
 	}

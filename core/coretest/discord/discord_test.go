@@ -45,7 +45,7 @@ type people struct {
 
 func gather(t *testing.T) people {
 	t.Helper()
-	programs.Unremembered()
+	programs.Used()
 	server, err := discord.Start(t.Context(), service)
 	if err != nil {
 		t.Fatal(err)

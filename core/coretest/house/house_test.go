@@ -52,12 +52,12 @@ var additions = []addition{
 }
 
 // go test remembers the result of a package until something that it sees has changed. It does not see
-// the sources of the programs that tests build and start, so these packages say that no result is to
-// be remembered.
-func TestNoResultIsRememberedOfTestsThatBuildPrograms(t *testing.T) {
+// the sources of the programs that tests build and start, so these packages read a variable that is
+// another one when the programs may be others.
+func TestResultsAreRememberedWhileTheProgramsAreTheSame(t *testing.T) {
 	build, others := regexp.MustCompile(`programs\.(Build|Installation)\(`), regexp.MustCompile(`"go", append|"make", "test"`)
 	testMain := regexp.MustCompile(`func TestMain\(`)
-	says := regexp.MustCompile(`(?m)^\s*(programs\.Unremembered\(\)|lookAtSources\(t\)|_ = os\.Getenv\("HARNESS_TEST_PROGRAMS"\))`)
+	says := regexp.MustCompile(`(?m)^\s*(programs\.Used\(\)|_ = os\.Getenv\("HARNESS_TEST_PROGRAMS"\))`)
 	tests := map[string]string{} // of packages
 	for _, file := range slices.Concat(files(t, "core"), files(t, "plugins"), files(t, "pluginsdk")) {
 		if strings.HasSuffix(file, "_test.go") && file != "core/coretest/house/house_test.go" {
@@ -70,7 +70,7 @@ func TestNoResultIsRememberedOfTestsThatBuildPrograms(t *testing.T) {
 		if others.MatchString(text) || build.MatchString(text) && testMain.MatchString(text) {
 			found = append(found, dir)
 			if !says.MatchString(text) {
-				t.Errorf("the tests of %s start programs of this module, and none calls programs.Unremembered", dir)
+				t.Errorf("the tests of %s start programs of this module, and none calls programs.Used", dir)
 			}
 		}
 	}

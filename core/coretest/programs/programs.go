@@ -24,11 +24,12 @@ const module = "github.com/seed-706843ae/harness/"
 // takes seconds, and a dozen packages need the same ones.
 const kept = "HARNESS_TEST_PROGRAMS"
 
-// Unremembered has go test remember no result of the test that calls it, which starts programs whose
-// sources go test does not see. It reads a variable that .ci/test-env sets to something else each time
-// (without .ci/test-env, -count=1 has the same effect). Build reads it too, but that go test does not
-// notice in TestMain: the tests of a package that builds there have to call Unremembered.
-func Unremembered() { _ = os.Getenv(kept) }
+// Used tells go test that the test that calls it starts programs of this module, whose sources go test
+// does not see: it remembers the test's result only while the programs are the same. Used reads a variable that
+// .ci/test-env sets to something else when they are not (without .ci/test-env, -count=1 is needed). Build
+// reads it too, but that go test does not notice in TestMain: the tests of a package that builds there
+// have to call Used.
+func Used() { _ = os.Getenv(kept) }
 
 // all is the program of the shipped plugins, which plays the one by whose name it is started.
 const all = "plugins/cmd/harness-plugins"

@@ -57,7 +57,7 @@ type rule map[string]any
 // start starts a daemon whose demo agent answers by these rules.
 func start(t *testing.T, rules ...rule) daemon {
 	t.Helper()
-	programs.Unremembered()
+	programs.Used()
 	script := filepath.Join(t.TempDir(), "script.json")
 	text, err := json.Marshal(append([]rule{}, rules...))
 	if err == nil {

@@ -27,7 +27,7 @@ func checkout(t *testing.T) string {
 // the Makefile's flags, so that it is compiled once for the whole of the tests.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
-	programs.Unremembered()
+	programs.Used()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly -buildvcs=false -trimpath", "GOWORK=off", "HARNESS=true")
