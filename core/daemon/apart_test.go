@@ -19,7 +19,7 @@ const apartVariable = "TEST_APART"
 // this is that process, in which the test goes on; in the other it is done.
 func apart(t *testing.T) bool {
 	t.Helper()
-	programs.Used() // of what the other process reads go test is told nothing
+	programs.Used() // what else the other process reads, go test is not told of: tests apart read no file of the checkout
 	if alone() {
 		return true
 	}

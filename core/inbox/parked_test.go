@@ -50,13 +50,16 @@ func TestAParkedRunIsEnded(t *testing.T) {
 				return parked()
 			}
 			var behind pluginsdk.Accepted
-			came := make(chan struct{})
+			came, turn := make(chan struct{}), make(chan struct{})
 			if row.moment {
 				f.store.onPark = func(runID string) {
-					if run, err := f.store.Run(context.Background(), runID); err == nil && run.ThreadID == "T" {
-						behind = f.submit(t, "T", "2", "behind")
-						close(came)
+					if run, err := f.store.Run(context.Background(), runID); err != nil || run.ThreadID != "T" {
+						close(turn)
+						return
 					}
+					<-turn
+					behind = f.submit(t, "T", "2", "behind")
+					close(came)
 				}
 			}
 			f.begin(t)

@@ -149,9 +149,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	left, err := in.handle(ctx, claim)
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
 		// Also the turns that the run asked for at the moment of the stop.
-		if err := in.endTurnsOf(in.work, claim.Run.ID, stopped); err != nil {
-			in.config.Log.Warn("the turns that a stopped run has asked for cannot be ended", "run", claim.Run.ID, "err", err)
-		}
+		in.endTurns(in.work, in.config.Log, claim.Run.ID, stopped)
 	}
 	if err == nil {
 		return
@@ -166,12 +164,17 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	leave()
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
 		clean := context.WithoutCancel(ctx)
-		in.conclude(log, w, func() error {
-			if err := in.cancelQueued(clean, claim.Run.ID, stopped); err != nil {
-				return err
-			}
-			return in.endTurnsOf(clean, claim.Run.ID, stopped) // those that wait for people as well
-		})
+		in.conclude(log, w, func() error { return in.cancelQueued(clean, claim.Run.ID, stopped) })
+		if run, err := in.store.Run(clean, claim.Run.ID); err == nil && run.State == pluginsdk.RunCancelled {
+			in.endTurns(clean, log, claim.Run.ID, stopped)
+		}
+	}
+}
+
+// endTurns ends the turns that a stopped run has asked for.
+func (in *Inbox) endTurns(ctx context.Context, log *slog.Logger, runID string, cause error) {
+	if err := in.endTurnsOf(ctx, runID, cause); err != nil {
+		log.Warn("the turns that a stopped run has asked for cannot be ended", "run", runID, "err", err)
 	}
 }
 

@@ -251,7 +251,7 @@ func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 	if failure == nil {
 		return pluginsdk.StepInvoked
 	}
-	if slices.ContainsFunc(t.events, func(e pluginsdk.StreamEvent) bool { return e.Type != pluginsdk.StreamRetry }) {
+	if t.heard {
 		return pluginsdk.StepInvoking
 	}
 	if t.interrupted && failure.Kind != pluginsdk.FailureUnknownSession {

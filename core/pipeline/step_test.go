@@ -23,6 +23,7 @@ func TestTheStepAfterATurn(t *testing.T) {
 		{pluginsdk.FailurePlan, true, "", pluginsdk.StepInvoking},
 		{pluginsdk.FailureAPI, false, "", pluginsdk.StepAccepted},
 		{pluginsdk.FailureAPI, false, pluginsdk.StreamThinking, pluginsdk.StepInvoking},
+		{pluginsdk.FailureAPI, false, pluginsdk.StreamTextDelta, pluginsdk.StepInvoking},
 		{pluginsdk.FailureAPI, false, pluginsdk.StreamToolCall, pluginsdk.StepInvoking},
 		{pluginsdk.FailureAPI, true, "", pluginsdk.StepInvoking},
 		{pluginsdk.FailureCrashed, false, "", pluginsdk.StepInvoking},

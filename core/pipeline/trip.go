@@ -40,6 +40,7 @@ type trip struct {
 	began       time.Time
 	start       *start // nil: no OnPipelineStart is under way
 	started     bool   // OnPipelineStart was fired, so OnPipelineComplete must be
+	heard       bool   // the agent has said or done something in this attempt, if only in part
 	interrupted bool   // an earlier attempt may have reached the agent
 
 	sessionID      string // the session of this turn
@@ -136,7 +137,7 @@ func (t *trip) takeUpResult() {
 func (t *trip) dropSession() {
 	t.sessionDropped, t.resume, t.sessionID, t.noNews = true, false, "", false
 	t.thread.SessionID, t.thread.SessionAccount, t.thread.SessionOpen, t.thread.SeenMessageID = "", "", false, 0
-	t.events, t.eventBytes = nil, 0
+	t.events, t.eventBytes, t.heard = nil, 0, false
 	t.beginAnother()
 }
 
@@ -284,6 +285,7 @@ const maxRunEvents = 4 << 20
 
 // keep adds an event to those of the run, within its bounds, and reports whether it did.
 func (t *trip) keep(event pluginsdk.StreamEvent) bool {
+	t.heard = t.heard || event.Type != pluginsdk.StreamRetry
 	if event.Delta() {
 		return false
 	}

@@ -38,7 +38,8 @@ func campaign(ctx context.Context, o options, name string) (violations []string,
 	fmt.Fprintf(o.out, "%s: %d kills, seed %d, %d threads, in %s\n", name, o.kills, o.seed, o.threads, w.dir)
 	records, err := w.wage(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("%w (data: %s)", err, w.dir)
+		kept, failed := w.keep(ctx, o, name, records, check.Report{})
+		return nil, errors.Join(fmt.Errorf("%w (data: %s)", err, kept), failed)
 	}
 	report := check.Judge(records)
 	violations = print(o, name, report, time.Since(began))
@@ -73,7 +74,7 @@ func (w *world) keep(ctx context.Context, o options, name string, records check.
 		return "", err
 	}
 	// It may lie on another file system, and has sockets in it.
-	if out, err := exec.CommandContext(ctx, "cp", "-a", w.dir, dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(context.WithoutCancel(ctx), "cp", "-a", w.dir, dir).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("keep %s in %s: %w: %s", w.dir, dir, err, out)
 	}
 	return dir, os.RemoveAll(w.dir)

@@ -45,7 +45,7 @@ func parse(args []string, getenv func(string) string) (options, error) {
 	flags.StringVar(&o.bin, "bin", "bin", "directory of harness and plugins/")
 	flags.BoolVar(&o.windows, "windows", true, "use the plan's window up from time to time, and open it again")
 	flags.BoolVar(&o.keep, "keep", false, "keep the data directory although every column is zero")
-	flags.StringVar(&o.kept, "kept", "", "directory to which the data directory of a campaign is moved that has broken a promise")
+	flags.StringVar(&o.kept, "kept", "", "directory to which the data directory of a campaign is moved that has broken a promise or failed, and with -keep of any")
 	database := flags.String("db", "both", "sqlite, postgres or both")
 	demo := flags.Bool("demo", false, "use the demo agent although there is a CLI")
 	if err := flags.Parse(args); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,7 +201,7 @@ func TestACommandOutlastsWhatPasses(t *testing.T) {
 	w.offered(w.guild, "status")
 	w.host.Fail("Messages.Submit", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database is away"))
 	given := w.discord.Slash(fake.Slash{Channel: w.channel, Name: "status"})
-	w.until("it is tried again", func() bool { return strings.Contains(w.log.String(), "trying again") })
+	w.until("it is tried again", func() bool { return strings.Contains(w.log.String(), "cannot be seen to; trying again") })
 	w.host.Fail("Messages.Submit", nil)
 	w.deliver("d", 1, w.channel, replyOf(w.run(1), "ok"), nil)
 	if got := w.answered(given).Original; got == nil || got.Text != "ok" {
@@ -214,6 +215,42 @@ func TestACommandOutlastsWhatPasses(t *testing.T) {
 		of := w.discord.Interaction(given).Original
 		return of != nil && strings.Contains(of.Text, "not taken in: it may not")
 	})
+	w.noBreach()
+}
+
+// lossyHost takes a message in, and its first answer is lost.
+type lossyHost struct {
+	pluginsdk.Messages
+	over func() // called before the loss
+	once *sync.Once
+}
+
+func (s lossyHost) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRequest) (*pluginsdk.SubmitMessageResponse, error) {
+	response, err := s.Messages.Submit(ctx, request)
+	s.once.Do(func() {
+		s.over()
+		err = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the answer is lost")
+	})
+	return response, err
+}
+
+// A command that was submitted although it seemed to fail, and is over by now, leaves nobody with a
+// bot that thinks.
+func TestACommandWhoseSubmissionIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t, fake.Config{}, nil)
+	sdk := w.host.As(new(Plugin).Manifest())
+	sdk.Messages = lossyHost{sdk.Messages, func() { w.host.FinishRun(w.run(1).ID, pluginsdk.InvokeResult{Text: "ok"}) }, new(sync.Once)}
+	w.serve(plugintest.Serve(t, &Plugin{pace: 5 * time.Millisecond}, sdk))
+	w.offered(w.guild, "status")
+	given := w.discord.Slash(fake.Slash{Channel: w.channel, Name: "status"})
+	w.until("it is told", func() bool {
+		of := w.discord.Interaction(given).Original
+		return of != nil && strings.Contains(of.Text, "a message below")
+	})
+	if n := len(w.host.Submissions()); n != 1 {
+		t.Errorf("submitted %d times", n)
+	}
 	w.noBreach()
 }
 

@@ -22,6 +22,11 @@ const (
 	// actTime bounds all of it. What was begun is finished also when the session ends: the
 	// person was told that it is seen to.
 	actTime = time.Minute
+	// submitTime is how long a command is submitted again and again: one that comes late may
+	// stop what was begun after it.
+	submitTime = 10 * time.Second
+	// insistPause is the longest wait between two attempts.
+	insistPause = 5 * time.Second
 )
 
 const (
@@ -174,15 +179,22 @@ func (a *act) command(ctx context.Context) {
 }
 
 // question submits what an interaction says whose answer has been put off. What the
-// assistant says takes the place of that answer; so does what goes wrong.
+// assistant says takes the place of that answer; so does what goes wrong. Deliveries to the
+// channel wait: one that answers an attempt whose outcome is not known must find the record.
 func (a *act) question(ctx context.Context, said string, attached []pluginsdk.Attachment) {
-	err := a.insist(ctx, func() error {
+	defer a.s.p.at.begin(a.at.ID)()
+	noted := false
+	err := a.insist(ctx, submitTime, func() error {
 		return a.submit(ctx, a.i.ID, said, attached, func(r *record) {
+			noted = true
 			r.Answer = &pending{App: a.i.ApplicationID, Token: a.i.Token, Until: wire.TimeOf(a.i.ID).Add(tokenTime)}
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		a.refuse(ctx, err)
+	case !noted: // an attempt that seemed to fail has submitted it, and its run is over
+		a.settle(ctx, "The answer to this is a message below.")
 	}
 }
 
@@ -201,30 +213,35 @@ func (a *act) submit(ctx context.Context, key, said string, attached []pluginsdk
 	}, a.at.ID, note)
 }
 
-// insist does something again as long as what goes wrong may pass, the session lasts and there
-// is time: the database is away for a moment, or Discord is. Of what is full nobody knows when
-// it is not any more, and who asked waits: that is no reason to do it again.
-func (a *act) insist(ctx context.Context, do func() error) error {
-	waiting, stop := context.WithCancel(ctx)
+// insist does something again as long as what goes wrong may pass, the session lasts and the
+// time is not over: the database is away for a moment, or Discord is. Of what is full nobody
+// knows when it is not any more, and who asked waits: that is no reason to do it again.
+func (a *act) insist(ctx context.Context, during time.Duration, do func() error) error {
+	waiting, stop := context.WithTimeout(ctx, during)
 	defer stop()
 	defer context.AfterFunc(a.s.ctx, stop)()
-	for wait := a.s.p.pace; ; wait = min(2*wait, maxPause) {
+	for wait := a.s.p.pace; ; wait = min(2*wait, insistPause) {
 		err := do()
 		if err == nil || !passing(err) || pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted || !pause(waiting, wait) {
 			return err
 		}
-		a.s.p.host.Log.Warn("what somebody asked for cannot be seen to; trying again", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", err, "in", wait.String())
+		a.s.p.host.Log.Warn("what somebody asked for cannot be seen to; trying again", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", err)
 	}
 }
 
 // refuse says in the place of the answer that was put off that there will be none.
 func (a *act) refuse(ctx context.Context, why error) {
 	a.s.p.host.Log.Warn("what somebody asked for was not taken in", "channel", a.i.ChannelID, "interaction", a.i.ID, "err", why)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actTime) // also when it took too long
-	defer cancel()
-	refusal := rest.Message{Content: text.Clip("This was not taken in: "+text.Escape(why.Error()), text.Limit)}
-	err := a.insist(ctx, func() error {
-		_, err := a.s.client().EditResponse(ctx, a.i.ApplicationID, a.i.Token, refusal)
+	a.settle(ctx, text.Clip("This was not taken in: "+text.Escape(why.Error()), text.Limit))
+}
+
+// settle puts words in the place of the answer that was put off, also when there is no time left.
+func (a *act) settle(ctx context.Context, words string) {
+	ctx = context.WithoutCancel(ctx)
+	err := a.insist(ctx, actTime, func() error {
+		ctx, cancel := context.WithTimeout(ctx, showTime)
+		defer cancel()
+		_, err := a.s.client().EditResponse(ctx, a.i.ApplicationID, a.i.Token, rest.Message{Content: words})
 		return err
 	})
 	if err != nil {

@@ -146,7 +146,7 @@ func (a *act) ask(ctx context.Context, of string) {
 		return
 	}
 	var about wire.Message
-	err := a.insist(ctx, func() (err error) {
+	err := a.insist(ctx, submitTime, func() (err error) {
 		about, err = a.s.asked.message(ctx, a.s.client(), channel, id)
 		return err
 	})
@@ -159,7 +159,7 @@ func (a *act) ask(ctx context.Context, of string) {
 		said = "What is to be said about this message?"
 	}
 	var thread string
-	err = a.insist(ctx, func() (err error) {
+	err = a.insist(ctx, submitTime, func() (err error) {
 		thread, err = a.s.p.thread(ctx, a.of.sourceOf(a.s.owner(), a.who, spotOf(a.at)), a.at)
 		return err
 	})

@@ -169,10 +169,11 @@ func (c *conn) receive(kind int, data []byte) {
 	d, _ := payload.D.(object)
 	op := *payload.Op
 	// What it says first may have been on its way when it was told that the session is invalid.
-	crossed := c.invalid && !c.came && s.now().Sub(s.lastInvalid) <= toldFor
-	c.came = c.came || op == opIdentify || op == opResume
+	comes := op == opIdentify || op == opResume
+	crossed := c.invalid && comes && !c.came && s.now().Sub(s.lastInvalid) <= toldFor
+	c.came = c.came || comes
 	switch {
-	case crossed && op != opHeartbeat:
+	case crossed:
 		c.close(4003, "Not authenticated.")
 	case c.invalid && op != opHeartbeat:
 		s.breach(c.where, RuleAfterInvalid, "the opcode %d on a connection whose session is invalid: it is for a new one", op)
