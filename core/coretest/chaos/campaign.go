@@ -61,7 +61,7 @@ func (w *world) keep(ctx context.Context, o options, name string, records check.
 	err = errors.Join(err, os.WriteFile(filepath.Join(w.dir, "records.json"), judged, 0o600),
 		writeViolations(o, name, report, filepath.Join(w.dir, "violations.log")))
 	if err != nil {
-		return "", err
+		return w.dir, err
 	}
 	if diary, err := os.ReadFile(filepath.Join(w.dir, "diary.log")); err == nil {
 		fmt.Fprintf(o.out, "%s: diary.log:\n%s", name, diary)
@@ -71,11 +71,11 @@ func (w *world) keep(ctx context.Context, o options, name string, records check.
 	}
 	dir = filepath.Join(o.kept, filepath.Base(w.dir))
 	if err := os.MkdirAll(o.kept, 0o700); err != nil {
-		return "", err
+		return w.dir, err
 	}
 	// It may lie on another file system, and has sockets in it.
 	if out, err := exec.CommandContext(context.WithoutCancel(ctx), "cp", "-a", w.dir, dir).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("keep %s in %s: %w: %s", w.dir, dir, err, out)
+		return w.dir, fmt.Errorf("keep %s in %s: %w: %s", w.dir, dir, err, out)
 	}
 	return dir, os.RemoveAll(w.dir)
 }

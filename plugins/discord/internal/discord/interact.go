@@ -182,14 +182,16 @@ func (a *act) command(ctx context.Context) {
 // assistant says takes the place of that answer; so does what goes wrong. Deliveries to the
 // channel wait: one that answers an attempt whose outcome is not known must find the record.
 func (a *act) question(ctx context.Context, said string, attached []pluginsdk.Attachment) {
-	defer a.s.p.at.begin(a.at.ID)()
 	noted := false
-	err := a.insist(ctx, submitTime, func() error {
+	submit := func() error {
 		return a.submit(ctx, a.i.ID, said, attached, func(r *record) {
 			noted = true
 			r.Answer = &pending{App: a.i.ApplicationID, Token: a.i.Token, Until: wire.TimeOf(a.i.ID).Add(tokenTime)}
 		})
-	})
+	}
+	over := a.s.p.at.begin(a.at.ID)
+	err := a.insist(ctx, submitTime, submit)
+	over()
 	switch {
 	case err != nil:
 		a.refuse(ctx, err)
