@@ -1,0 +1,364 @@
+package calendar
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// zones are some that change their clocks by an hour, by half of one, at midnight, on the southern
+// half of the earth, not at all, or by a whole day.
+var zones = []string{
+	"America/Phoenix", "UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Africa/Cairo",
+	"Asia/Beirut", "America/Santiago", "Asia/Kathmandu", "Africa/Casablanca", "Pacific/Apia", "Europe/London", "America/Sao_Paulo",
+	"America/St_Johns", "Pacific/Auckland", "Asia/Tehran", "Atlantic/Azores", "America/Los_Angeles", "Asia/Tokyo", "Australia/Adelaide",
+	"Pacific/Chatham", "America/Nuuk", "Asia/Gaza", "America/Asuncion", "Europe/Dublin", "Antarctica/Troll", "Asia/Kolkata", "Pacific/Kiritimati", "America/Scoresbysund",
+}
+
+// years that the test looks at have changes of clocks in most of the zones.
+var (
+	begin = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
+	end   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// minute is what a wall clock shows in a minute.
+type minute struct{ minute, hour, day, month, weekday int8 }
+
+// shown is what wall clocks show, minute by minute, from a day before begin to a day after end.
+var shown = sync.OnceValue(func() (all []minute) {
+	for at := begin.AddDate(0, 0, -1); at.Before(end.AddDate(0, 0, 1)); at = at.Add(time.Minute) {
+		all = append(all, minute{int8(at.Minute()), int8(at.Hour()), int8(at.Day()), int8(at.Month()), int8(at.Weekday())})
+	}
+	return all
+})
+
+// clock has of each minute since begin what a zone's wall clock shows: an index of shown.
+type clock struct {
+	zone *time.Location
+	wall []int32
+}
+
+func newClock(zone string) (*clock, error) {
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		return nil, err
+	}
+	c := &clock{zone: location}
+	for at := begin; at.Before(end); at = at.Add(15 * time.Minute) { // clocks are changed at quarters of an hour
+		_, offset := at.In(location).Zone()
+		wall := int32((at.Unix()-begin.Unix()+int64(offset))/60 + 24*60)
+		for n := range int32(15) {
+			c.wall = append(c.wall, wall+n)
+		}
+	}
+	return c, nil
+}
+
+// field is one of an expression, read as crontab(5) says.
+type field struct {
+	has  [64]bool
+	star bool
+}
+
+func readField(text string, least, most int, names string) (f field) {
+	f.star = strings.Contains(text, "*")
+	value := func(word string) int {
+		if at := strings.Index(names, strings.ToLower(word)); at >= 0 && len(word) == 3 {
+			return at/3 + least
+		}
+		n, _ := strconv.Atoi(word)
+		return n
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		span, stepped, isStepped := strings.Cut(part, "/")
+		step, from, to := 1, least, most
+		if isStepped {
+			step, _ = strconv.Atoi(stepped)
+		}
+		if first, last, isSpan := strings.Cut(span, "-"); isSpan {
+			from, to = value(first), value(last)
+		} else if span != "*" {
+			from = value(span)
+			if !isStepped {
+				to = from
+			}
+		}
+		for v := from; v <= to; v += step {
+			f.has[v] = true
+		}
+	}
+	return f
+}
+
+// rules is an expression in the words of the rules, and not of the library.
+type rules struct {
+	minute, hour, day, month, weekday field
+	passing                           bool
+}
+
+func readRules(expression string) rules {
+	fields := strings.Fields(expression)
+	r := rules{
+		minute: readField(fields[0], 0, 59, ""), hour: readField(fields[1], 0, 23, ""), day: readField(fields[2], 1, 31, ""),
+		month: readField(fields[3], 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"), weekday: readField(fields[4], 0, 7, "sunmontuewedthufrisat"),
+		passing: fields[1][0] == '*',
+	}
+	r.weekday.has[0] = r.weekday.has[0] || r.weekday.has[7]
+	return r
+}
+
+func (r *rules) match(m minute) bool {
+	day, weekday := r.day.has[m.day], r.weekday.has[m.weekday]
+	both := day && weekday
+	if !r.day.star && !r.weekday.star {
+		both = day || weekday
+	}
+	return r.minute.has[m.minute] && r.hour.has[m.hour] && r.month.has[m.month] && both
+}
+
+// due lists the minutes since begin in which the rules have a job due.
+func (r *rules) due(c *clock) (due []int) {
+	shown, latest := shown(), c.wall[0]-1
+	for i, wall := range c.wall {
+		hit := r.match(shown[wall]) && (r.passing || wall > latest)
+		if !r.passing && i > 0 {
+			for left := c.wall[i-1] + 1; left < wall; left++ { // what the clock has left out just now
+				hit = hit || r.match(shown[left])
+			}
+		}
+		if latest = max(latest, wall); hit {
+			due = append(due, i)
+		}
+	}
+	return due
+}
+
+// random returns an expression that people might write.
+func random(r *rand.Rand) string {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	number := func(least, most int) string { return strconv.Itoa(least + r.IntN(most-least+1)) }
+	span := func(least, most int) string {
+		a, b := least+r.IntN(most-least+1), least+r.IntN(most-least+1)
+		return fmt.Sprintf("%d-%d", min(a, b), max(a, b))
+	}
+	return strings.Join([]string{
+		pick("0", "30", number(0, 59), "*/"+number(2, 30), "*", number(0, 29)+","+number(30, 59), span(0, 59), number(0, 20)+"-"+number(40, 59)+"/7"),
+		pick("2", "*", "*/"+number(2, 12), number(0, 23), number(0, 3), span(0, 23), "1,2,3", "0-23/"+number(2, 6)),
+		pick("*", "*", "*", number(1, 31), "*/"+number(2, 10), span(1, 31), "29"),
+		pick("*", "*", "*", number(1, 12), "mar", "OCT", "2", "*/3", span(1, 12)),
+		pick("*", "*", "*", number(0, 7), "mon-fri", "sun", "1,3,5", "*/2", "5-7", "SAT,sun"),
+	}, " ")
+}
+
+// TestNextIsWhatTheRulesSay compares the times of 200 expressions in 30 zones over three years with what
+// a reading of the rules finds in each minute of them.
+func TestNextIsWhatTheRulesSay(t *testing.T) {
+	t.Parallel()
+	const seed, expressions = 28, 200
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	fixed := []string{"30 2 * * *", "* * * * *", "0 0 29 2 *", "0 0 * * *", "0 9 13 * fri", "30 1 * * *", "*/30 * * * *", "0 0-23 * * *"}
+	for zone := range zones {
+		var mine []string
+		for n := range expressions {
+			if one := random(r); n%len(zones) == zone {
+				mine = append(mine, one)
+			}
+		}
+		t.Run(zones[zone], func(t *testing.T) {
+			t.Parallel()
+			clock, err := newClock(zones[zone])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, expression := range append(mine, fixed[zone%len(fixed)], fixed[0]) {
+				compare(t, clock, expression)
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, clock *clock, expression string) {
+	t.Helper()
+	rules := readRules(expression)
+	want := rules.due(clock)
+	schedule, err := Parse(expression, clock.zone.String())
+	if err != nil {
+		if len(want) > 0 {
+			t.Errorf("%q: %v", expression, err)
+		}
+		return
+	}
+	when := func(n int) time.Time { return begin.Add(time.Duration(want[n]) * time.Minute) }
+	for n := range len(want) + 1 {
+		at, wanted := begin.Add(-1), time.Time{}
+		if n > 0 {
+			at = when(n - 1)
+		}
+		if n < len(want) {
+			wanted = when(n)
+		}
+		// Of what is due in most minutes, each 50th time is enough where no clock is changed.
+		if len(want) > 20_000 && n%50 > 0 && !clock.changed(at) {
+			continue
+		}
+		next := schedule.Next(at)
+		if !next.Before(end) {
+			next = time.Time{}
+		}
+		if !next.Equal(wanted) {
+			t.Fatalf("%q in %s: after %s it is due at %s, want %s", expression, clock.zone, at.In(clock.zone), next.In(clock.zone), wanted.In(clock.zone))
+		}
+	}
+}
+
+// changed reports whether the clock is changed within some hours of a time.
+func (c *clock) changed(at time.Time) bool {
+	i := int(at.Sub(begin) / time.Minute)
+	return i < 180 || i+180 >= len(c.wall) || c.wall[i+180]-c.wall[i-180] != 360
+}
+
+// TestClocksThatChange has what people ask about, in so many words.
+func TestClocksThatChange(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ expression, zone, after, want string }{
+		{"30 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T03:00:00+02:00 2026-03-30T02:30:00+02:00"},
+		{"30 2 * * *", "Europe/Berlin", "2026-10-25T00:00:00+02:00", "2026-10-25T02:30:00+02:00 2026-10-26T02:30:00+01:00"},
+		{"*/30 2 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T03:00:00+02:00 2026-03-30T02:00:00+02:00"},
+		{"0 2,3 * * *", "Europe/Berlin", "2026-03-29T00:00:00+01:00", "2026-03-29T03:00:00+02:00 2026-03-30T02:00:00+02:00"},
+		{"0 * * * *", "Europe/Berlin", "2026-10-25T01:00:00+02:00", "2026-10-25T02:00:00+02:00 2026-10-25T02:00:00+01:00 2026-10-25T03:00:00+01:00"},
+		{"0 * * * *", "Europe/Berlin", "2026-03-29T01:00:00+01:00", "2026-03-29T03:00:00+02:00 2026-03-29T04:00:00+02:00"},
+		{"@hourly", "Europe/Berlin", "2026-10-25T01:00:00+02:00", "2026-10-25T02:00:00+02:00 2026-10-25T02:00:00+01:00"},
+		{"0 0 * * *", "America/Havana", "2026-03-07T12:00:00-05:00", "2026-03-08T01:00:00-04:00 2026-03-09T00:00:00-04:00"},
+		{"15 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00+10:30", "2026-10-04T02:30:00+11:00 2026-10-05T02:15:00+11:00"},
+		{"0 9 29 2 *", "UTC", "2096-03-01T00:00:00Z", "2104-02-29T09:00:00Z"},
+		{"0 9 * * fri-sun", "UTC", "2026-11-26T10:00:00Z", "2026-11-27T09:00:00Z 2026-11-28T09:00:00Z 2026-11-29T09:00:00Z 2026-12-04T09:00:00Z"},
+		{"0 9 13 * fri", "UTC", "2026-11-10T10:00:00Z", "2026-11-13T09:00:00Z 2026-11-20T09:00:00Z"},
+		{"0 9 */2 * mon", "UTC", "2026-11-28T10:00:00Z", "2026-12-07T09:00:00Z 2026-12-21T09:00:00Z"},
+	} {
+		schedule, err := Parse(row.expression, row.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := time.Parse(time.RFC3339, row.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for range strings.Fields(row.want) {
+			at = schedule.Next(at)
+			found = append(found, at.In(schedule.zone).Format(time.RFC3339))
+		}
+		if got := strings.Join(found, " "); got != row.want {
+			t.Errorf("%s in %s after %s:\n got %s\nwant %s", row.expression, row.zone, row.after, got, row.want)
+		}
+	}
+}
+
+func TestWhatIsNoSchedule(t *testing.T) {
+	t.Parallel()
+	for expression, word := range map[string]string{
+		"":                      "five",
+		"0 9 * *":               "4 fields",
+		"0 9 * * * *":           "6 fields",
+		"@every 30m":            "*/30",
+		"@reboot":               "@hourly",
+		"61 * * * *":            "61",
+		"* 24 * * *":            "24",
+		"0 9 0 * *":             "0",
+		"0 9 * 13 *":            "13",
+		"0 9 * * 8":             "8",
+		"0 9 * * funday":        "funday",
+		"50-10 * * * *":         "backwards",
+		"1,,3 * * * *":          "minute",
+		"*/0 * * * *":           "step",
+		"0 9 31 4 *":            "no year",
+		"0 9 30 feb *":          "no year",
+		"CRON_TZ=UTC 0 9 * *":   "minute",
+		"TZ=UTC 0 9 * * *":      "6 fields",
+		"0 9 L * *":             "L",
+		"H * * * *":             "h",
+		"0 9 * * 5#3":           "#",
+		"0 9 ? * *":             "?",
+		"-5 * * * *":            "-5",
+		"9:00":                  "1 fields",
+		"every weekday at 9":    "4 fields",
+		"* * * * mon-":          "mon-",
+		"0 9 * * *\x00":         "\\x00",
+		"99999999999 * * * *":   "99999999999",
+		"*/99999999999 * * * *": "99999999999",
+	} {
+		if _, err := Parse(expression, "UTC"); err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: %v, want an error with %q", expression, err, word)
+		}
+	}
+	for _, zone := range []string{"", "Local", "Mars/Base", "../../etc/passwd"} {
+		if _, err := Parse("0 9 * * *", zone); err == nil {
+			t.Errorf("zone %q is taken", zone)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		expression, zone string
+		limits           Limits
+		after, want      string
+	}{
+		{"0 9 * * *", "UTC", Limits{Except: []string{"sat", "Sun", "12-24", "2026-12-28..2026-12-30"}}, "2026-12-23T10:00:00Z", "2026-12-25T09:00:00Z 2026-12-31T09:00:00Z 2027-01-01T09:00:00Z"},
+		{"*/30 * * * *", "UTC", Limits{Hours: "08:00-09:00"}, "2026-12-23T10:00:00Z", "2026-12-24T08:00:00Z 2026-12-24T08:30:00Z 2026-12-25T08:00:00Z"},
+		{"0 * * * *", "UTC", Limits{Hours: "22:00-02:00"}, "2026-12-23T10:00:00Z", "2026-12-23T22:00:00Z 2026-12-23T23:00:00Z 2026-12-24T00:00:00Z 2026-12-24T01:00:00Z 2026-12-24T22:00:00Z"},
+		{"0 * * * *", "UTC", Limits{Hours: "23:00-24:00"}, "2026-12-23T10:00:00Z", "2026-12-23T23:00:00Z 2026-12-24T23:00:00Z"},
+		{"0 9 * * *", "UTC", Limits{Until: time.Date(2026, 12, 24, 9, 0, 0, 0, time.UTC)}, "2026-12-23T08:00:00Z", "2026-12-23T09:00:00Z 2026-12-24T09:00:00Z never"},
+		{"0 9 * * sat", "UTC", Limits{Except: []string{"sat"}}, "2026-12-23T08:00:00Z", "never"},
+		{"* * * * *", "UTC", Limits{Except: []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}}, "2026-12-23T08:00:00Z", "never"},
+		{"0 12 * * *", "UTC", Limits{Hours: "08:00-09:00"}, "2026-12-23T08:00:00Z", "never"},
+		{"* * * * *", "America/Havana", Limits{Except: []string{"2026-03-07"}}, "2026-03-06T23:59:00-05:00", "2026-03-08T01:00:00-04:00 2026-03-08T01:01:00-04:00"},
+		{"* * * * *", "America/Havana", Limits{Hours: "00:30-02:00", Except: []string{"2026-03-07"}}, "2026-03-07T01:59:00-05:00", "2026-03-08T01:00:00-04:00"},
+	} {
+		times, err := New(row.expression, row.zone, row.limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := time.Parse(time.RFC3339, row.after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for range strings.Fields(row.want) {
+			if at = times.Next(at); at.IsZero() {
+				found = append(found, "never")
+				break
+			}
+			found = append(found, at.In(times.Zone()).Format(time.RFC3339))
+		}
+		if got := strings.Join(found, " "); got != row.want {
+			t.Errorf("%s %+v after %s:\n got %s\nwant %s", row.expression, row.limits, row.after, got, row.want)
+		}
+	}
+	for _, wrong := range []Limits{
+		{Except: []string{"weekend"}}, {Except: []string{"2026-02-30"}}, {Except: []string{"2026-12-24..2026-12-01"}}, {Except: []string{"13-01"}}, {Except: []string{"12-24..12-26"}}, {Except: []string{""}},
+		{Hours: "8-18"}, {Hours: "08:00"}, {Hours: "08:00-08:00"}, {Hours: "25:00-26:00"}, {Hours: "08:00-18:00-20:00"},
+	} {
+		if _, err := New("0 9 * * *", "UTC", wrong); err == nil {
+			t.Errorf("%+v is taken", wrong)
+		}
+	}
+}
+
+func TestInterval(t *testing.T) {
+	t.Parallel()
+	times, err := New("0 9 * * mon-fri", "UTC", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	friday := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
+	if got := times.Interval(friday); got != 72*time.Hour {
+		t.Errorf("after Friday's it is due again in %s", got)
+	}
+}
