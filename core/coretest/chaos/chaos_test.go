@@ -31,7 +31,8 @@ func TestChaosShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	violations, err := campaign(t.Context(), options{kills: 6, seed: 5, threads: 6, bin: bin, out: &out}, sqliteName)
+	kept := filepath.Join("..", "..", "..", "bin", "chaos") // as make chaos has it: temporary directories do not outlast the test
+	violations, err := campaign(t.Context(), options{kills: 6, seed: 5, threads: 6, bin: bin, kept: kept, out: &out}, sqliteName)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}

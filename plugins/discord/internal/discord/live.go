@@ -250,7 +250,7 @@ func (p *Plugin) tryClose(ctx context.Context, run string, of record, why string
 	if of.Answer != nil && time.Now().Before(of.Answer.Until) {
 		if _, err := account.client.EditResponse(ctx, of.Answer.App, of.Answer.Token, rest.Message{Content: text.Clip(why, text.Limit)}); err != nil {
 			p.host.Log.Warn("a command's end could not be shown", "channel", of.Channel, "err", err)
-			again = rest.Passing(err)
+			again = passing(err)
 		}
 	}
 	live, err := p.liveMessage(ctx, account, run, of)
@@ -263,7 +263,7 @@ func (p *Plugin) tryClose(ctx context.Context, run string, of record, why string
 	if err != nil {
 		p.host.Log.Warn("a message may go on saying that an answer is being written", "channel", of.Channel, "err", err)
 	}
-	return again || err != nil && rest.Passing(err)
+	return again || err != nil && passing(err)
 }
 
 // breakOff leaves what there is of an answer as it is, without the button. Nothing of it is
