@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -270,7 +269,6 @@ func capStopsATurn(w *world) string {
 		}
 		return reply
 	})
-	w.config.InterruptGrace = time.Minute // of a slow machine: the CLI itself is to stop, and not to be ended for it
 	request := w.request("spend")
 	request.CostCapUSD = 0.8
 	t := w.invoke(request)

@@ -79,8 +79,8 @@ func newWorld(ctx context.Context, config Config, dir string) (*world, error) {
 			"TMPDIR=" + tmp, "CLAUDE_CODE_TMPDIR=" + tmp, "CLAUDE_CODE_MAX_RETRIES=1",
 			"HTTPS_PROXY=" + nobody, "https_proxy=" + nobody, "HTTP_PROXY=" + nobody, "http_proxy=" + nobody,
 		}, config.Env),
-		Unsafe:      true, // each line is looked at, also with a CLI that gets no session of Harness
-		TurnTimeout: time.Minute, SilenceTimeout: 45 * time.Second, CloseGrace: 10 * time.Second,
+		Unsafe:      true,                                                                                                          // each line is looked at, also with a CLI that gets no session of Harness
+		TurnTimeout: time.Minute, SilenceTimeout: 45 * time.Second, InterruptGrace: 10 * time.Second, CloseGrace: 10 * time.Second, // also of a slow machine: the CLI itself is to stop
 	}
 	return w, nil
 }

@@ -156,11 +156,11 @@ func checkCosts(t *testing.T, in *installation, noted *costs, want []string) {
 		in.until("the telling of all events", func() bool { return done("events web", "hook OnBroadcast, web") >= turns })
 		return published
 	}
-	// What a plugin does once after it has started, or the indexer when it has caught up, may fall
-	// among the turns of one series. What turns cost comes up in every series.
+	// What a plugin does once after it has started, the indexer when it has caught up, or a sweep, may
+	// fall among the turns of one series. What turns cost comes up in every series.
 	before := last()
 	var lines []string
-	for range 3 {
+	for series := range 3 {
 		noted.begin()
 		end := last()
 		published := end - before
@@ -169,7 +169,11 @@ func checkCosts(t *testing.T, in *installation, noted *costs, want []string) {
 		if published%turns != 0 {
 			got[0] = fmt.Sprintf("%d events in %d turns", published, turns)
 		}
-		if lines = differences(want, got); len(lines) == 0 {
+		now := differences(want, got)
+		if series > 0 {
+			now = slices.DeleteFunc(now, func(line string) bool { return !slices.Contains(lines, line) })
+		}
+		if lines = now; len(lines) == 0 {
 			return
 		}
 	}

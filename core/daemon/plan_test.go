@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net/http"
@@ -556,6 +557,13 @@ func TestKillWhileRunsAreParked(t *testing.T) {
 			p.until("the parking of a run", func() bool { return p.kept(id).Parked != nil })
 		}
 		runs := []string{p.chat(p.thread("first"), "use it up").RunID}
+		t.Cleanup(func() {
+			for _, id := range runs {
+				if run, err := p.rows.Run(context.Background(), id); t.Failed() && err == nil { // the test's context is over
+					t.Logf("run %s is %s at %q in attempt %d, next at %s, parked %+v: %s", id, run.State, run.Step, run.Attempt, run.NextAttemptAt, run.Parked, run.Error)
+				}
+			}
+		})
 		p.parks(runs[0])
 		// The next daemons' demo agent knows nothing of the window: they do.
 		if err := os.WriteFile(p.config.DemoScript, []byte(`[{"match":"","text":"Done."}]`), 0o600); err != nil {
