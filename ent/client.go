@@ -20,6 +20,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
+	"github.com/seed-706843ae/harness/ent/cronfire"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/ent/file"
@@ -60,6 +61,8 @@ type Client struct {
 	ApprovalRule *ApprovalRuleClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// CronFire is the client for interacting with the CronFire builders.
+	CronFire *CronFireClient
 	// CronJob is the client for interacting with the CronJob builders.
 	CronJob *CronJobClient
 	// Delivery is the client for interacting with the Delivery builders.
@@ -119,6 +122,7 @@ func (c *Client) init() {
 	c.Approval = NewApprovalClient(c.config)
 	c.ApprovalRule = NewApprovalRuleClient(c.config)
 	c.AuditEntry = NewAuditEntryClient(c.config)
+	c.CronFire = NewCronFireClient(c.config)
 	c.CronJob = NewCronJobClient(c.config)
 	c.Delivery = NewDeliveryClient(c.config)
 	c.File = NewFileClient(c.config)
@@ -238,6 +242,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Approval:        NewApprovalClient(cfg),
 		ApprovalRule:    NewApprovalRuleClient(cfg),
 		AuditEntry:      NewAuditEntryClient(cfg),
+		CronFire:        NewCronFireClient(cfg),
 		CronJob:         NewCronJobClient(cfg),
 		Delivery:        NewDeliveryClient(cfg),
 		File:            NewFileClient(cfg),
@@ -284,6 +289,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Approval:        NewApprovalClient(cfg),
 		ApprovalRule:    NewApprovalRuleClient(cfg),
 		AuditEntry:      NewAuditEntryClient(cfg),
+		CronFire:        NewCronFireClient(cfg),
 		CronJob:         NewCronJobClient(cfg),
 		Delivery:        NewDeliveryClient(cfg),
 		File:            NewFileClient(cfg),
@@ -335,8 +341,8 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Account, c.AgentRun, c.AgentRunModel, c.Approval, c.ApprovalRule,
-		c.AuditEntry, c.CronJob, c.Delivery, c.File, c.Lever, c.Message, c.Metric,
-		c.PlanWindow, c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage,
+		c.AuditEntry, c.CronFire, c.CronJob, c.Delivery, c.File, c.Lever, c.Message,
+		c.Metric, c.PlanWindow, c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage,
 		c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
 		c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
 	} {
@@ -349,8 +355,8 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Account, c.AgentRun, c.AgentRunModel, c.Approval, c.ApprovalRule,
-		c.AuditEntry, c.CronJob, c.Delivery, c.File, c.Lever, c.Message, c.Metric,
-		c.PlanWindow, c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage,
+		c.AuditEntry, c.CronFire, c.CronJob, c.Delivery, c.File, c.Lever, c.Message,
+		c.Metric, c.PlanWindow, c.Plugin, c.PluginBytes, c.PluginSecret, c.PluginUsage,
 		c.Reservation, c.Run, c.StateEntry, c.Task, c.TaskAnswer, c.Thread,
 		c.ThreadRemoval, c.Token, c.WorkspaceChange, c.WorkspaceText,
 	} {
@@ -373,6 +379,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.ApprovalRule.mutate(ctx, m)
 	case *AuditEntryMutation:
 		return c.AuditEntry.mutate(ctx, m)
+	case *CronFireMutation:
+		return c.CronFire.mutate(ctx, m)
 	case *CronJobMutation:
 		return c.CronJob.mutate(ctx, m)
 	case *DeliveryMutation:
@@ -1215,6 +1223,139 @@ func (c *AuditEntryClient) mutate(ctx context.Context, m *AuditEntryMutation) (V
 		return (&AuditEntryDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown AuditEntry mutation op: %q", m.Op())
+	}
+}
+
+// CronFireClient is a client for the CronFire schema.
+type CronFireClient struct {
+	config
+}
+
+// NewCronFireClient returns a client for the CronFire from the given config.
+func NewCronFireClient(c config) *CronFireClient {
+	return &CronFireClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `cronfire.Hooks(f(g(h())))`.
+func (c *CronFireClient) Use(hooks ...Hook) {
+	c.hooks.CronFire = append(c.hooks.CronFire, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `cronfire.Intercept(f(g(h())))`.
+func (c *CronFireClient) Intercept(interceptors ...Interceptor) {
+	c.inters.CronFire = append(c.inters.CronFire, interceptors...)
+}
+
+// Create returns a builder for creating a CronFire entity.
+func (c *CronFireClient) Create() *CronFireCreate {
+	mutation := newCronFireMutation(c.config, OpCreate)
+	return &CronFireCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of CronFire entities.
+func (c *CronFireClient) CreateBulk(builders ...*CronFireCreate) *CronFireCreateBulk {
+	return &CronFireCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *CronFireClient) MapCreateBulk(slice any, setFunc func(*CronFireCreate, int)) *CronFireCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &CronFireCreateBulk{err: fmt.Errorf("calling to CronFireClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*CronFireCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &CronFireCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for CronFire.
+func (c *CronFireClient) Update() *CronFireUpdate {
+	mutation := newCronFireMutation(c.config, OpUpdate)
+	return &CronFireUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *CronFireClient) UpdateOne(_m *CronFire) *CronFireUpdateOne {
+	mutation := newCronFireMutation(c.config, OpUpdateOne, withCronFire(_m))
+	return &CronFireUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *CronFireClient) UpdateOneID(id int64) *CronFireUpdateOne {
+	mutation := newCronFireMutation(c.config, OpUpdateOne, withCronFireID(id))
+	return &CronFireUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for CronFire.
+func (c *CronFireClient) Delete() *CronFireDelete {
+	mutation := newCronFireMutation(c.config, OpDelete)
+	return &CronFireDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *CronFireClient) DeleteOne(_m *CronFire) *CronFireDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *CronFireClient) DeleteOneID(id int64) *CronFireDeleteOne {
+	builder := c.Delete().Where(cronfire.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &CronFireDeleteOne{builder}
+}
+
+// Query returns a query builder for CronFire.
+func (c *CronFireClient) Query() *CronFireQuery {
+	return &CronFireQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeCronFire},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a CronFire entity by its id.
+func (c *CronFireClient) Get(ctx context.Context, id int64) (*CronFire, error) {
+	return c.Query().Where(cronfire.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *CronFireClient) GetX(ctx context.Context, id int64) *CronFire {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *CronFireClient) Hooks() []Hook {
+	return c.hooks.CronFire
+}
+
+// Interceptors returns the client interceptors.
+func (c *CronFireClient) Interceptors() []Interceptor {
+	return c.inters.CronFire
+}
+
+func (c *CronFireClient) mutate(ctx context.Context, m *CronFireMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&CronFireCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&CronFireUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&CronFireUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&CronFireDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown CronFire mutation op: %q", m.Op())
 	}
 }
 
@@ -4014,15 +4155,17 @@ func (c *WorkspaceTextClient) mutate(ctx context.Context, m *WorkspaceTextMutati
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		Account, AgentRun, AgentRunModel, Approval, ApprovalRule, AuditEntry, CronJob,
-		Delivery, File, Lever, Message, Metric, PlanWindow, Plugin, PluginBytes,
-		PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task, TaskAnswer,
-		Thread, ThreadRemoval, Token, WorkspaceChange, WorkspaceText []ent.Hook
+		Account, AgentRun, AgentRunModel, Approval, ApprovalRule, AuditEntry, CronFire,
+		CronJob, Delivery, File, Lever, Message, Metric, PlanWindow, Plugin,
+		PluginBytes, PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task,
+		TaskAnswer, Thread, ThreadRemoval, Token, WorkspaceChange,
+		WorkspaceText []ent.Hook
 	}
 	inters struct {
-		Account, AgentRun, AgentRunModel, Approval, ApprovalRule, AuditEntry, CronJob,
-		Delivery, File, Lever, Message, Metric, PlanWindow, Plugin, PluginBytes,
-		PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task, TaskAnswer,
-		Thread, ThreadRemoval, Token, WorkspaceChange, WorkspaceText []ent.Interceptor
+		Account, AgentRun, AgentRunModel, Approval, ApprovalRule, AuditEntry, CronFire,
+		CronJob, Delivery, File, Lever, Message, Metric, PlanWindow, Plugin,
+		PluginBytes, PluginSecret, PluginUsage, Reservation, Run, StateEntry, Task,
+		TaskAnswer, Thread, ThreadRemoval, Token, WorkspaceChange,
+		WorkspaceText []ent.Interceptor
 	}
 )

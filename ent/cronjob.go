@@ -37,12 +37,28 @@ type CronJob struct {
 	Enabled schema.Switch `json:"enabled,omitempty"`
 	// Missed holds the value of the "missed" field.
 	Missed pluginsdk.MissedPolicy `json:"missed,omitempty"`
+	// a duration such as 90m; empty: what pluginsdk.CronSpec says
+	Lateness string `json:"lateness,omitempty"`
+	// Overlap holds the value of the "overlap" field.
+	Overlap pluginsdk.OverlapPolicy `json:"overlap,omitempty"`
+	// a duration such as 5m
+	Jitter string `json:"jitter,omitempty"`
+	// Until holds the value of the "until" field.
+	Until *time.Time `json:"until,omitempty"`
+	// days, with commas between them
+	Except string `json:"except,omitempty"`
+	// Hours holds the value of the "hours" field.
+	Hours string `json:"hours,omitempty"`
 	// LastRun holds the value of the "last_run" field.
 	LastRun *time.Time `json:"last_run,omitempty"`
 	// NextRun holds the value of the "next_run" field.
 	NextRun *time.Time `json:"next_run,omitempty"`
 	// LastResult holds the value of the "last_result" field.
 	LastResult string `json:"last_result,omitempty"`
+	// Failures holds the value of the "failures" field.
+	Failures int `json:"failures,omitempty"`
+	// Mark holds the value of the "mark" field.
+	Mark string `json:"mark,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt    time.Time `json:"created_at,omitempty"`
 	selectValues sql.SelectValues
@@ -55,9 +71,11 @@ func (*CronJob) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case cronjob.FieldEnabled:
 			values[i] = new(schema.Switch)
-		case cronjob.FieldID, cronjob.FieldName, cronjob.FieldSchedule, cronjob.FieldTimezone, cronjob.FieldPrompt, cronjob.FieldThreadID, cronjob.FieldTarget, cronjob.FieldMissed, cronjob.FieldLastResult:
+		case cronjob.FieldFailures:
+			values[i] = new(sql.NullInt64)
+		case cronjob.FieldID, cronjob.FieldName, cronjob.FieldSchedule, cronjob.FieldTimezone, cronjob.FieldPrompt, cronjob.FieldThreadID, cronjob.FieldTarget, cronjob.FieldMissed, cronjob.FieldLateness, cronjob.FieldOverlap, cronjob.FieldJitter, cronjob.FieldExcept, cronjob.FieldHours, cronjob.FieldLastResult, cronjob.FieldMark:
 			values[i] = new(sql.NullString)
-		case cronjob.FieldFireAt, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt:
+		case cronjob.FieldFireAt, cronjob.FieldUntil, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -135,6 +153,43 @@ func (_m *CronJob) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Missed = pluginsdk.MissedPolicy(value.String)
 			}
+		case cronjob.FieldLateness:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field lateness", values[i])
+			} else if value.Valid {
+				_m.Lateness = value.String
+			}
+		case cronjob.FieldOverlap:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field overlap", values[i])
+			} else if value.Valid {
+				_m.Overlap = pluginsdk.OverlapPolicy(value.String)
+			}
+		case cronjob.FieldJitter:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field jitter", values[i])
+			} else if value.Valid {
+				_m.Jitter = value.String
+			}
+		case cronjob.FieldUntil:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field until", values[i])
+			} else if value.Valid {
+				_m.Until = new(time.Time)
+				*_m.Until = value.Time
+			}
+		case cronjob.FieldExcept:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field except", values[i])
+			} else if value.Valid {
+				_m.Except = value.String
+			}
+		case cronjob.FieldHours:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field hours", values[i])
+			} else if value.Valid {
+				_m.Hours = value.String
+			}
 		case cronjob.FieldLastRun:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field last_run", values[i])
@@ -154,6 +209,18 @@ func (_m *CronJob) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field last_result", values[i])
 			} else if value.Valid {
 				_m.LastResult = value.String
+			}
+		case cronjob.FieldFailures:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field failures", values[i])
+			} else if value.Valid {
+				_m.Failures = int(value.Int64)
+			}
+		case cronjob.FieldMark:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field mark", values[i])
+			} else if value.Valid {
+				_m.Mark = value.String
 			}
 		case cronjob.FieldCreatedAt:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -226,6 +293,26 @@ func (_m *CronJob) String() string {
 	builder.WriteString("missed=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Missed))
 	builder.WriteString(", ")
+	builder.WriteString("lateness=")
+	builder.WriteString(_m.Lateness)
+	builder.WriteString(", ")
+	builder.WriteString("overlap=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Overlap))
+	builder.WriteString(", ")
+	builder.WriteString("jitter=")
+	builder.WriteString(_m.Jitter)
+	builder.WriteString(", ")
+	if v := _m.Until; v != nil {
+		builder.WriteString("until=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	builder.WriteString("except=")
+	builder.WriteString(_m.Except)
+	builder.WriteString(", ")
+	builder.WriteString("hours=")
+	builder.WriteString(_m.Hours)
+	builder.WriteString(", ")
 	if v := _m.LastRun; v != nil {
 		builder.WriteString("last_run=")
 		builder.WriteString(v.Format(time.ANSIC))
@@ -238,6 +325,12 @@ func (_m *CronJob) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("last_result=")
 	builder.WriteString(_m.LastResult)
+	builder.WriteString(", ")
+	builder.WriteString("failures=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Failures))
+	builder.WriteString(", ")
+	builder.WriteString("mark=")
+	builder.WriteString(_m.Mark)
 	builder.WriteString(", ")
 	builder.WriteString("created_at=")
 	builder.WriteString(_m.CreatedAt.Format(time.ANSIC))

@@ -135,6 +135,90 @@ func (_c *CronJobCreate) SetNillableMissed(v *pluginsdk.MissedPolicy) *CronJobCr
 	return _c
 }
 
+// SetLateness sets the "lateness" field.
+func (_c *CronJobCreate) SetLateness(v string) *CronJobCreate {
+	_c.mutation.SetLateness(v)
+	return _c
+}
+
+// SetNillableLateness sets the "lateness" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableLateness(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetLateness(*v)
+	}
+	return _c
+}
+
+// SetOverlap sets the "overlap" field.
+func (_c *CronJobCreate) SetOverlap(v pluginsdk.OverlapPolicy) *CronJobCreate {
+	_c.mutation.SetOverlap(v)
+	return _c
+}
+
+// SetNillableOverlap sets the "overlap" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableOverlap(v *pluginsdk.OverlapPolicy) *CronJobCreate {
+	if v != nil {
+		_c.SetOverlap(*v)
+	}
+	return _c
+}
+
+// SetJitter sets the "jitter" field.
+func (_c *CronJobCreate) SetJitter(v string) *CronJobCreate {
+	_c.mutation.SetJitter(v)
+	return _c
+}
+
+// SetNillableJitter sets the "jitter" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableJitter(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetJitter(*v)
+	}
+	return _c
+}
+
+// SetUntil sets the "until" field.
+func (_c *CronJobCreate) SetUntil(v time.Time) *CronJobCreate {
+	_c.mutation.SetUntil(v)
+	return _c
+}
+
+// SetNillableUntil sets the "until" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableUntil(v *time.Time) *CronJobCreate {
+	if v != nil {
+		_c.SetUntil(*v)
+	}
+	return _c
+}
+
+// SetExcept sets the "except" field.
+func (_c *CronJobCreate) SetExcept(v string) *CronJobCreate {
+	_c.mutation.SetExcept(v)
+	return _c
+}
+
+// SetNillableExcept sets the "except" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableExcept(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetExcept(*v)
+	}
+	return _c
+}
+
+// SetHours sets the "hours" field.
+func (_c *CronJobCreate) SetHours(v string) *CronJobCreate {
+	_c.mutation.SetHours(v)
+	return _c
+}
+
+// SetNillableHours sets the "hours" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableHours(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetHours(*v)
+	}
+	return _c
+}
+
 // SetLastRun sets the "last_run" field.
 func (_c *CronJobCreate) SetLastRun(v time.Time) *CronJobCreate {
 	_c.mutation.SetLastRun(v)
@@ -173,6 +257,34 @@ func (_c *CronJobCreate) SetLastResult(v string) *CronJobCreate {
 func (_c *CronJobCreate) SetNillableLastResult(v *string) *CronJobCreate {
 	if v != nil {
 		_c.SetLastResult(*v)
+	}
+	return _c
+}
+
+// SetFailures sets the "failures" field.
+func (_c *CronJobCreate) SetFailures(v int) *CronJobCreate {
+	_c.mutation.SetFailures(v)
+	return _c
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableFailures(v *int) *CronJobCreate {
+	if v != nil {
+		_c.SetFailures(*v)
+	}
+	return _c
+}
+
+// SetMark sets the "mark" field.
+func (_c *CronJobCreate) SetMark(v string) *CronJobCreate {
+	_c.mutation.SetMark(v)
+	return _c
+}
+
+// SetNillableMark sets the "mark" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableMark(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetMark(*v)
 	}
 	return _c
 }
@@ -248,9 +360,37 @@ func (_c *CronJobCreate) defaults() {
 		v := cronjob.DefaultMissed
 		_c.mutation.SetMissed(v)
 	}
+	if _, ok := _c.mutation.Lateness(); !ok {
+		v := cronjob.DefaultLateness
+		_c.mutation.SetLateness(v)
+	}
+	if _, ok := _c.mutation.Overlap(); !ok {
+		v := cronjob.DefaultOverlap
+		_c.mutation.SetOverlap(v)
+	}
+	if _, ok := _c.mutation.Jitter(); !ok {
+		v := cronjob.DefaultJitter
+		_c.mutation.SetJitter(v)
+	}
+	if _, ok := _c.mutation.Except(); !ok {
+		v := cronjob.DefaultExcept
+		_c.mutation.SetExcept(v)
+	}
+	if _, ok := _c.mutation.Hours(); !ok {
+		v := cronjob.DefaultHours
+		_c.mutation.SetHours(v)
+	}
 	if _, ok := _c.mutation.LastResult(); !ok {
 		v := cronjob.DefaultLastResult
 		_c.mutation.SetLastResult(v)
+	}
+	if _, ok := _c.mutation.Failures(); !ok {
+		v := cronjob.DefaultFailures
+		_c.mutation.SetFailures(v)
+	}
+	if _, ok := _c.mutation.Mark(); !ok {
+		v := cronjob.DefaultMark
+		_c.mutation.SetMark(v)
 	}
 }
 
@@ -283,8 +423,29 @@ func (_c *CronJobCreate) check() error {
 	if _, ok := _c.mutation.Missed(); !ok {
 		return &ValidationError{Name: "missed", err: errors.New(`ent: missing required field "CronJob.missed"`)}
 	}
+	if _, ok := _c.mutation.Lateness(); !ok {
+		return &ValidationError{Name: "lateness", err: errors.New(`ent: missing required field "CronJob.lateness"`)}
+	}
+	if _, ok := _c.mutation.Overlap(); !ok {
+		return &ValidationError{Name: "overlap", err: errors.New(`ent: missing required field "CronJob.overlap"`)}
+	}
+	if _, ok := _c.mutation.Jitter(); !ok {
+		return &ValidationError{Name: "jitter", err: errors.New(`ent: missing required field "CronJob.jitter"`)}
+	}
+	if _, ok := _c.mutation.Except(); !ok {
+		return &ValidationError{Name: "except", err: errors.New(`ent: missing required field "CronJob.except"`)}
+	}
+	if _, ok := _c.mutation.Hours(); !ok {
+		return &ValidationError{Name: "hours", err: errors.New(`ent: missing required field "CronJob.hours"`)}
+	}
 	if _, ok := _c.mutation.LastResult(); !ok {
 		return &ValidationError{Name: "last_result", err: errors.New(`ent: missing required field "CronJob.last_result"`)}
+	}
+	if _, ok := _c.mutation.Failures(); !ok {
+		return &ValidationError{Name: "failures", err: errors.New(`ent: missing required field "CronJob.failures"`)}
+	}
+	if _, ok := _c.mutation.Mark(); !ok {
+		return &ValidationError{Name: "mark", err: errors.New(`ent: missing required field "CronJob.mark"`)}
 	}
 	if _, ok := _c.mutation.CreatedAt(); !ok {
 		return &ValidationError{Name: "created_at", err: errors.New(`ent: missing required field "CronJob.created_at"`)}
@@ -361,6 +522,30 @@ func (_c *CronJobCreate) createSpec() (*CronJob, *sqlgraph.CreateSpec) {
 		_spec.SetField(cronjob.FieldMissed, field.TypeString, value)
 		_node.Missed = value
 	}
+	if value, ok := _c.mutation.Lateness(); ok {
+		_spec.SetField(cronjob.FieldLateness, field.TypeString, value)
+		_node.Lateness = value
+	}
+	if value, ok := _c.mutation.Overlap(); ok {
+		_spec.SetField(cronjob.FieldOverlap, field.TypeString, value)
+		_node.Overlap = value
+	}
+	if value, ok := _c.mutation.Jitter(); ok {
+		_spec.SetField(cronjob.FieldJitter, field.TypeString, value)
+		_node.Jitter = value
+	}
+	if value, ok := _c.mutation.Until(); ok {
+		_spec.SetField(cronjob.FieldUntil, field.TypeTime, value)
+		_node.Until = &value
+	}
+	if value, ok := _c.mutation.Except(); ok {
+		_spec.SetField(cronjob.FieldExcept, field.TypeString, value)
+		_node.Except = value
+	}
+	if value, ok := _c.mutation.Hours(); ok {
+		_spec.SetField(cronjob.FieldHours, field.TypeString, value)
+		_node.Hours = value
+	}
 	if value, ok := _c.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
 		_node.LastRun = &value
@@ -372,6 +557,14 @@ func (_c *CronJobCreate) createSpec() (*CronJob, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.LastResult(); ok {
 		_spec.SetField(cronjob.FieldLastResult, field.TypeString, value)
 		_node.LastResult = value
+	}
+	if value, ok := _c.mutation.Failures(); ok {
+		_spec.SetField(cronjob.FieldFailures, field.TypeInt, value)
+		_node.Failures = value
+	}
+	if value, ok := _c.mutation.Mark(); ok {
+		_spec.SetField(cronjob.FieldMark, field.TypeString, value)
+		_node.Mark = value
 	}
 	if value, ok := _c.mutation.CreatedAt(); ok {
 		_spec.SetField(cronjob.FieldCreatedAt, field.TypeTime, value)
@@ -543,6 +736,84 @@ func (u *CronJobUpsert) UpdateMissed() *CronJobUpsert {
 	return u
 }
 
+// SetLateness sets the "lateness" field.
+func (u *CronJobUpsert) SetLateness(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldLateness, v)
+	return u
+}
+
+// UpdateLateness sets the "lateness" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateLateness() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldLateness)
+	return u
+}
+
+// SetOverlap sets the "overlap" field.
+func (u *CronJobUpsert) SetOverlap(v pluginsdk.OverlapPolicy) *CronJobUpsert {
+	u.Set(cronjob.FieldOverlap, v)
+	return u
+}
+
+// UpdateOverlap sets the "overlap" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateOverlap() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldOverlap)
+	return u
+}
+
+// SetJitter sets the "jitter" field.
+func (u *CronJobUpsert) SetJitter(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldJitter, v)
+	return u
+}
+
+// UpdateJitter sets the "jitter" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateJitter() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldJitter)
+	return u
+}
+
+// SetUntil sets the "until" field.
+func (u *CronJobUpsert) SetUntil(v time.Time) *CronJobUpsert {
+	u.Set(cronjob.FieldUntil, v)
+	return u
+}
+
+// UpdateUntil sets the "until" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateUntil() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldUntil)
+	return u
+}
+
+// ClearUntil clears the value of the "until" field.
+func (u *CronJobUpsert) ClearUntil() *CronJobUpsert {
+	u.SetNull(cronjob.FieldUntil)
+	return u
+}
+
+// SetExcept sets the "except" field.
+func (u *CronJobUpsert) SetExcept(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldExcept, v)
+	return u
+}
+
+// UpdateExcept sets the "except" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateExcept() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldExcept)
+	return u
+}
+
+// SetHours sets the "hours" field.
+func (u *CronJobUpsert) SetHours(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldHours, v)
+	return u
+}
+
+// UpdateHours sets the "hours" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateHours() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldHours)
+	return u
+}
+
 // SetLastRun sets the "last_run" field.
 func (u *CronJobUpsert) SetLastRun(v time.Time) *CronJobUpsert {
 	u.Set(cronjob.FieldLastRun, v)
@@ -588,6 +859,36 @@ func (u *CronJobUpsert) SetLastResult(v string) *CronJobUpsert {
 // UpdateLastResult sets the "last_result" field to the value that was provided on create.
 func (u *CronJobUpsert) UpdateLastResult() *CronJobUpsert {
 	u.SetExcluded(cronjob.FieldLastResult)
+	return u
+}
+
+// SetFailures sets the "failures" field.
+func (u *CronJobUpsert) SetFailures(v int) *CronJobUpsert {
+	u.Set(cronjob.FieldFailures, v)
+	return u
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateFailures() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldFailures)
+	return u
+}
+
+// AddFailures adds v to the "failures" field.
+func (u *CronJobUpsert) AddFailures(v int) *CronJobUpsert {
+	u.Add(cronjob.FieldFailures, v)
+	return u
+}
+
+// SetMark sets the "mark" field.
+func (u *CronJobUpsert) SetMark(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldMark, v)
+	return u
+}
+
+// UpdateMark sets the "mark" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateMark() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldMark)
 	return u
 }
 
@@ -775,6 +1076,97 @@ func (u *CronJobUpsertOne) UpdateMissed() *CronJobUpsertOne {
 	})
 }
 
+// SetLateness sets the "lateness" field.
+func (u *CronJobUpsertOne) SetLateness(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetLateness(v)
+	})
+}
+
+// UpdateLateness sets the "lateness" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateLateness() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateLateness()
+	})
+}
+
+// SetOverlap sets the "overlap" field.
+func (u *CronJobUpsertOne) SetOverlap(v pluginsdk.OverlapPolicy) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetOverlap(v)
+	})
+}
+
+// UpdateOverlap sets the "overlap" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateOverlap() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateOverlap()
+	})
+}
+
+// SetJitter sets the "jitter" field.
+func (u *CronJobUpsertOne) SetJitter(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetJitter(v)
+	})
+}
+
+// UpdateJitter sets the "jitter" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateJitter() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateJitter()
+	})
+}
+
+// SetUntil sets the "until" field.
+func (u *CronJobUpsertOne) SetUntil(v time.Time) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetUntil(v)
+	})
+}
+
+// UpdateUntil sets the "until" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateUntil() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateUntil()
+	})
+}
+
+// ClearUntil clears the value of the "until" field.
+func (u *CronJobUpsertOne) ClearUntil() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.ClearUntil()
+	})
+}
+
+// SetExcept sets the "except" field.
+func (u *CronJobUpsertOne) SetExcept(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetExcept(v)
+	})
+}
+
+// UpdateExcept sets the "except" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateExcept() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateExcept()
+	})
+}
+
+// SetHours sets the "hours" field.
+func (u *CronJobUpsertOne) SetHours(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetHours(v)
+	})
+}
+
+// UpdateHours sets the "hours" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateHours() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateHours()
+	})
+}
+
 // SetLastRun sets the "last_run" field.
 func (u *CronJobUpsertOne) SetLastRun(v time.Time) *CronJobUpsertOne {
 	return u.Update(func(s *CronJobUpsert) {
@@ -828,6 +1220,41 @@ func (u *CronJobUpsertOne) SetLastResult(v string) *CronJobUpsertOne {
 func (u *CronJobUpsertOne) UpdateLastResult() *CronJobUpsertOne {
 	return u.Update(func(s *CronJobUpsert) {
 		s.UpdateLastResult()
+	})
+}
+
+// SetFailures sets the "failures" field.
+func (u *CronJobUpsertOne) SetFailures(v int) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetFailures(v)
+	})
+}
+
+// AddFailures adds v to the "failures" field.
+func (u *CronJobUpsertOne) AddFailures(v int) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.AddFailures(v)
+	})
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateFailures() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateFailures()
+	})
+}
+
+// SetMark sets the "mark" field.
+func (u *CronJobUpsertOne) SetMark(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetMark(v)
+	})
+}
+
+// UpdateMark sets the "mark" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateMark() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateMark()
 	})
 }
 
@@ -1182,6 +1609,97 @@ func (u *CronJobUpsertBulk) UpdateMissed() *CronJobUpsertBulk {
 	})
 }
 
+// SetLateness sets the "lateness" field.
+func (u *CronJobUpsertBulk) SetLateness(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetLateness(v)
+	})
+}
+
+// UpdateLateness sets the "lateness" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateLateness() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateLateness()
+	})
+}
+
+// SetOverlap sets the "overlap" field.
+func (u *CronJobUpsertBulk) SetOverlap(v pluginsdk.OverlapPolicy) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetOverlap(v)
+	})
+}
+
+// UpdateOverlap sets the "overlap" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateOverlap() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateOverlap()
+	})
+}
+
+// SetJitter sets the "jitter" field.
+func (u *CronJobUpsertBulk) SetJitter(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetJitter(v)
+	})
+}
+
+// UpdateJitter sets the "jitter" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateJitter() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateJitter()
+	})
+}
+
+// SetUntil sets the "until" field.
+func (u *CronJobUpsertBulk) SetUntil(v time.Time) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetUntil(v)
+	})
+}
+
+// UpdateUntil sets the "until" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateUntil() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateUntil()
+	})
+}
+
+// ClearUntil clears the value of the "until" field.
+func (u *CronJobUpsertBulk) ClearUntil() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.ClearUntil()
+	})
+}
+
+// SetExcept sets the "except" field.
+func (u *CronJobUpsertBulk) SetExcept(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetExcept(v)
+	})
+}
+
+// UpdateExcept sets the "except" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateExcept() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateExcept()
+	})
+}
+
+// SetHours sets the "hours" field.
+func (u *CronJobUpsertBulk) SetHours(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetHours(v)
+	})
+}
+
+// UpdateHours sets the "hours" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateHours() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateHours()
+	})
+}
+
 // SetLastRun sets the "last_run" field.
 func (u *CronJobUpsertBulk) SetLastRun(v time.Time) *CronJobUpsertBulk {
 	return u.Update(func(s *CronJobUpsert) {
@@ -1235,6 +1753,41 @@ func (u *CronJobUpsertBulk) SetLastResult(v string) *CronJobUpsertBulk {
 func (u *CronJobUpsertBulk) UpdateLastResult() *CronJobUpsertBulk {
 	return u.Update(func(s *CronJobUpsert) {
 		s.UpdateLastResult()
+	})
+}
+
+// SetFailures sets the "failures" field.
+func (u *CronJobUpsertBulk) SetFailures(v int) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetFailures(v)
+	})
+}
+
+// AddFailures adds v to the "failures" field.
+func (u *CronJobUpsertBulk) AddFailures(v int) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.AddFailures(v)
+	})
+}
+
+// UpdateFailures sets the "failures" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateFailures() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateFailures()
+	})
+}
+
+// SetMark sets the "mark" field.
+func (u *CronJobUpsertBulk) SetMark(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetMark(v)
+	})
+}
+
+// UpdateMark sets the "mark" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateMark() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateMark()
 	})
 }
 

@@ -163,6 +163,96 @@ func (_u *CronJobUpdate) SetNillableMissed(v *pluginsdk.MissedPolicy) *CronJobUp
 	return _u
 }
 
+// SetLateness sets the "lateness" field.
+func (_u *CronJobUpdate) SetLateness(v string) *CronJobUpdate {
+	_u.mutation.SetLateness(v)
+	return _u
+}
+
+// SetNillableLateness sets the "lateness" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableLateness(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetLateness(*v)
+	}
+	return _u
+}
+
+// SetOverlap sets the "overlap" field.
+func (_u *CronJobUpdate) SetOverlap(v pluginsdk.OverlapPolicy) *CronJobUpdate {
+	_u.mutation.SetOverlap(v)
+	return _u
+}
+
+// SetNillableOverlap sets the "overlap" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableOverlap(v *pluginsdk.OverlapPolicy) *CronJobUpdate {
+	if v != nil {
+		_u.SetOverlap(*v)
+	}
+	return _u
+}
+
+// SetJitter sets the "jitter" field.
+func (_u *CronJobUpdate) SetJitter(v string) *CronJobUpdate {
+	_u.mutation.SetJitter(v)
+	return _u
+}
+
+// SetNillableJitter sets the "jitter" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableJitter(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetJitter(*v)
+	}
+	return _u
+}
+
+// SetUntil sets the "until" field.
+func (_u *CronJobUpdate) SetUntil(v time.Time) *CronJobUpdate {
+	_u.mutation.SetUntil(v)
+	return _u
+}
+
+// SetNillableUntil sets the "until" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableUntil(v *time.Time) *CronJobUpdate {
+	if v != nil {
+		_u.SetUntil(*v)
+	}
+	return _u
+}
+
+// ClearUntil clears the value of the "until" field.
+func (_u *CronJobUpdate) ClearUntil() *CronJobUpdate {
+	_u.mutation.ClearUntil()
+	return _u
+}
+
+// SetExcept sets the "except" field.
+func (_u *CronJobUpdate) SetExcept(v string) *CronJobUpdate {
+	_u.mutation.SetExcept(v)
+	return _u
+}
+
+// SetNillableExcept sets the "except" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableExcept(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetExcept(*v)
+	}
+	return _u
+}
+
+// SetHours sets the "hours" field.
+func (_u *CronJobUpdate) SetHours(v string) *CronJobUpdate {
+	_u.mutation.SetHours(v)
+	return _u
+}
+
+// SetNillableHours sets the "hours" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableHours(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetHours(*v)
+	}
+	return _u
+}
+
 // SetLastRun sets the "last_run" field.
 func (_u *CronJobUpdate) SetLastRun(v time.Time) *CronJobUpdate {
 	_u.mutation.SetLastRun(v)
@@ -213,6 +303,41 @@ func (_u *CronJobUpdate) SetLastResult(v string) *CronJobUpdate {
 func (_u *CronJobUpdate) SetNillableLastResult(v *string) *CronJobUpdate {
 	if v != nil {
 		_u.SetLastResult(*v)
+	}
+	return _u
+}
+
+// SetFailures sets the "failures" field.
+func (_u *CronJobUpdate) SetFailures(v int) *CronJobUpdate {
+	_u.mutation.ResetFailures()
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableFailures(v *int) *CronJobUpdate {
+	if v != nil {
+		_u.SetFailures(*v)
+	}
+	return _u
+}
+
+// AddFailures adds value to the "failures" field.
+func (_u *CronJobUpdate) AddFailures(v int) *CronJobUpdate {
+	_u.mutation.AddFailures(v)
+	return _u
+}
+
+// SetMark sets the "mark" field.
+func (_u *CronJobUpdate) SetMark(v string) *CronJobUpdate {
+	_u.mutation.SetMark(v)
+	return _u
+}
+
+// SetNillableMark sets the "mark" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableMark(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetMark(*v)
 	}
 	return _u
 }
@@ -294,6 +419,27 @@ func (_u *CronJobUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Missed(); ok {
 		_spec.SetField(cronjob.FieldMissed, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Lateness(); ok {
+		_spec.SetField(cronjob.FieldLateness, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Overlap(); ok {
+		_spec.SetField(cronjob.FieldOverlap, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Jitter(); ok {
+		_spec.SetField(cronjob.FieldJitter, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Until(); ok {
+		_spec.SetField(cronjob.FieldUntil, field.TypeTime, value)
+	}
+	if _u.mutation.UntilCleared() {
+		_spec.ClearField(cronjob.FieldUntil, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Except(); ok {
+		_spec.SetField(cronjob.FieldExcept, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Hours(); ok {
+		_spec.SetField(cronjob.FieldHours, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
 	}
@@ -308,6 +454,15 @@ func (_u *CronJobUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.LastResult(); ok {
 		_spec.SetField(cronjob.FieldLastResult, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(cronjob.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFailures(); ok {
+		_spec.AddField(cronjob.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Mark(); ok {
+		_spec.SetField(cronjob.FieldMark, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -463,6 +618,96 @@ func (_u *CronJobUpdateOne) SetNillableMissed(v *pluginsdk.MissedPolicy) *CronJo
 	return _u
 }
 
+// SetLateness sets the "lateness" field.
+func (_u *CronJobUpdateOne) SetLateness(v string) *CronJobUpdateOne {
+	_u.mutation.SetLateness(v)
+	return _u
+}
+
+// SetNillableLateness sets the "lateness" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableLateness(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetLateness(*v)
+	}
+	return _u
+}
+
+// SetOverlap sets the "overlap" field.
+func (_u *CronJobUpdateOne) SetOverlap(v pluginsdk.OverlapPolicy) *CronJobUpdateOne {
+	_u.mutation.SetOverlap(v)
+	return _u
+}
+
+// SetNillableOverlap sets the "overlap" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableOverlap(v *pluginsdk.OverlapPolicy) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetOverlap(*v)
+	}
+	return _u
+}
+
+// SetJitter sets the "jitter" field.
+func (_u *CronJobUpdateOne) SetJitter(v string) *CronJobUpdateOne {
+	_u.mutation.SetJitter(v)
+	return _u
+}
+
+// SetNillableJitter sets the "jitter" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableJitter(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetJitter(*v)
+	}
+	return _u
+}
+
+// SetUntil sets the "until" field.
+func (_u *CronJobUpdateOne) SetUntil(v time.Time) *CronJobUpdateOne {
+	_u.mutation.SetUntil(v)
+	return _u
+}
+
+// SetNillableUntil sets the "until" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableUntil(v *time.Time) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetUntil(*v)
+	}
+	return _u
+}
+
+// ClearUntil clears the value of the "until" field.
+func (_u *CronJobUpdateOne) ClearUntil() *CronJobUpdateOne {
+	_u.mutation.ClearUntil()
+	return _u
+}
+
+// SetExcept sets the "except" field.
+func (_u *CronJobUpdateOne) SetExcept(v string) *CronJobUpdateOne {
+	_u.mutation.SetExcept(v)
+	return _u
+}
+
+// SetNillableExcept sets the "except" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableExcept(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetExcept(*v)
+	}
+	return _u
+}
+
+// SetHours sets the "hours" field.
+func (_u *CronJobUpdateOne) SetHours(v string) *CronJobUpdateOne {
+	_u.mutation.SetHours(v)
+	return _u
+}
+
+// SetNillableHours sets the "hours" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableHours(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetHours(*v)
+	}
+	return _u
+}
+
 // SetLastRun sets the "last_run" field.
 func (_u *CronJobUpdateOne) SetLastRun(v time.Time) *CronJobUpdateOne {
 	_u.mutation.SetLastRun(v)
@@ -513,6 +758,41 @@ func (_u *CronJobUpdateOne) SetLastResult(v string) *CronJobUpdateOne {
 func (_u *CronJobUpdateOne) SetNillableLastResult(v *string) *CronJobUpdateOne {
 	if v != nil {
 		_u.SetLastResult(*v)
+	}
+	return _u
+}
+
+// SetFailures sets the "failures" field.
+func (_u *CronJobUpdateOne) SetFailures(v int) *CronJobUpdateOne {
+	_u.mutation.ResetFailures()
+	_u.mutation.SetFailures(v)
+	return _u
+}
+
+// SetNillableFailures sets the "failures" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableFailures(v *int) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetFailures(*v)
+	}
+	return _u
+}
+
+// AddFailures adds value to the "failures" field.
+func (_u *CronJobUpdateOne) AddFailures(v int) *CronJobUpdateOne {
+	_u.mutation.AddFailures(v)
+	return _u
+}
+
+// SetMark sets the "mark" field.
+func (_u *CronJobUpdateOne) SetMark(v string) *CronJobUpdateOne {
+	_u.mutation.SetMark(v)
+	return _u
+}
+
+// SetNillableMark sets the "mark" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableMark(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetMark(*v)
 	}
 	return _u
 }
@@ -624,6 +904,27 @@ func (_u *CronJobUpdateOne) sqlSave(ctx context.Context) (_node *CronJob, err er
 	if value, ok := _u.mutation.Missed(); ok {
 		_spec.SetField(cronjob.FieldMissed, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Lateness(); ok {
+		_spec.SetField(cronjob.FieldLateness, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Overlap(); ok {
+		_spec.SetField(cronjob.FieldOverlap, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Jitter(); ok {
+		_spec.SetField(cronjob.FieldJitter, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Until(); ok {
+		_spec.SetField(cronjob.FieldUntil, field.TypeTime, value)
+	}
+	if _u.mutation.UntilCleared() {
+		_spec.ClearField(cronjob.FieldUntil, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Except(); ok {
+		_spec.SetField(cronjob.FieldExcept, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Hours(); ok {
+		_spec.SetField(cronjob.FieldHours, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
 	}
@@ -638,6 +939,15 @@ func (_u *CronJobUpdateOne) sqlSave(ctx context.Context) (_node *CronJob, err er
 	}
 	if value, ok := _u.mutation.LastResult(); ok {
 		_spec.SetField(cronjob.FieldLastResult, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Failures(); ok {
+		_spec.SetField(cronjob.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedFailures(); ok {
+		_spec.AddField(cronjob.FieldFailures, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.Mark(); ok {
+		_spec.SetField(cronjob.FieldMark, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &CronJob{config: _u.config}

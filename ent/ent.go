@@ -18,6 +18,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
+	"github.com/seed-706843ae/harness/ent/cronfire"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/ent/file"
@@ -105,6 +106,7 @@ func checkColumn(t, c string) error {
 			approval.Table:        approval.ValidColumn,
 			approvalrule.Table:    approvalrule.ValidColumn,
 			auditentry.Table:      auditentry.ValidColumn,
+			cronfire.Table:        cronfire.ValidColumn,
 			cronjob.Table:         cronjob.ValidColumn,
 			delivery.Table:        delivery.ValidColumn,
 			file.Table:            file.ValidColumn,

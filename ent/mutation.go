@@ -18,6 +18,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
+	"github.com/seed-706843ae/harness/ent/cronfire"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/ent/file"
@@ -59,6 +60,7 @@ const (
 	TypeApproval        = "Approval"
 	TypeApprovalRule    = "ApprovalRule"
 	TypeAuditEntry      = "AuditEntry"
+	TypeCronFire        = "CronFire"
 	TypeCronJob         = "CronJob"
 	TypeDelivery        = "Delivery"
 	TypeFile            = "File"
@@ -6572,6 +6574,1061 @@ func (m *AuditEntryMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown AuditEntry edge %s", name)
 }
 
+// CronFireMutation represents an operation that mutates the CronFire nodes in the graph.
+type CronFireMutation struct {
+	config
+	op            Op
+	typ           string
+	id            *int64
+	job_id        *string
+	job           *string
+	due           *time.Time
+	until         *time.Time
+	count         *int
+	addcount      *int
+	cause         *pluginsdk.FireCause
+	state         *pluginsdk.CronFireState
+	reason        *string
+	run_id        *string
+	cost_usd      *float64
+	addcost_usd   *float64
+	decided_at    *time.Time
+	ended_at      *time.Time
+	clearedFields map[string]struct{}
+	done          bool
+	oldValue      func(context.Context) (*CronFire, error)
+	predicates    []predicate.CronFire
+}
+
+var _ ent.Mutation = (*CronFireMutation)(nil)
+
+// cronfireOption allows management of the mutation configuration using functional options.
+type cronfireOption func(*CronFireMutation)
+
+// newCronFireMutation creates new mutation for the CronFire entity.
+func newCronFireMutation(c config, op Op, opts ...cronfireOption) *CronFireMutation {
+	m := &CronFireMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeCronFire,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withCronFireID sets the ID field of the mutation.
+func withCronFireID(id int64) cronfireOption {
+	return func(m *CronFireMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *CronFire
+		)
+		m.oldValue = func(ctx context.Context) (*CronFire, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().CronFire.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withCronFire sets the old CronFire of the mutation.
+func withCronFire(node *CronFire) cronfireOption {
+	return func(m *CronFireMutation) {
+		m.oldValue = func(context.Context) (*CronFire, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m CronFireMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m CronFireMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of CronFire entities.
+func (m *CronFireMutation) SetID(id int64) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *CronFireMutation) ID() (id int64, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *CronFireMutation) IDs(ctx context.Context) ([]int64, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []int64{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().CronFire.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetJobID sets the "job_id" field.
+func (m *CronFireMutation) SetJobID(s string) {
+	m.job_id = &s
+}
+
+// JobID returns the value of the "job_id" field in the mutation.
+func (m *CronFireMutation) JobID() (r string, exists bool) {
+	v := m.job_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldJobID returns the old "job_id" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldJobID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldJobID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldJobID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldJobID: %w", err)
+	}
+	return oldValue.JobID, nil
+}
+
+// ResetJobID resets all changes to the "job_id" field.
+func (m *CronFireMutation) ResetJobID() {
+	m.job_id = nil
+}
+
+// SetJob sets the "job" field.
+func (m *CronFireMutation) SetJob(s string) {
+	m.job = &s
+}
+
+// Job returns the value of the "job" field in the mutation.
+func (m *CronFireMutation) Job() (r string, exists bool) {
+	v := m.job
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldJob returns the old "job" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldJob(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldJob is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldJob requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldJob: %w", err)
+	}
+	return oldValue.Job, nil
+}
+
+// ResetJob resets all changes to the "job" field.
+func (m *CronFireMutation) ResetJob() {
+	m.job = nil
+}
+
+// SetDue sets the "due" field.
+func (m *CronFireMutation) SetDue(t time.Time) {
+	m.due = &t
+}
+
+// Due returns the value of the "due" field in the mutation.
+func (m *CronFireMutation) Due() (r time.Time, exists bool) {
+	v := m.due
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDue returns the old "due" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldDue(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDue: %w", err)
+	}
+	return oldValue.Due, nil
+}
+
+// ResetDue resets all changes to the "due" field.
+func (m *CronFireMutation) ResetDue() {
+	m.due = nil
+}
+
+// SetUntil sets the "until" field.
+func (m *CronFireMutation) SetUntil(t time.Time) {
+	m.until = &t
+}
+
+// Until returns the value of the "until" field in the mutation.
+func (m *CronFireMutation) Until() (r time.Time, exists bool) {
+	v := m.until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUntil returns the old "until" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldUntil(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUntil: %w", err)
+	}
+	return oldValue.Until, nil
+}
+
+// ClearUntil clears the value of the "until" field.
+func (m *CronFireMutation) ClearUntil() {
+	m.until = nil
+	m.clearedFields[cronfire.FieldUntil] = struct{}{}
+}
+
+// UntilCleared returns if the "until" field was cleared in this mutation.
+func (m *CronFireMutation) UntilCleared() bool {
+	_, ok := m.clearedFields[cronfire.FieldUntil]
+	return ok
+}
+
+// ResetUntil resets all changes to the "until" field.
+func (m *CronFireMutation) ResetUntil() {
+	m.until = nil
+	delete(m.clearedFields, cronfire.FieldUntil)
+}
+
+// SetCount sets the "count" field.
+func (m *CronFireMutation) SetCount(i int) {
+	m.count = &i
+	m.addcount = nil
+}
+
+// Count returns the value of the "count" field in the mutation.
+func (m *CronFireMutation) Count() (r int, exists bool) {
+	v := m.count
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCount returns the old "count" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldCount(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCount is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCount requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCount: %w", err)
+	}
+	return oldValue.Count, nil
+}
+
+// AddCount adds i to the "count" field.
+func (m *CronFireMutation) AddCount(i int) {
+	if m.addcount != nil {
+		*m.addcount += i
+	} else {
+		m.addcount = &i
+	}
+}
+
+// AddedCount returns the value that was added to the "count" field in this mutation.
+func (m *CronFireMutation) AddedCount() (r int, exists bool) {
+	v := m.addcount
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCount resets all changes to the "count" field.
+func (m *CronFireMutation) ResetCount() {
+	m.count = nil
+	m.addcount = nil
+}
+
+// SetCause sets the "cause" field.
+func (m *CronFireMutation) SetCause(pc pluginsdk.FireCause) {
+	m.cause = &pc
+}
+
+// Cause returns the value of the "cause" field in the mutation.
+func (m *CronFireMutation) Cause() (r pluginsdk.FireCause, exists bool) {
+	v := m.cause
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCause returns the old "cause" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldCause(ctx context.Context) (v pluginsdk.FireCause, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCause is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCause requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCause: %w", err)
+	}
+	return oldValue.Cause, nil
+}
+
+// ResetCause resets all changes to the "cause" field.
+func (m *CronFireMutation) ResetCause() {
+	m.cause = nil
+}
+
+// SetState sets the "state" field.
+func (m *CronFireMutation) SetState(pfs pluginsdk.CronFireState) {
+	m.state = &pfs
+}
+
+// State returns the value of the "state" field in the mutation.
+func (m *CronFireMutation) State() (r pluginsdk.CronFireState, exists bool) {
+	v := m.state
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldState returns the old "state" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldState(ctx context.Context) (v pluginsdk.CronFireState, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldState is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldState requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldState: %w", err)
+	}
+	return oldValue.State, nil
+}
+
+// ResetState resets all changes to the "state" field.
+func (m *CronFireMutation) ResetState() {
+	m.state = nil
+}
+
+// SetReason sets the "reason" field.
+func (m *CronFireMutation) SetReason(s string) {
+	m.reason = &s
+}
+
+// Reason returns the value of the "reason" field in the mutation.
+func (m *CronFireMutation) Reason() (r string, exists bool) {
+	v := m.reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReason returns the old "reason" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldReason(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReason: %w", err)
+	}
+	return oldValue.Reason, nil
+}
+
+// ResetReason resets all changes to the "reason" field.
+func (m *CronFireMutation) ResetReason() {
+	m.reason = nil
+}
+
+// SetRunID sets the "run_id" field.
+func (m *CronFireMutation) SetRunID(s string) {
+	m.run_id = &s
+}
+
+// RunID returns the value of the "run_id" field in the mutation.
+func (m *CronFireMutation) RunID() (r string, exists bool) {
+	v := m.run_id
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRunID returns the old "run_id" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldRunID(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRunID is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRunID requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRunID: %w", err)
+	}
+	return oldValue.RunID, nil
+}
+
+// ResetRunID resets all changes to the "run_id" field.
+func (m *CronFireMutation) ResetRunID() {
+	m.run_id = nil
+}
+
+// SetCostUsd sets the "cost_usd" field.
+func (m *CronFireMutation) SetCostUsd(f float64) {
+	m.cost_usd = &f
+	m.addcost_usd = nil
+}
+
+// CostUsd returns the value of the "cost_usd" field in the mutation.
+func (m *CronFireMutation) CostUsd() (r float64, exists bool) {
+	v := m.cost_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCostUsd returns the old "cost_usd" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldCostUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCostUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCostUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCostUsd: %w", err)
+	}
+	return oldValue.CostUsd, nil
+}
+
+// AddCostUsd adds f to the "cost_usd" field.
+func (m *CronFireMutation) AddCostUsd(f float64) {
+	if m.addcost_usd != nil {
+		*m.addcost_usd += f
+	} else {
+		m.addcost_usd = &f
+	}
+}
+
+// AddedCostUsd returns the value that was added to the "cost_usd" field in this mutation.
+func (m *CronFireMutation) AddedCostUsd() (r float64, exists bool) {
+	v := m.addcost_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCostUsd resets all changes to the "cost_usd" field.
+func (m *CronFireMutation) ResetCostUsd() {
+	m.cost_usd = nil
+	m.addcost_usd = nil
+}
+
+// SetDecidedAt sets the "decided_at" field.
+func (m *CronFireMutation) SetDecidedAt(t time.Time) {
+	m.decided_at = &t
+}
+
+// DecidedAt returns the value of the "decided_at" field in the mutation.
+func (m *CronFireMutation) DecidedAt() (r time.Time, exists bool) {
+	v := m.decided_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDecidedAt returns the old "decided_at" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldDecidedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDecidedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDecidedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDecidedAt: %w", err)
+	}
+	return oldValue.DecidedAt, nil
+}
+
+// ClearDecidedAt clears the value of the "decided_at" field.
+func (m *CronFireMutation) ClearDecidedAt() {
+	m.decided_at = nil
+	m.clearedFields[cronfire.FieldDecidedAt] = struct{}{}
+}
+
+// DecidedAtCleared returns if the "decided_at" field was cleared in this mutation.
+func (m *CronFireMutation) DecidedAtCleared() bool {
+	_, ok := m.clearedFields[cronfire.FieldDecidedAt]
+	return ok
+}
+
+// ResetDecidedAt resets all changes to the "decided_at" field.
+func (m *CronFireMutation) ResetDecidedAt() {
+	m.decided_at = nil
+	delete(m.clearedFields, cronfire.FieldDecidedAt)
+}
+
+// SetEndedAt sets the "ended_at" field.
+func (m *CronFireMutation) SetEndedAt(t time.Time) {
+	m.ended_at = &t
+}
+
+// EndedAt returns the value of the "ended_at" field in the mutation.
+func (m *CronFireMutation) EndedAt() (r time.Time, exists bool) {
+	v := m.ended_at
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldEndedAt returns the old "ended_at" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldEndedAt(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldEndedAt is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldEndedAt requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldEndedAt: %w", err)
+	}
+	return oldValue.EndedAt, nil
+}
+
+// ClearEndedAt clears the value of the "ended_at" field.
+func (m *CronFireMutation) ClearEndedAt() {
+	m.ended_at = nil
+	m.clearedFields[cronfire.FieldEndedAt] = struct{}{}
+}
+
+// EndedAtCleared returns if the "ended_at" field was cleared in this mutation.
+func (m *CronFireMutation) EndedAtCleared() bool {
+	_, ok := m.clearedFields[cronfire.FieldEndedAt]
+	return ok
+}
+
+// ResetEndedAt resets all changes to the "ended_at" field.
+func (m *CronFireMutation) ResetEndedAt() {
+	m.ended_at = nil
+	delete(m.clearedFields, cronfire.FieldEndedAt)
+}
+
+// Where appends a list predicates to the CronFireMutation builder.
+func (m *CronFireMutation) Where(ps ...predicate.CronFire) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the CronFireMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *CronFireMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.CronFire, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *CronFireMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *CronFireMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (CronFire).
+func (m *CronFireMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *CronFireMutation) Fields() []string {
+	fields := make([]string, 0, 12)
+	if m.job_id != nil {
+		fields = append(fields, cronfire.FieldJobID)
+	}
+	if m.job != nil {
+		fields = append(fields, cronfire.FieldJob)
+	}
+	if m.due != nil {
+		fields = append(fields, cronfire.FieldDue)
+	}
+	if m.until != nil {
+		fields = append(fields, cronfire.FieldUntil)
+	}
+	if m.count != nil {
+		fields = append(fields, cronfire.FieldCount)
+	}
+	if m.cause != nil {
+		fields = append(fields, cronfire.FieldCause)
+	}
+	if m.state != nil {
+		fields = append(fields, cronfire.FieldState)
+	}
+	if m.reason != nil {
+		fields = append(fields, cronfire.FieldReason)
+	}
+	if m.run_id != nil {
+		fields = append(fields, cronfire.FieldRunID)
+	}
+	if m.cost_usd != nil {
+		fields = append(fields, cronfire.FieldCostUsd)
+	}
+	if m.decided_at != nil {
+		fields = append(fields, cronfire.FieldDecidedAt)
+	}
+	if m.ended_at != nil {
+		fields = append(fields, cronfire.FieldEndedAt)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *CronFireMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case cronfire.FieldJobID:
+		return m.JobID()
+	case cronfire.FieldJob:
+		return m.Job()
+	case cronfire.FieldDue:
+		return m.Due()
+	case cronfire.FieldUntil:
+		return m.Until()
+	case cronfire.FieldCount:
+		return m.Count()
+	case cronfire.FieldCause:
+		return m.Cause()
+	case cronfire.FieldState:
+		return m.State()
+	case cronfire.FieldReason:
+		return m.Reason()
+	case cronfire.FieldRunID:
+		return m.RunID()
+	case cronfire.FieldCostUsd:
+		return m.CostUsd()
+	case cronfire.FieldDecidedAt:
+		return m.DecidedAt()
+	case cronfire.FieldEndedAt:
+		return m.EndedAt()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *CronFireMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case cronfire.FieldJobID:
+		return m.OldJobID(ctx)
+	case cronfire.FieldJob:
+		return m.OldJob(ctx)
+	case cronfire.FieldDue:
+		return m.OldDue(ctx)
+	case cronfire.FieldUntil:
+		return m.OldUntil(ctx)
+	case cronfire.FieldCount:
+		return m.OldCount(ctx)
+	case cronfire.FieldCause:
+		return m.OldCause(ctx)
+	case cronfire.FieldState:
+		return m.OldState(ctx)
+	case cronfire.FieldReason:
+		return m.OldReason(ctx)
+	case cronfire.FieldRunID:
+		return m.OldRunID(ctx)
+	case cronfire.FieldCostUsd:
+		return m.OldCostUsd(ctx)
+	case cronfire.FieldDecidedAt:
+		return m.OldDecidedAt(ctx)
+	case cronfire.FieldEndedAt:
+		return m.OldEndedAt(ctx)
+	}
+	return nil, fmt.Errorf("unknown CronFire field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CronFireMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case cronfire.FieldJobID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetJobID(v)
+		return nil
+	case cronfire.FieldJob:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetJob(v)
+		return nil
+	case cronfire.FieldDue:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDue(v)
+		return nil
+	case cronfire.FieldUntil:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUntil(v)
+		return nil
+	case cronfire.FieldCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCount(v)
+		return nil
+	case cronfire.FieldCause:
+		v, ok := value.(pluginsdk.FireCause)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCause(v)
+		return nil
+	case cronfire.FieldState:
+		v, ok := value.(pluginsdk.CronFireState)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetState(v)
+		return nil
+	case cronfire.FieldReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReason(v)
+		return nil
+	case cronfire.FieldRunID:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRunID(v)
+		return nil
+	case cronfire.FieldCostUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCostUsd(v)
+		return nil
+	case cronfire.FieldDecidedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDecidedAt(v)
+		return nil
+	case cronfire.FieldEndedAt:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetEndedAt(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CronFire field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *CronFireMutation) AddedFields() []string {
+	var fields []string
+	if m.addcount != nil {
+		fields = append(fields, cronfire.FieldCount)
+	}
+	if m.addcost_usd != nil {
+		fields = append(fields, cronfire.FieldCostUsd)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *CronFireMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case cronfire.FieldCount:
+		return m.AddedCount()
+	case cronfire.FieldCostUsd:
+		return m.AddedCostUsd()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *CronFireMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case cronfire.FieldCount:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCount(v)
+		return nil
+	case cronfire.FieldCostUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCostUsd(v)
+		return nil
+	}
+	return fmt.Errorf("unknown CronFire numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *CronFireMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(cronfire.FieldUntil) {
+		fields = append(fields, cronfire.FieldUntil)
+	}
+	if m.FieldCleared(cronfire.FieldDecidedAt) {
+		fields = append(fields, cronfire.FieldDecidedAt)
+	}
+	if m.FieldCleared(cronfire.FieldEndedAt) {
+		fields = append(fields, cronfire.FieldEndedAt)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *CronFireMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *CronFireMutation) ClearField(name string) error {
+	switch name {
+	case cronfire.FieldUntil:
+		m.ClearUntil()
+		return nil
+	case cronfire.FieldDecidedAt:
+		m.ClearDecidedAt()
+		return nil
+	case cronfire.FieldEndedAt:
+		m.ClearEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown CronFire nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *CronFireMutation) ResetField(name string) error {
+	switch name {
+	case cronfire.FieldJobID:
+		m.ResetJobID()
+		return nil
+	case cronfire.FieldJob:
+		m.ResetJob()
+		return nil
+	case cronfire.FieldDue:
+		m.ResetDue()
+		return nil
+	case cronfire.FieldUntil:
+		m.ResetUntil()
+		return nil
+	case cronfire.FieldCount:
+		m.ResetCount()
+		return nil
+	case cronfire.FieldCause:
+		m.ResetCause()
+		return nil
+	case cronfire.FieldState:
+		m.ResetState()
+		return nil
+	case cronfire.FieldReason:
+		m.ResetReason()
+		return nil
+	case cronfire.FieldRunID:
+		m.ResetRunID()
+		return nil
+	case cronfire.FieldCostUsd:
+		m.ResetCostUsd()
+		return nil
+	case cronfire.FieldDecidedAt:
+		m.ResetDecidedAt()
+		return nil
+	case cronfire.FieldEndedAt:
+		m.ResetEndedAt()
+		return nil
+	}
+	return fmt.Errorf("unknown CronFire field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *CronFireMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *CronFireMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *CronFireMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *CronFireMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *CronFireMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *CronFireMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *CronFireMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown CronFire unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *CronFireMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown CronFire edge %s", name)
+}
+
 // CronJobMutation represents an operation that mutates the CronJob nodes in the graph.
 type CronJobMutation struct {
 	config
@@ -6587,9 +7644,18 @@ type CronJobMutation struct {
 	target        *string
 	enabled       *schema.Switch
 	missed        *pluginsdk.MissedPolicy
+	lateness      *string
+	overlap       *pluginsdk.OverlapPolicy
+	jitter        *string
+	until         *time.Time
+	except        *string
+	hours         *string
 	last_run      *time.Time
 	next_run      *time.Time
 	last_result   *string
+	failures      *int
+	addfailures   *int
+	mark          *string
 	created_at    *time.Time
 	clearedFields map[string]struct{}
 	done          bool
@@ -7038,6 +8104,235 @@ func (m *CronJobMutation) ResetMissed() {
 	m.missed = nil
 }
 
+// SetLateness sets the "lateness" field.
+func (m *CronJobMutation) SetLateness(s string) {
+	m.lateness = &s
+}
+
+// Lateness returns the value of the "lateness" field in the mutation.
+func (m *CronJobMutation) Lateness() (r string, exists bool) {
+	v := m.lateness
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLateness returns the old "lateness" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldLateness(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLateness is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLateness requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLateness: %w", err)
+	}
+	return oldValue.Lateness, nil
+}
+
+// ResetLateness resets all changes to the "lateness" field.
+func (m *CronJobMutation) ResetLateness() {
+	m.lateness = nil
+}
+
+// SetOverlap sets the "overlap" field.
+func (m *CronJobMutation) SetOverlap(pp pluginsdk.OverlapPolicy) {
+	m.overlap = &pp
+}
+
+// Overlap returns the value of the "overlap" field in the mutation.
+func (m *CronJobMutation) Overlap() (r pluginsdk.OverlapPolicy, exists bool) {
+	v := m.overlap
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverlap returns the old "overlap" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldOverlap(ctx context.Context) (v pluginsdk.OverlapPolicy, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverlap is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverlap requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverlap: %w", err)
+	}
+	return oldValue.Overlap, nil
+}
+
+// ResetOverlap resets all changes to the "overlap" field.
+func (m *CronJobMutation) ResetOverlap() {
+	m.overlap = nil
+}
+
+// SetJitter sets the "jitter" field.
+func (m *CronJobMutation) SetJitter(s string) {
+	m.jitter = &s
+}
+
+// Jitter returns the value of the "jitter" field in the mutation.
+func (m *CronJobMutation) Jitter() (r string, exists bool) {
+	v := m.jitter
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldJitter returns the old "jitter" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldJitter(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldJitter is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldJitter requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldJitter: %w", err)
+	}
+	return oldValue.Jitter, nil
+}
+
+// ResetJitter resets all changes to the "jitter" field.
+func (m *CronJobMutation) ResetJitter() {
+	m.jitter = nil
+}
+
+// SetUntil sets the "until" field.
+func (m *CronJobMutation) SetUntil(t time.Time) {
+	m.until = &t
+}
+
+// Until returns the value of the "until" field in the mutation.
+func (m *CronJobMutation) Until() (r time.Time, exists bool) {
+	v := m.until
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUntil returns the old "until" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldUntil(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUntil is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUntil requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUntil: %w", err)
+	}
+	return oldValue.Until, nil
+}
+
+// ClearUntil clears the value of the "until" field.
+func (m *CronJobMutation) ClearUntil() {
+	m.until = nil
+	m.clearedFields[cronjob.FieldUntil] = struct{}{}
+}
+
+// UntilCleared returns if the "until" field was cleared in this mutation.
+func (m *CronJobMutation) UntilCleared() bool {
+	_, ok := m.clearedFields[cronjob.FieldUntil]
+	return ok
+}
+
+// ResetUntil resets all changes to the "until" field.
+func (m *CronJobMutation) ResetUntil() {
+	m.until = nil
+	delete(m.clearedFields, cronjob.FieldUntil)
+}
+
+// SetExcept sets the "except" field.
+func (m *CronJobMutation) SetExcept(s string) {
+	m.except = &s
+}
+
+// Except returns the value of the "except" field in the mutation.
+func (m *CronJobMutation) Except() (r string, exists bool) {
+	v := m.except
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExcept returns the old "except" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldExcept(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExcept is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExcept requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExcept: %w", err)
+	}
+	return oldValue.Except, nil
+}
+
+// ResetExcept resets all changes to the "except" field.
+func (m *CronJobMutation) ResetExcept() {
+	m.except = nil
+}
+
+// SetHours sets the "hours" field.
+func (m *CronJobMutation) SetHours(s string) {
+	m.hours = &s
+}
+
+// Hours returns the value of the "hours" field in the mutation.
+func (m *CronJobMutation) Hours() (r string, exists bool) {
+	v := m.hours
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHours returns the old "hours" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldHours(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHours is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHours requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHours: %w", err)
+	}
+	return oldValue.Hours, nil
+}
+
+// ResetHours resets all changes to the "hours" field.
+func (m *CronJobMutation) ResetHours() {
+	m.hours = nil
+}
+
 // SetLastRun sets the "last_run" field.
 func (m *CronJobMutation) SetLastRun(t time.Time) {
 	m.last_run = &t
@@ -7172,6 +8467,98 @@ func (m *CronJobMutation) ResetLastResult() {
 	m.last_result = nil
 }
 
+// SetFailures sets the "failures" field.
+func (m *CronJobMutation) SetFailures(i int) {
+	m.failures = &i
+	m.addfailures = nil
+}
+
+// Failures returns the value of the "failures" field in the mutation.
+func (m *CronJobMutation) Failures() (r int, exists bool) {
+	v := m.failures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldFailures returns the old "failures" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldFailures(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldFailures is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldFailures requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldFailures: %w", err)
+	}
+	return oldValue.Failures, nil
+}
+
+// AddFailures adds i to the "failures" field.
+func (m *CronJobMutation) AddFailures(i int) {
+	if m.addfailures != nil {
+		*m.addfailures += i
+	} else {
+		m.addfailures = &i
+	}
+}
+
+// AddedFailures returns the value that was added to the "failures" field in this mutation.
+func (m *CronJobMutation) AddedFailures() (r int, exists bool) {
+	v := m.addfailures
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetFailures resets all changes to the "failures" field.
+func (m *CronJobMutation) ResetFailures() {
+	m.failures = nil
+	m.addfailures = nil
+}
+
+// SetMark sets the "mark" field.
+func (m *CronJobMutation) SetMark(s string) {
+	m.mark = &s
+}
+
+// Mark returns the value of the "mark" field in the mutation.
+func (m *CronJobMutation) Mark() (r string, exists bool) {
+	v := m.mark
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldMark returns the old "mark" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldMark(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldMark is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldMark requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldMark: %w", err)
+	}
+	return oldValue.Mark, nil
+}
+
+// ResetMark resets all changes to the "mark" field.
+func (m *CronJobMutation) ResetMark() {
+	m.mark = nil
+}
+
 // SetCreatedAt sets the "created_at" field.
 func (m *CronJobMutation) SetCreatedAt(t time.Time) {
 	m.created_at = &t
@@ -7242,7 +8629,7 @@ func (m *CronJobMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CronJobMutation) Fields() []string {
-	fields := make([]string, 0, 13)
+	fields := make([]string, 0, 21)
 	if m.name != nil {
 		fields = append(fields, cronjob.FieldName)
 	}
@@ -7270,6 +8657,24 @@ func (m *CronJobMutation) Fields() []string {
 	if m.missed != nil {
 		fields = append(fields, cronjob.FieldMissed)
 	}
+	if m.lateness != nil {
+		fields = append(fields, cronjob.FieldLateness)
+	}
+	if m.overlap != nil {
+		fields = append(fields, cronjob.FieldOverlap)
+	}
+	if m.jitter != nil {
+		fields = append(fields, cronjob.FieldJitter)
+	}
+	if m.until != nil {
+		fields = append(fields, cronjob.FieldUntil)
+	}
+	if m.except != nil {
+		fields = append(fields, cronjob.FieldExcept)
+	}
+	if m.hours != nil {
+		fields = append(fields, cronjob.FieldHours)
+	}
 	if m.last_run != nil {
 		fields = append(fields, cronjob.FieldLastRun)
 	}
@@ -7278,6 +8683,12 @@ func (m *CronJobMutation) Fields() []string {
 	}
 	if m.last_result != nil {
 		fields = append(fields, cronjob.FieldLastResult)
+	}
+	if m.failures != nil {
+		fields = append(fields, cronjob.FieldFailures)
+	}
+	if m.mark != nil {
+		fields = append(fields, cronjob.FieldMark)
 	}
 	if m.created_at != nil {
 		fields = append(fields, cronjob.FieldCreatedAt)
@@ -7308,12 +8719,28 @@ func (m *CronJobMutation) Field(name string) (ent.Value, bool) {
 		return m.Enabled()
 	case cronjob.FieldMissed:
 		return m.Missed()
+	case cronjob.FieldLateness:
+		return m.Lateness()
+	case cronjob.FieldOverlap:
+		return m.Overlap()
+	case cronjob.FieldJitter:
+		return m.Jitter()
+	case cronjob.FieldUntil:
+		return m.Until()
+	case cronjob.FieldExcept:
+		return m.Except()
+	case cronjob.FieldHours:
+		return m.Hours()
 	case cronjob.FieldLastRun:
 		return m.LastRun()
 	case cronjob.FieldNextRun:
 		return m.NextRun()
 	case cronjob.FieldLastResult:
 		return m.LastResult()
+	case cronjob.FieldFailures:
+		return m.Failures()
+	case cronjob.FieldMark:
+		return m.Mark()
 	case cronjob.FieldCreatedAt:
 		return m.CreatedAt()
 	}
@@ -7343,12 +8770,28 @@ func (m *CronJobMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldEnabled(ctx)
 	case cronjob.FieldMissed:
 		return m.OldMissed(ctx)
+	case cronjob.FieldLateness:
+		return m.OldLateness(ctx)
+	case cronjob.FieldOverlap:
+		return m.OldOverlap(ctx)
+	case cronjob.FieldJitter:
+		return m.OldJitter(ctx)
+	case cronjob.FieldUntil:
+		return m.OldUntil(ctx)
+	case cronjob.FieldExcept:
+		return m.OldExcept(ctx)
+	case cronjob.FieldHours:
+		return m.OldHours(ctx)
 	case cronjob.FieldLastRun:
 		return m.OldLastRun(ctx)
 	case cronjob.FieldNextRun:
 		return m.OldNextRun(ctx)
 	case cronjob.FieldLastResult:
 		return m.OldLastResult(ctx)
+	case cronjob.FieldFailures:
+		return m.OldFailures(ctx)
+	case cronjob.FieldMark:
+		return m.OldMark(ctx)
 	case cronjob.FieldCreatedAt:
 		return m.OldCreatedAt(ctx)
 	}
@@ -7423,6 +8866,48 @@ func (m *CronJobMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMissed(v)
 		return nil
+	case cronjob.FieldLateness:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLateness(v)
+		return nil
+	case cronjob.FieldOverlap:
+		v, ok := value.(pluginsdk.OverlapPolicy)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverlap(v)
+		return nil
+	case cronjob.FieldJitter:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetJitter(v)
+		return nil
+	case cronjob.FieldUntil:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUntil(v)
+		return nil
+	case cronjob.FieldExcept:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExcept(v)
+		return nil
+	case cronjob.FieldHours:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHours(v)
+		return nil
 	case cronjob.FieldLastRun:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -7444,6 +8929,20 @@ func (m *CronJobMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetLastResult(v)
 		return nil
+	case cronjob.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetFailures(v)
+		return nil
+	case cronjob.FieldMark:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetMark(v)
+		return nil
 	case cronjob.FieldCreatedAt:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -7458,13 +8957,21 @@ func (m *CronJobMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *CronJobMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addfailures != nil {
+		fields = append(fields, cronjob.FieldFailures)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *CronJobMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case cronjob.FieldFailures:
+		return m.AddedFailures()
+	}
 	return nil, false
 }
 
@@ -7473,6 +8980,13 @@ func (m *CronJobMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *CronJobMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case cronjob.FieldFailures:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddFailures(v)
+		return nil
 	}
 	return fmt.Errorf("unknown CronJob numeric field %s", name)
 }
@@ -7483,6 +8997,9 @@ func (m *CronJobMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(cronjob.FieldFireAt) {
 		fields = append(fields, cronjob.FieldFireAt)
+	}
+	if m.FieldCleared(cronjob.FieldUntil) {
+		fields = append(fields, cronjob.FieldUntil)
 	}
 	if m.FieldCleared(cronjob.FieldLastRun) {
 		fields = append(fields, cronjob.FieldLastRun)
@@ -7506,6 +9023,9 @@ func (m *CronJobMutation) ClearField(name string) error {
 	switch name {
 	case cronjob.FieldFireAt:
 		m.ClearFireAt()
+		return nil
+	case cronjob.FieldUntil:
+		m.ClearUntil()
 		return nil
 	case cronjob.FieldLastRun:
 		m.ClearLastRun()
@@ -7548,6 +9068,24 @@ func (m *CronJobMutation) ResetField(name string) error {
 	case cronjob.FieldMissed:
 		m.ResetMissed()
 		return nil
+	case cronjob.FieldLateness:
+		m.ResetLateness()
+		return nil
+	case cronjob.FieldOverlap:
+		m.ResetOverlap()
+		return nil
+	case cronjob.FieldJitter:
+		m.ResetJitter()
+		return nil
+	case cronjob.FieldUntil:
+		m.ResetUntil()
+		return nil
+	case cronjob.FieldExcept:
+		m.ResetExcept()
+		return nil
+	case cronjob.FieldHours:
+		m.ResetHours()
+		return nil
 	case cronjob.FieldLastRun:
 		m.ResetLastRun()
 		return nil
@@ -7556,6 +9094,12 @@ func (m *CronJobMutation) ResetField(name string) error {
 		return nil
 	case cronjob.FieldLastResult:
 		m.ResetLastResult()
+		return nil
+	case cronjob.FieldFailures:
+		m.ResetFailures()
+		return nil
+	case cronjob.FieldMark:
+		m.ResetMark()
 		return nil
 	case cronjob.FieldCreatedAt:
 		m.ResetCreatedAt()

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/ent/approval"
 	"github.com/seed-706843ae/harness/ent/approvalrule"
 	"github.com/seed-706843ae/harness/ent/auditentry"
+	"github.com/seed-706843ae/harness/ent/cronfire"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/ent/file"
@@ -215,6 +216,24 @@ func init() {
 	auditentryDescDetail := auditentryFields[4].Descriptor()
 	// auditentry.DefaultDetail holds the default value on creation for the detail field.
 	auditentry.DefaultDetail = auditentryDescDetail.Default.(string)
+	cronfireFields := schema.CronFire{}.Fields()
+	_ = cronfireFields
+	// cronfireDescCount is the schema descriptor for count field.
+	cronfireDescCount := cronfireFields[5].Descriptor()
+	// cronfire.DefaultCount holds the default value on creation for the count field.
+	cronfire.DefaultCount = cronfireDescCount.Default.(int)
+	// cronfireDescReason is the schema descriptor for reason field.
+	cronfireDescReason := cronfireFields[8].Descriptor()
+	// cronfire.DefaultReason holds the default value on creation for the reason field.
+	cronfire.DefaultReason = cronfireDescReason.Default.(string)
+	// cronfireDescRunID is the schema descriptor for run_id field.
+	cronfireDescRunID := cronfireFields[9].Descriptor()
+	// cronfire.DefaultRunID holds the default value on creation for the run_id field.
+	cronfire.DefaultRunID = cronfireDescRunID.Default.(string)
+	// cronfireDescCostUsd is the schema descriptor for cost_usd field.
+	cronfireDescCostUsd := cronfireFields[10].Descriptor()
+	// cronfire.DefaultCostUsd holds the default value on creation for the cost_usd field.
+	cronfire.DefaultCostUsd = cronfireDescCostUsd.Default.(float64)
 	cronjobFields := schema.CronJob{}.Fields()
 	_ = cronjobFields
 	// cronjobDescSchedule is the schema descriptor for schedule field.
@@ -241,10 +260,38 @@ func init() {
 	cronjobDescMissed := cronjobFields[9].Descriptor()
 	// cronjob.DefaultMissed holds the default value on creation for the missed field.
 	cronjob.DefaultMissed = pluginsdk.MissedPolicy(cronjobDescMissed.Default.(string))
+	// cronjobDescLateness is the schema descriptor for lateness field.
+	cronjobDescLateness := cronjobFields[10].Descriptor()
+	// cronjob.DefaultLateness holds the default value on creation for the lateness field.
+	cronjob.DefaultLateness = cronjobDescLateness.Default.(string)
+	// cronjobDescOverlap is the schema descriptor for overlap field.
+	cronjobDescOverlap := cronjobFields[11].Descriptor()
+	// cronjob.DefaultOverlap holds the default value on creation for the overlap field.
+	cronjob.DefaultOverlap = pluginsdk.OverlapPolicy(cronjobDescOverlap.Default.(string))
+	// cronjobDescJitter is the schema descriptor for jitter field.
+	cronjobDescJitter := cronjobFields[12].Descriptor()
+	// cronjob.DefaultJitter holds the default value on creation for the jitter field.
+	cronjob.DefaultJitter = cronjobDescJitter.Default.(string)
+	// cronjobDescExcept is the schema descriptor for except field.
+	cronjobDescExcept := cronjobFields[14].Descriptor()
+	// cronjob.DefaultExcept holds the default value on creation for the except field.
+	cronjob.DefaultExcept = cronjobDescExcept.Default.(string)
+	// cronjobDescHours is the schema descriptor for hours field.
+	cronjobDescHours := cronjobFields[15].Descriptor()
+	// cronjob.DefaultHours holds the default value on creation for the hours field.
+	cronjob.DefaultHours = cronjobDescHours.Default.(string)
 	// cronjobDescLastResult is the schema descriptor for last_result field.
-	cronjobDescLastResult := cronjobFields[12].Descriptor()
+	cronjobDescLastResult := cronjobFields[18].Descriptor()
 	// cronjob.DefaultLastResult holds the default value on creation for the last_result field.
 	cronjob.DefaultLastResult = cronjobDescLastResult.Default.(string)
+	// cronjobDescFailures is the schema descriptor for failures field.
+	cronjobDescFailures := cronjobFields[19].Descriptor()
+	// cronjob.DefaultFailures holds the default value on creation for the failures field.
+	cronjob.DefaultFailures = cronjobDescFailures.Default.(int)
+	// cronjobDescMark is the schema descriptor for mark field.
+	cronjobDescMark := cronjobFields[20].Descriptor()
+	// cronjob.DefaultMark holds the default value on creation for the mark field.
+	cronjob.DefaultMark = cronjobDescMark.Default.(string)
 	deliveryFields := schema.Delivery{}.Fields()
 	_ = deliveryFields
 	// deliveryDescTarget is the schema descriptor for target field.

@@ -24,6 +24,8 @@ type Tx struct {
 	ApprovalRule *ApprovalRuleClient
 	// AuditEntry is the client for interacting with the AuditEntry builders.
 	AuditEntry *AuditEntryClient
+	// CronFire is the client for interacting with the CronFire builders.
+	CronFire *CronFireClient
 	// CronJob is the client for interacting with the CronJob builders.
 	CronJob *CronJobClient
 	// Delivery is the client for interacting with the Delivery builders.
@@ -203,6 +205,7 @@ func (tx *Tx) init() {
 	tx.Approval = NewApprovalClient(tx.config)
 	tx.ApprovalRule = NewApprovalRuleClient(tx.config)
 	tx.AuditEntry = NewAuditEntryClient(tx.config)
+	tx.CronFire = NewCronFireClient(tx.config)
 	tx.CronJob = NewCronJobClient(tx.config)
 	tx.Delivery = NewDeliveryClient(tx.config)
 	tx.File = NewFileClient(tx.config)

@@ -246,13 +246,17 @@ type Crons interface {
 	// SetEnabled turns a job on or off; an absent one is CodeNotFound. Needs
 	// crons.write.
 	SetEnabled(ctx context.Context, request *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
-	// Report stores what became of a job, in place of what was said of it before; an
-	// absent job is CodeNotFound. Needs crons.write.
+	// Report stores what became of a job, in place of what was said of it before, and with it
+	// rows of its fires, each in place of the one of that time; an absent job is CodeNotFound.
+	// Needs crons.write.
 	Report(ctx context.Context, request *ReportCronRequest) (*ReportCronResponse, error)
 	// List returns jobs by name. Needs crons.read.
 	List(ctx context.Context, request *ListCronsRequest) (*ListCronsResponse, error)
-	// Delete removes the job of that name; an absent one is CodeNotFound.
-	// Needs crons.write.
+	// Fires returns what became of the times at which jobs were due, newest first. Needs
+	// crons.read.
+	Fires(ctx context.Context, request *CronFiresRequest) (*CronFiresResponse, error)
+	// Delete removes the job of that name; an absent one is CodeNotFound. The rows of its
+	// fires stay for as long as those of other jobs. Needs crons.write.
 	Delete(ctx context.Context, request *DeleteCronRequest) (*DeleteCronResponse, error)
 }
 
@@ -283,6 +287,7 @@ type SetCronEnabledResponse struct{ Job CronJob }
 type ReportCronRequest struct {
 	Name   string
 	Status CronStatus // the whole of it: what is zero here is zero in the job
+	Fires  []CronFire // of this job, whatever JobID and Job say; at most 100
 }
 
 // ReportCronResponse has the job as it is now.
@@ -298,6 +303,20 @@ type ListCronsRequest struct {
 type ListCronsResponse struct {
 	Jobs []CronJob
 	More bool // there are jobs after the last one
+}
+
+// CronFiresRequest selects fires.
+type CronFiresRequest struct {
+	Name   string    // of the job; empty: of all jobs
+	Open   bool      // only those of which something is yet to become
+	Before time.Time // only those that were due before; zero: also the newest
+	Limit  int       // default 100, at most 1000
+}
+
+// CronFiresResponse has a page of fires.
+type CronFiresResponse struct {
+	Fires []CronFire
+	More  bool // there are older ones
 }
 
 // DeleteCronRequest names a job.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -44,6 +45,9 @@ const (
 	maxCronPlace    = 512
 	maxCronPrompt   = 64 << 10
 	maxCronResult   = 4 << 10
+	// maxCronExcept is bytes of all exceptions of a job, maxCronFires how many fires one report has.
+	maxCronExcept = 16 << 10
+	maxCronFires  = 100
 
 	// maxPage is how much of rows one answer carries, in bytes: half of what the wire
 	// allows.
@@ -95,7 +99,32 @@ func checkCronLengths(spec pluginsdk.CronSpec) error {
 		length{"prompt", len(spec.Prompt), maxCronPrompt},
 		length{"threadId", len(spec.ThreadID), maxCronPlace},
 		length{"reportTo", len(spec.ReportTo.String()), maxCronPlace},
+		length{"except", len(spec.Except), maxCronExcept},
+		length{"hours", len(spec.Hours), maxCronName},
 	)
+}
+
+// checkFires checks what is reported of fires.
+func checkFires(fires []pluginsdk.CronFire) error {
+	if len(fires) > maxCronFires {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "fires: %d at once; %d are possible", len(fires), maxCronFires)
+	}
+	for _, fire := range fires {
+		if err := checkLengths(length{"reason", len(fire.Reason), maxCronResult}, length{"runId", len(fire.RunID), maxCronName}); err != nil {
+			return err
+		}
+		for field, at := range map[string]time.Time{"due": fire.Due, "until": fire.Until, "decidedAt": fire.DecidedAt, "endedAt": fire.EndedAt} {
+			if err := checkTime(field, at); err != nil {
+				return err
+			}
+		}
+		switch fire.State {
+		case pluginsdk.FirePending, pluginsdk.FireRunning, pluginsdk.FireSucceeded, pluginsdk.FireFailed, pluginsdk.FireCancelled, pluginsdk.FireSkipped, pluginsdk.FireMissed:
+		default:
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "state: %q is no state of a fire", fire.State)
+		}
+	}
+	return nil
 }
 
 // sizeOfEvent is how many bytes an event has in an answer.

@@ -254,7 +254,11 @@ func (s *stub) SetCronEnabled(_ context.Context, name string, enabled bool) (plu
 	return pluginsdk.CronJob{Spec: pluginsdk.CronSpec{Name: name}, Enabled: enabled}, nil
 }
 
-func (s *stub) ReportCron(_ context.Context, _ string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error) {
+func (s *stub) CronFires(context.Context, pluginsdk.CronFiresRequest) ([]pluginsdk.CronFire, bool, error) {
+	return nil, false, nil
+}
+
+func (s *stub) ReportCron(_ context.Context, _ string, status pluginsdk.CronStatus, _ ...pluginsdk.CronFire) (pluginsdk.CronJob, error) {
 	s.statuses = append(s.statuses, status)
 	return pluginsdk.CronJob{Status: status}, nil
 }

@@ -38,7 +38,8 @@ type Store interface {
 
 	SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (job pluginsdk.CronJob, existed bool, err error)
 	SetCronEnabled(ctx context.Context, name string, enabled bool) (pluginsdk.CronJob, error)
-	ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error)
+	ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus, fires ...pluginsdk.CronFire) (pluginsdk.CronJob, error)
+	CronFires(ctx context.Context, query pluginsdk.CronFiresRequest) (fires []pluginsdk.CronFire, more bool, err error)
 	Crons(ctx context.Context) ([]pluginsdk.CronJob, error)
 	DeleteCron(ctx context.Context, name string) error
 

@@ -366,6 +366,17 @@ func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
 	if err := checkTime("fireAt", spec.FireAt); err != nil {
 		return err
 	}
+	if err := checkTime("until", spec.Until); err != nil {
+		return err
+	}
+	switch spec.Overlap {
+	case "", pluginsdk.OverlapSkip, pluginsdk.OverlapQueue, pluginsdk.OverlapCancel:
+	default:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "overlap: %q is not one of skip, queue, cancel", spec.Overlap)
+	}
+	if spec.Lateness < 0 || spec.Jitter < 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "lateness, jitter: a duration is not negative")
+	}
 	if _, err := time.LoadLocation(spec.Timezone); err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"timezone: %q is not a name of the IANA database, such as America/Phoenix", spec.Timezone)
@@ -394,7 +405,7 @@ func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabled
 
 func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
 	return serve(s.caller, "Crons.Report", func() (*pluginsdk.ReportCronResponse, error) {
-		if err := checkLengths(length{"lastResult", len(request.Status.LastResult), maxCronResult}); err != nil {
+		if err := checkLengths(length{"lastResult", len(request.Status.LastResult), maxCronResult}, length{"mark", len(request.Status.Mark), maxCronResult}); err != nil {
 			return nil, err
 		}
 		if err := checkTime("lastRun", request.Status.LastRun); err != nil {
@@ -403,9 +414,12 @@ func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest)
 		if err := checkTime("nextRun", request.Status.NextRun); err != nil {
 			return nil, err
 		}
+		if err := checkFires(request.Fires); err != nil {
+			return nil, err
+		}
 		var response pluginsdk.ReportCronResponse
-		err := s.write(ctx, 1, sizeOf(request.Status), func() (err error) {
-			response.Job, err = s.Store.ReportCron(ctx, request.Name, request.Status)
+		err := s.write(ctx, 1+len(request.Fires), sizeOf(request.Status)+sizeOf(request.Fires), func() (err error) {
+			response.Job, err = s.Store.ReportCron(ctx, request.Name, request.Status, request.Fires...)
 			return err
 		})
 		return &response, err
@@ -422,6 +436,15 @@ func (s crons) List(ctx context.Context, request *pluginsdk.ListCronsRequest) (*
 		next := func(job pluginsdk.CronJob) bool { return job.Spec.Name > request.After }
 		jobs, more := listed(jobs, next, request.Limit)
 		return &pluginsdk.ListCronsResponse{Jobs: jobs, More: more}, nil
+	})
+}
+
+func (s crons) Fires(ctx context.Context, request *pluginsdk.CronFiresRequest) (*pluginsdk.CronFiresResponse, error) {
+	return serve(s.caller, "Crons.Fires", func() (*pluginsdk.CronFiresResponse, error) {
+		var response pluginsdk.CronFiresResponse
+		var err error
+		response.Fires, response.More, err = s.Store.CronFires(ctx, *request)
+		return &response, err
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/cronfire"
 	"github.com/seed-706843ae/harness/ent/cronjob"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/schema"
@@ -27,7 +28,8 @@ func (s *Store) SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled b
 	fresh := pluginsdk.CronJob{ID: id, Spec: spec, Enabled: enabled, CreatedAt: s.now()}
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		err := insertCron(tx.CronJob, fresh).OnConflictColumns(cronjob.FieldName).Update(func(u *ent.CronJobUpsert) {
-			u.UpdateSchedule().UpdateFireAt().UpdateTimezone().UpdatePrompt().UpdateThreadID().UpdateTarget().UpdateMissed()
+			u.UpdateSchedule().UpdateFireAt().UpdateTimezone().UpdatePrompt().UpdateThreadID().UpdateTarget().UpdateMissed().
+				UpdateLateness().UpdateOverlap().UpdateJitter().UpdateUntil().UpdateExcept().UpdateHours()
 		}).Exec(ctx)
 		if err != nil {
 			return err
@@ -53,8 +55,10 @@ func checkCron(spec pluginsdk.CronSpec) (pluginsdk.CronSpec, error) {
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a scheduled job needs exactly one of the two")
 	case spec.Missed != pluginsdk.MissedRun && spec.Missed != pluginsdk.MissedSkip:
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "missed: %q is not one of run, skip", spec.Missed)
+	case spec.Lateness < 0 || spec.Jitter < 0:
+		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "lateness, jitter: a duration is not negative")
 	}
-	return spec, checkTimes(moment{"fireAt", spec.FireAt})
+	return spec, checkTimes(moment{"fireAt", spec.FireAt}, moment{"until", spec.Until})
 }
 
 // SetCronEnabled turns a job on or off, or returns CodeNotFound.
@@ -62,14 +66,23 @@ func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) { u.SetEnabled(schema.Switch(enabled)) })
 }
 
-// ReportCron stores what became of a job, in place of what was said of it before, or
-// returns CodeNotFound.
-func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus) (pluginsdk.CronJob, error) {
+// ReportCron stores what became of a job, in place of what was said of it before, and rows
+// of its fires, each in place of the one of that time; or returns CodeNotFound.
+func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus, fires ...pluginsdk.CronFire) (pluginsdk.CronJob, error) {
 	if err := checkTimes(moment{"lastRun", status.LastRun}, moment{"nextRun", status.NextRun}); err != nil {
 		return pluginsdk.CronJob{}, err
 	}
+	for _, fire := range fires {
+		if fire.Due.IsZero() {
+			return pluginsdk.CronJob{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "due: a fire needs the time at which it was due")
+		}
+		if err := checkTimes(moment{"due", fire.Due}, moment{"until", fire.Until}, moment{"decidedAt", fire.DecidedAt}, moment{"endedAt", fire.EndedAt}); err != nil {
+			return pluginsdk.CronJob{}, err
+		}
+	}
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) {
-		if u.SetLastResult(clean(status.LastResult)); status.LastRun.IsZero() {
+		u.SetLastResult(clean(status.LastResult)).SetFailures(status.Failures).SetMark(clean(status.Mark))
+		if status.LastRun.IsZero() {
 			u.ClearLastRun()
 		} else {
 			u.SetLastRun(status.LastRun)
@@ -79,10 +92,34 @@ func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.Cr
 		} else {
 			u.SetNextRun(status.NextRun)
 		}
-	})
+	}, fires...)
 }
 
-func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJobUpdate)) (job pluginsdk.CronJob, err error) {
+// CronFires returns what became of the times at which jobs were due, newest first; more says
+// that there are older ones.
+func (s *Store) CronFires(ctx context.Context, query pluginsdk.CronFiresRequest) (fires []pluginsdk.CronFire, more bool, err error) {
+	rows := s.read.CronFire.Query().Order(cronfire.ByDue(entsql.OrderDesc()), cronfire.ByID(entsql.OrderDesc()))
+	if query.Name != "" {
+		rows.Where(cronfire.Job(clean(query.Name)))
+	}
+	if query.Open {
+		rows.Where(cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning))
+	}
+	if !query.Before.IsZero() {
+		rows.Where(cronfire.DueLT(instant(query.Before)))
+	}
+	limit := min(cmp.Or(max(query.Limit, 0), 100), 1000)
+	found, err := rows.Limit(limit + 1).All(ctx)
+	if err != nil {
+		return nil, false, wrap("list fires of scheduled jobs", err)
+	}
+	if more = len(found) > limit; more {
+		found = found[:limit]
+	}
+	return all(found, cronFireOf), more, nil
+}
+
+func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJobUpdate), fires ...pluginsdk.CronFire) (job pluginsdk.CronJob, err error) {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		update := tx.CronJob.Update().Where(cronjob.Name(clean(name))).SetName(clean(name)) // an update of nothing finds nothing
 		set(update)
@@ -93,9 +130,20 @@ func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJ
 		if err == nil {
 			job, err = tx.cron(ctx, name)
 		}
+		if err == nil && len(fires) > 0 {
+			err = tx.saveFires(ctx, job, fires)
+		}
 		return err
 	})
 	return job, wrap("change scheduled job", err)
+}
+
+func (t *tx) saveFires(ctx context.Context, job pluginsdk.CronJob, fires []pluginsdk.CronFire) error {
+	return t.CronFire.MapCreateBulk(fires, func(create *ent.CronFireCreate, i int) {
+		fire := fires[i]
+		fire.JobID, fire.Job = job.ID, job.Spec.Name
+		insertCronFire(create, fire)
+	}).OnConflictColumns(cronfire.FieldJobID, cronfire.FieldDue).UpdateNewValues().Exec(ctx)
 }
 
 func (t *tx) cron(ctx context.Context, name string) (pluginsdk.CronJob, error) {
@@ -143,12 +191,20 @@ func readCrons(ctx context.Context, client *ent.Client, past entsql.ExecQuerier,
 	return rows, nil
 }
 
-// DeleteCron removes the job of that name, or returns CodeNotFound.
+// DeleteCron removes the job of that name, or returns CodeNotFound. Nothing becomes any more of
+// its fires that are open.
 func (s *Store) DeleteCron(ctx context.Context, name string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		n, err := tx.CronJob.Delete().Where(cronjob.Name(clean(name))).Exec(ctx)
-		if err == nil && n == 0 {
+		rows, err := readCrons(ctx, tx.Client, tx.exec, cronjob.Name(clean(name)))
+		if err == nil && len(rows) == 0 {
 			return noCron(name)
+		}
+		if err == nil {
+			_, err = tx.CronJob.Delete().Where(cronjob.ID(rows[0].ID)).Exec(ctx)
+		}
+		if err == nil {
+			_, err = tx.CronFire.Update().Where(cronfire.JobID(rows[0].ID), cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning)).
+				SetState(pluginsdk.FireCancelled).SetReason("the schedule was removed").SetEndedAt(s.now()).Save(ctx)
 		}
 		return err
 	})

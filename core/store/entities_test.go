@@ -307,3 +307,61 @@ func TestMetricsAreRecordedOnceOrRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestFires has what became of the times of jobs: one row a time, written with the job's status or not at all.
+func TestFires(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		for _, name := range []string{"digest", "refresh"} {
+			check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: name, Schedule: "0 7 * * *", Prompt: "do it"}, true)))
+		}
+		day := time.Date(2026, 11, 1, 7, 0, 0, 0, time.UTC)
+		at := func(n int, state pluginsdk.CronFireState) pluginsdk.CronFire {
+			return pluginsdk.CronFire{Due: day.AddDate(0, 0, n), Cause: pluginsdk.FireScheduled, State: state}
+		}
+		for n := range 5 {
+			check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, at(n, pluginsdk.FirePending))))
+		}
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "twice"}, at(0, pluginsdk.FireSucceeded), at(1, pluginsdk.FireRunning))))
+		check(t, second(s.ReportCron(ctx, "refresh", pluginsdk.CronStatus{}, at(2, pluginsdk.FireMissed))))
+		wantCode(t, second(s.ReportCron(ctx, "nobody", pluginsdk.CronStatus{}, at(2, pluginsdk.FireMissed))), pluginsdk.CodeNotFound)
+		wantCode(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "lost"}, pluginsdk.CronFire{State: pluginsdk.FireMissed})), pluginsdk.CodeInvalid)
+
+		states := func(query pluginsdk.CronFiresRequest) (states []pluginsdk.CronFireState) {
+			t.Helper()
+			fires, _, err := s.CronFires(ctx, query)
+			check(t, err)
+			for _, fire := range fires {
+				states = append(states, fire.State)
+			}
+			return states
+		}
+		pending, running := pluginsdk.FirePending, pluginsdk.FireRunning
+		for name, row := range map[string]struct {
+			query pluginsdk.CronFiresRequest
+			want  []pluginsdk.CronFireState
+		}{
+			"of a job":     {pluginsdk.CronFiresRequest{Name: "digest"}, []pluginsdk.CronFireState{pending, pending, pending, running, pluginsdk.FireSucceeded}},
+			"open":         {pluginsdk.CronFiresRequest{Open: true}, []pluginsdk.CronFireState{pending, pending, pending, running}},
+			"before":       {pluginsdk.CronFiresRequest{Name: "digest", Before: day.AddDate(0, 0, 2)}, []pluginsdk.CronFireState{running, pluginsdk.FireSucceeded}},
+			"the newest":   {pluginsdk.CronFiresRequest{Limit: 1}, []pluginsdk.CronFireState{pending}},
+			"of no job":    {pluginsdk.CronFiresRequest{Name: "nobody"}, nil},
+			"of the other": {pluginsdk.CronFiresRequest{Name: "refresh"}, []pluginsdk.CronFireState{pluginsdk.FireMissed}},
+		} {
+			if got := states(row.query); !slices.Equal(got, row.want) {
+				t.Errorf("%s: %v, want %v", name, got, row.want)
+			}
+		}
+		if _, more, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Limit: 5}); err != nil || !more {
+			t.Errorf("more: %v, %v", more, err)
+		}
+		// What is open of a job that is removed does not stay so: nobody would ever look at it.
+		check(t, s.DeleteCron(ctx, "digest"))
+		if open := states(pluginsdk.CronFiresRequest{Open: true}); len(open) != 0 {
+			t.Errorf("open after the job is removed: %v", open)
+		}
+		if all := states(pluginsdk.CronFiresRequest{Name: "digest"}); len(all) != 5 {
+			t.Errorf("what became of it is gone: %v", all)
+		}
+	})
+}

@@ -462,9 +462,12 @@ func cronOf(row *ent.CronJob) pluginsdk.CronJob {
 		Spec: pluginsdk.CronSpec{
 			Name: row.Name, Schedule: row.Schedule, FireAt: keepable(orZero(row.FireAt)), Timezone: row.Timezone,
 			Prompt: row.Prompt, ThreadID: row.ThreadID, ReportTo: reportTo, Missed: row.Missed,
+			Lateness: durationOf(row.Lateness), Overlap: row.Overlap, Jitter: durationOf(row.Jitter),
+			Until: keepable(orZero(row.Until)), Except: row.Except, Hours: row.Hours,
 		},
 		Status: pluginsdk.CronStatus{
 			LastRun: keepable(orZero(row.LastRun)), NextRun: keepable(orZero(row.NextRun)), LastResult: row.LastResult,
+			Failures: row.Failures, Mark: row.Mark,
 		},
 	}
 }
@@ -473,9 +476,40 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 	return into.Create().
 		SetID(j.ID).SetName(clean(j.Spec.Name)).SetSchedule(clean(j.Spec.Schedule)).SetNillableFireAt(nullable(j.Spec.FireAt)).
 		SetTimezone(clean(j.Spec.Timezone)).SetPrompt(clean(j.Spec.Prompt)).SetThreadID(j.Spec.ThreadID).
-		SetTarget(clean(j.Spec.ReportTo.String())).SetMissed(j.Spec.Missed).SetEnabled(schema.Switch(j.Enabled)).
+		SetTarget(clean(j.Spec.ReportTo.String())).SetMissed(j.Spec.Missed).
+		SetLateness(durationText(j.Spec.Lateness)).SetOverlap(j.Spec.Overlap).SetJitter(durationText(j.Spec.Jitter)).
+		SetNillableUntil(nullable(j.Spec.Until)).SetExcept(clean(j.Spec.Except)).SetHours(clean(j.Spec.Hours)).
+		SetEnabled(schema.Switch(j.Enabled)).SetFailures(j.Status.Failures).SetMark(clean(j.Status.Mark)).
 		SetNillableLastRun(nullable(j.Status.LastRun)).SetNillableNextRun(nullable(j.Status.NextRun)).
 		SetLastResult(clean(j.Status.LastResult)).SetCreatedAt(instant(j.CreatedAt))
+}
+
+// durationText is how a column that operators edit has a duration: 1h30m0s; empty: 0.
+func durationText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// durationOf leaves out what is no duration.
+func durationOf(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return max(d, 0)
+}
+
+func cronFireOf(row *ent.CronFire) pluginsdk.CronFire {
+	return pluginsdk.CronFire{
+		JobID: row.JobID, Job: row.Job, Due: keepable(row.Due.UTC()), Until: keepable(orZero(row.Until)), Count: row.Count,
+		Cause: row.Cause, State: row.State, Reason: row.Reason, RunID: row.RunID, CostUSD: row.CostUsd,
+		DecidedAt: keepable(orZero(row.DecidedAt)), EndedAt: keepable(orZero(row.EndedAt)),
+	}
+}
+
+func insertCronFire(into *ent.CronFireCreate, f pluginsdk.CronFire) {
+	into.SetJobID(f.JobID).SetJob(clean(f.Job)).SetDue(instant(f.Due)).SetNillableUntil(nullable(f.Until)).SetCount(f.Count).
+		SetCause(f.Cause).SetState(f.State).SetReason(clean(f.Reason)).SetRunID(clean(f.RunID)).SetCostUsd(f.CostUSD).
+		SetNillableDecidedAt(nullable(f.DecidedAt)).SetNillableEndedAt(nullable(f.EndedAt))
 }
 
 func fileOf(row *ent.File) ledger.KeptFile {

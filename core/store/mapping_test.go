@@ -204,6 +204,12 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		cron.ID, cron.CreatedAt = job.ID, job.CreatedAt
 		same(t, cron, job)
 
+		fire := filled[pluginsdk.CronFire](t)
+		check(t, second(s.ReportCron(ctx, cron.Spec.Name, cron.Status, fire)))
+		fire.JobID, fire.Job = job.ID, job.Spec.Name
+		fires, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{})
+		same(t, fire, only[pluginsdk.CronFire](t)(fires, err))
+
 		plugin := filled[ledger.Plugin](t)
 		plugin.Problem = "" // is found, not stored
 		check(t, s.KeepPlugin(ctx, plugin))

@@ -31,12 +31,28 @@ const (
 	FieldEnabled = "enabled"
 	// FieldMissed holds the string denoting the missed field in the database.
 	FieldMissed = "missed"
+	// FieldLateness holds the string denoting the lateness field in the database.
+	FieldLateness = "lateness"
+	// FieldOverlap holds the string denoting the overlap field in the database.
+	FieldOverlap = "overlap"
+	// FieldJitter holds the string denoting the jitter field in the database.
+	FieldJitter = "jitter"
+	// FieldUntil holds the string denoting the until field in the database.
+	FieldUntil = "until"
+	// FieldExcept holds the string denoting the except field in the database.
+	FieldExcept = "except"
+	// FieldHours holds the string denoting the hours field in the database.
+	FieldHours = "hours"
 	// FieldLastRun holds the string denoting the last_run field in the database.
 	FieldLastRun = "last_run"
 	// FieldNextRun holds the string denoting the next_run field in the database.
 	FieldNextRun = "next_run"
 	// FieldLastResult holds the string denoting the last_result field in the database.
 	FieldLastResult = "last_result"
+	// FieldFailures holds the string denoting the failures field in the database.
+	FieldFailures = "failures"
+	// FieldMark holds the string denoting the mark field in the database.
+	FieldMark = "mark"
 	// FieldCreatedAt holds the string denoting the created_at field in the database.
 	FieldCreatedAt = "created_at"
 	// Table holds the table name of the cronjob in the database.
@@ -55,9 +71,17 @@ var Columns = []string{
 	FieldTarget,
 	FieldEnabled,
 	FieldMissed,
+	FieldLateness,
+	FieldOverlap,
+	FieldJitter,
+	FieldUntil,
+	FieldExcept,
+	FieldHours,
 	FieldLastRun,
 	FieldNextRun,
 	FieldLastResult,
+	FieldFailures,
+	FieldMark,
 	FieldCreatedAt,
 }
 
@@ -84,8 +108,22 @@ var (
 	DefaultEnabled schema.Switch
 	// DefaultMissed holds the default value on creation for the "missed" field.
 	DefaultMissed pluginsdk.MissedPolicy
+	// DefaultLateness holds the default value on creation for the "lateness" field.
+	DefaultLateness string
+	// DefaultOverlap holds the default value on creation for the "overlap" field.
+	DefaultOverlap pluginsdk.OverlapPolicy
+	// DefaultJitter holds the default value on creation for the "jitter" field.
+	DefaultJitter string
+	// DefaultExcept holds the default value on creation for the "except" field.
+	DefaultExcept string
+	// DefaultHours holds the default value on creation for the "hours" field.
+	DefaultHours string
 	// DefaultLastResult holds the default value on creation for the "last_result" field.
 	DefaultLastResult string
+	// DefaultFailures holds the default value on creation for the "failures" field.
+	DefaultFailures int
+	// DefaultMark holds the default value on creation for the "mark" field.
+	DefaultMark string
 )
 
 // OrderOption defines the ordering options for the CronJob queries.
@@ -141,6 +179,36 @@ func ByMissed(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMissed, opts...).ToFunc()
 }
 
+// ByLateness orders the results by the lateness field.
+func ByLateness(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLateness, opts...).ToFunc()
+}
+
+// ByOverlap orders the results by the overlap field.
+func ByOverlap(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOverlap, opts...).ToFunc()
+}
+
+// ByJitter orders the results by the jitter field.
+func ByJitter(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldJitter, opts...).ToFunc()
+}
+
+// ByUntil orders the results by the until field.
+func ByUntil(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUntil, opts...).ToFunc()
+}
+
+// ByExcept orders the results by the except field.
+func ByExcept(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExcept, opts...).ToFunc()
+}
+
+// ByHours orders the results by the hours field.
+func ByHours(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldHours, opts...).ToFunc()
+}
+
 // ByLastRun orders the results by the last_run field.
 func ByLastRun(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastRun, opts...).ToFunc()
@@ -154,6 +222,16 @@ func ByNextRun(opts ...sql.OrderTermOption) OrderOption {
 // ByLastResult orders the results by the last_result field.
 func ByLastResult(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastResult, opts...).ToFunc()
+}
+
+// ByFailures orders the results by the failures field.
+func ByFailures(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldFailures, opts...).ToFunc()
+}
+
+// ByMark orders the results by the mark field.
+func ByMark(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMark, opts...).ToFunc()
 }
 
 // ByCreatedAt orders the results by the created_at field.

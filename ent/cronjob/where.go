@@ -112,6 +112,37 @@ func Missed(v pluginsdk.MissedPolicy) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldMissed, vc))
 }
 
+// Lateness applies equality check predicate on the "lateness" field. It's identical to LatenessEQ.
+func Lateness(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldLateness, v))
+}
+
+// Overlap applies equality check predicate on the "overlap" field. It's identical to OverlapEQ.
+func Overlap(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEQ(FieldOverlap, vc))
+}
+
+// Jitter applies equality check predicate on the "jitter" field. It's identical to JitterEQ.
+func Jitter(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldJitter, v))
+}
+
+// Until applies equality check predicate on the "until" field. It's identical to UntilEQ.
+func Until(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldUntil, v))
+}
+
+// Except applies equality check predicate on the "except" field. It's identical to ExceptEQ.
+func Except(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldExcept, v))
+}
+
+// Hours applies equality check predicate on the "hours" field. It's identical to HoursEQ.
+func Hours(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldHours, v))
+}
+
 // LastRun applies equality check predicate on the "last_run" field. It's identical to LastRunEQ.
 func LastRun(v time.Time) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldLastRun, v))
@@ -125,6 +156,16 @@ func NextRun(v time.Time) predicate.CronJob {
 // LastResult applies equality check predicate on the "last_result" field. It's identical to LastResultEQ.
 func LastResult(v string) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldLastResult, v))
+}
+
+// Failures applies equality check predicate on the "failures" field. It's identical to FailuresEQ.
+func Failures(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldFailures, v))
+}
+
+// Mark applies equality check predicate on the "mark" field. It's identical to MarkEQ.
+func Mark(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldMark, v))
 }
 
 // CreatedAt applies equality check predicate on the "created_at" field. It's identical to CreatedAtEQ.
@@ -696,6 +737,400 @@ func MissedContainsFold(v pluginsdk.MissedPolicy) predicate.CronJob {
 	return predicate.CronJob(sql.FieldContainsFold(FieldMissed, vc))
 }
 
+// LatenessEQ applies the EQ predicate on the "lateness" field.
+func LatenessEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldLateness, v))
+}
+
+// LatenessNEQ applies the NEQ predicate on the "lateness" field.
+func LatenessNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldLateness, v))
+}
+
+// LatenessIn applies the In predicate on the "lateness" field.
+func LatenessIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldLateness, vs...))
+}
+
+// LatenessNotIn applies the NotIn predicate on the "lateness" field.
+func LatenessNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldLateness, vs...))
+}
+
+// LatenessGT applies the GT predicate on the "lateness" field.
+func LatenessGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldLateness, v))
+}
+
+// LatenessGTE applies the GTE predicate on the "lateness" field.
+func LatenessGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldLateness, v))
+}
+
+// LatenessLT applies the LT predicate on the "lateness" field.
+func LatenessLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldLateness, v))
+}
+
+// LatenessLTE applies the LTE predicate on the "lateness" field.
+func LatenessLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldLateness, v))
+}
+
+// LatenessContains applies the Contains predicate on the "lateness" field.
+func LatenessContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldLateness, v))
+}
+
+// LatenessHasPrefix applies the HasPrefix predicate on the "lateness" field.
+func LatenessHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldLateness, v))
+}
+
+// LatenessHasSuffix applies the HasSuffix predicate on the "lateness" field.
+func LatenessHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldLateness, v))
+}
+
+// LatenessEqualFold applies the EqualFold predicate on the "lateness" field.
+func LatenessEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldLateness, v))
+}
+
+// LatenessContainsFold applies the ContainsFold predicate on the "lateness" field.
+func LatenessContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldLateness, v))
+}
+
+// OverlapEQ applies the EQ predicate on the "overlap" field.
+func OverlapEQ(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEQ(FieldOverlap, vc))
+}
+
+// OverlapNEQ applies the NEQ predicate on the "overlap" field.
+func OverlapNEQ(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldNEQ(FieldOverlap, vc))
+}
+
+// OverlapIn applies the In predicate on the "overlap" field.
+func OverlapIn(vs ...pluginsdk.OverlapPolicy) predicate.CronJob {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.CronJob(sql.FieldIn(FieldOverlap, v...))
+}
+
+// OverlapNotIn applies the NotIn predicate on the "overlap" field.
+func OverlapNotIn(vs ...pluginsdk.OverlapPolicy) predicate.CronJob {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.CronJob(sql.FieldNotIn(FieldOverlap, v...))
+}
+
+// OverlapGT applies the GT predicate on the "overlap" field.
+func OverlapGT(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldGT(FieldOverlap, vc))
+}
+
+// OverlapGTE applies the GTE predicate on the "overlap" field.
+func OverlapGTE(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldGTE(FieldOverlap, vc))
+}
+
+// OverlapLT applies the LT predicate on the "overlap" field.
+func OverlapLT(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldLT(FieldOverlap, vc))
+}
+
+// OverlapLTE applies the LTE predicate on the "overlap" field.
+func OverlapLTE(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldLTE(FieldOverlap, vc))
+}
+
+// OverlapContains applies the Contains predicate on the "overlap" field.
+func OverlapContains(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldContains(FieldOverlap, vc))
+}
+
+// OverlapHasPrefix applies the HasPrefix predicate on the "overlap" field.
+func OverlapHasPrefix(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldHasPrefix(FieldOverlap, vc))
+}
+
+// OverlapHasSuffix applies the HasSuffix predicate on the "overlap" field.
+func OverlapHasSuffix(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldHasSuffix(FieldOverlap, vc))
+}
+
+// OverlapEqualFold applies the EqualFold predicate on the "overlap" field.
+func OverlapEqualFold(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEqualFold(FieldOverlap, vc))
+}
+
+// OverlapContainsFold applies the ContainsFold predicate on the "overlap" field.
+func OverlapContainsFold(v pluginsdk.OverlapPolicy) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldContainsFold(FieldOverlap, vc))
+}
+
+// JitterEQ applies the EQ predicate on the "jitter" field.
+func JitterEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldJitter, v))
+}
+
+// JitterNEQ applies the NEQ predicate on the "jitter" field.
+func JitterNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldJitter, v))
+}
+
+// JitterIn applies the In predicate on the "jitter" field.
+func JitterIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldJitter, vs...))
+}
+
+// JitterNotIn applies the NotIn predicate on the "jitter" field.
+func JitterNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldJitter, vs...))
+}
+
+// JitterGT applies the GT predicate on the "jitter" field.
+func JitterGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldJitter, v))
+}
+
+// JitterGTE applies the GTE predicate on the "jitter" field.
+func JitterGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldJitter, v))
+}
+
+// JitterLT applies the LT predicate on the "jitter" field.
+func JitterLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldJitter, v))
+}
+
+// JitterLTE applies the LTE predicate on the "jitter" field.
+func JitterLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldJitter, v))
+}
+
+// JitterContains applies the Contains predicate on the "jitter" field.
+func JitterContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldJitter, v))
+}
+
+// JitterHasPrefix applies the HasPrefix predicate on the "jitter" field.
+func JitterHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldJitter, v))
+}
+
+// JitterHasSuffix applies the HasSuffix predicate on the "jitter" field.
+func JitterHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldJitter, v))
+}
+
+// JitterEqualFold applies the EqualFold predicate on the "jitter" field.
+func JitterEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldJitter, v))
+}
+
+// JitterContainsFold applies the ContainsFold predicate on the "jitter" field.
+func JitterContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldJitter, v))
+}
+
+// UntilEQ applies the EQ predicate on the "until" field.
+func UntilEQ(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldUntil, v))
+}
+
+// UntilNEQ applies the NEQ predicate on the "until" field.
+func UntilNEQ(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldUntil, v))
+}
+
+// UntilIn applies the In predicate on the "until" field.
+func UntilIn(vs ...time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldUntil, vs...))
+}
+
+// UntilNotIn applies the NotIn predicate on the "until" field.
+func UntilNotIn(vs ...time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldUntil, vs...))
+}
+
+// UntilGT applies the GT predicate on the "until" field.
+func UntilGT(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldUntil, v))
+}
+
+// UntilGTE applies the GTE predicate on the "until" field.
+func UntilGTE(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldUntil, v))
+}
+
+// UntilLT applies the LT predicate on the "until" field.
+func UntilLT(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldUntil, v))
+}
+
+// UntilLTE applies the LTE predicate on the "until" field.
+func UntilLTE(v time.Time) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldUntil, v))
+}
+
+// UntilIsNil applies the IsNil predicate on the "until" field.
+func UntilIsNil() predicate.CronJob {
+	return predicate.CronJob(sql.FieldIsNull(FieldUntil))
+}
+
+// UntilNotNil applies the NotNil predicate on the "until" field.
+func UntilNotNil() predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotNull(FieldUntil))
+}
+
+// ExceptEQ applies the EQ predicate on the "except" field.
+func ExceptEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldExcept, v))
+}
+
+// ExceptNEQ applies the NEQ predicate on the "except" field.
+func ExceptNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldExcept, v))
+}
+
+// ExceptIn applies the In predicate on the "except" field.
+func ExceptIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldExcept, vs...))
+}
+
+// ExceptNotIn applies the NotIn predicate on the "except" field.
+func ExceptNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldExcept, vs...))
+}
+
+// ExceptGT applies the GT predicate on the "except" field.
+func ExceptGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldExcept, v))
+}
+
+// ExceptGTE applies the GTE predicate on the "except" field.
+func ExceptGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldExcept, v))
+}
+
+// ExceptLT applies the LT predicate on the "except" field.
+func ExceptLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldExcept, v))
+}
+
+// ExceptLTE applies the LTE predicate on the "except" field.
+func ExceptLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldExcept, v))
+}
+
+// ExceptContains applies the Contains predicate on the "except" field.
+func ExceptContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldExcept, v))
+}
+
+// ExceptHasPrefix applies the HasPrefix predicate on the "except" field.
+func ExceptHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldExcept, v))
+}
+
+// ExceptHasSuffix applies the HasSuffix predicate on the "except" field.
+func ExceptHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldExcept, v))
+}
+
+// ExceptEqualFold applies the EqualFold predicate on the "except" field.
+func ExceptEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldExcept, v))
+}
+
+// ExceptContainsFold applies the ContainsFold predicate on the "except" field.
+func ExceptContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldExcept, v))
+}
+
+// HoursEQ applies the EQ predicate on the "hours" field.
+func HoursEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldHours, v))
+}
+
+// HoursNEQ applies the NEQ predicate on the "hours" field.
+func HoursNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldHours, v))
+}
+
+// HoursIn applies the In predicate on the "hours" field.
+func HoursIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldHours, vs...))
+}
+
+// HoursNotIn applies the NotIn predicate on the "hours" field.
+func HoursNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldHours, vs...))
+}
+
+// HoursGT applies the GT predicate on the "hours" field.
+func HoursGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldHours, v))
+}
+
+// HoursGTE applies the GTE predicate on the "hours" field.
+func HoursGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldHours, v))
+}
+
+// HoursLT applies the LT predicate on the "hours" field.
+func HoursLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldHours, v))
+}
+
+// HoursLTE applies the LTE predicate on the "hours" field.
+func HoursLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldHours, v))
+}
+
+// HoursContains applies the Contains predicate on the "hours" field.
+func HoursContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldHours, v))
+}
+
+// HoursHasPrefix applies the HasPrefix predicate on the "hours" field.
+func HoursHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldHours, v))
+}
+
+// HoursHasSuffix applies the HasSuffix predicate on the "hours" field.
+func HoursHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldHours, v))
+}
+
+// HoursEqualFold applies the EqualFold predicate on the "hours" field.
+func HoursEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldHours, v))
+}
+
+// HoursContainsFold applies the ContainsFold predicate on the "hours" field.
+func HoursContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldHours, v))
+}
+
 // LastRunEQ applies the EQ predicate on the "last_run" field.
 func LastRunEQ(v time.Time) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldLastRun, v))
@@ -859,6 +1294,111 @@ func LastResultEqualFold(v string) predicate.CronJob {
 // LastResultContainsFold applies the ContainsFold predicate on the "last_result" field.
 func LastResultContainsFold(v string) predicate.CronJob {
 	return predicate.CronJob(sql.FieldContainsFold(FieldLastResult, v))
+}
+
+// FailuresEQ applies the EQ predicate on the "failures" field.
+func FailuresEQ(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldFailures, v))
+}
+
+// FailuresNEQ applies the NEQ predicate on the "failures" field.
+func FailuresNEQ(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldFailures, v))
+}
+
+// FailuresIn applies the In predicate on the "failures" field.
+func FailuresIn(vs ...int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldFailures, vs...))
+}
+
+// FailuresNotIn applies the NotIn predicate on the "failures" field.
+func FailuresNotIn(vs ...int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldFailures, vs...))
+}
+
+// FailuresGT applies the GT predicate on the "failures" field.
+func FailuresGT(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldFailures, v))
+}
+
+// FailuresGTE applies the GTE predicate on the "failures" field.
+func FailuresGTE(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldFailures, v))
+}
+
+// FailuresLT applies the LT predicate on the "failures" field.
+func FailuresLT(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldFailures, v))
+}
+
+// FailuresLTE applies the LTE predicate on the "failures" field.
+func FailuresLTE(v int) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldFailures, v))
+}
+
+// MarkEQ applies the EQ predicate on the "mark" field.
+func MarkEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldMark, v))
+}
+
+// MarkNEQ applies the NEQ predicate on the "mark" field.
+func MarkNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldMark, v))
+}
+
+// MarkIn applies the In predicate on the "mark" field.
+func MarkIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldMark, vs...))
+}
+
+// MarkNotIn applies the NotIn predicate on the "mark" field.
+func MarkNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldMark, vs...))
+}
+
+// MarkGT applies the GT predicate on the "mark" field.
+func MarkGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldMark, v))
+}
+
+// MarkGTE applies the GTE predicate on the "mark" field.
+func MarkGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldMark, v))
+}
+
+// MarkLT applies the LT predicate on the "mark" field.
+func MarkLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldMark, v))
+}
+
+// MarkLTE applies the LTE predicate on the "mark" field.
+func MarkLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldMark, v))
+}
+
+// MarkContains applies the Contains predicate on the "mark" field.
+func MarkContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldMark, v))
+}
+
+// MarkHasPrefix applies the HasPrefix predicate on the "mark" field.
+func MarkHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldMark, v))
+}
+
+// MarkHasSuffix applies the HasSuffix predicate on the "mark" field.
+func MarkHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldMark, v))
+}
+
+// MarkEqualFold applies the EqualFold predicate on the "mark" field.
+func MarkEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldMark, v))
+}
+
+// MarkContainsFold applies the ContainsFold predicate on the "mark" field.
+func MarkContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldMark, v))
 }
 
 // CreatedAtEQ applies the EQ predicate on the "created_at" field.

@@ -81,6 +81,18 @@ func (f AuditEntryFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.AuditEntryMutation", m)
 }
 
+// The CronFireFunc type is an adapter to allow the use of ordinary
+// function as CronFire mutator.
+type CronFireFunc func(context.Context, *ent.CronFireMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f CronFireFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.CronFireMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.CronFireMutation", m)
+}
+
 // The CronJobFunc type is an adapter to allow the use of ordinary
 // function as CronJob mutator.
 type CronJobFunc func(context.Context, *ent.CronJobMutation) (ent.Value, error)

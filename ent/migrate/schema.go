@@ -209,6 +209,45 @@ var (
 		Columns:    AuditEntriesColumns,
 		PrimaryKey: []*schema.Column{AuditEntriesColumns[0]},
 	}
+	// CronFiresColumns holds the columns for the "cron_fires" table.
+	CronFiresColumns = []*schema.Column{
+		{Name: "id", Type: field.TypeInt64, Increment: true},
+		{Name: "job_id", Type: field.TypeString},
+		{Name: "job", Type: field.TypeString},
+		{Name: "due", Type: field.TypeTime},
+		{Name: "until", Type: field.TypeTime, Nullable: true},
+		{Name: "count", Type: field.TypeInt, Default: 0},
+		{Name: "cause", Type: field.TypeString},
+		{Name: "state", Type: field.TypeString},
+		{Name: "reason", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "run_id", Type: field.TypeString, Default: ""},
+		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "decided_at", Type: field.TypeTime, Nullable: true},
+		{Name: "ended_at", Type: field.TypeTime, Nullable: true},
+	}
+	// CronFiresTable holds the schema information for the "cron_fires" table.
+	CronFiresTable = &schema.Table{
+		Name:       "cron_fires",
+		Columns:    CronFiresColumns,
+		PrimaryKey: []*schema.Column{CronFiresColumns[0]},
+		Indexes: []*schema.Index{
+			{
+				Name:    "cronfire_job_id_due",
+				Unique:  true,
+				Columns: []*schema.Column{CronFiresColumns[1], CronFiresColumns[3]},
+			},
+			{
+				Name:    "cronfire_due",
+				Unique:  false,
+				Columns: []*schema.Column{CronFiresColumns[3]},
+			},
+			{
+				Name:    "cronfire_state",
+				Unique:  false,
+				Columns: []*schema.Column{CronFiresColumns[7]},
+			},
+		},
+	}
 	// CronJobsColumns holds the columns for the "cron_jobs" table.
 	CronJobsColumns = []*schema.Column{
 		{Name: "id", Type: field.TypeString},
@@ -221,9 +260,17 @@ var (
 		{Name: "target", Type: field.TypeString, Default: ""},
 		{Name: "enabled", Type: field.TypeOther, Default: map[string]schema.Expr{"postgres": "false", "sqlite3": "0"}, SchemaType: map[string]string{"postgres": "boolean", "sqlite3": "bool"}},
 		{Name: "missed", Type: field.TypeString, Default: "skip"},
+		{Name: "lateness", Type: field.TypeString, Default: ""},
+		{Name: "overlap", Type: field.TypeString, Default: ""},
+		{Name: "jitter", Type: field.TypeString, Default: ""},
+		{Name: "until", Type: field.TypeTime, Nullable: true},
+		{Name: "except", Type: field.TypeString, Default: ""},
+		{Name: "hours", Type: field.TypeString, Default: ""},
 		{Name: "last_run", Type: field.TypeTime, Nullable: true},
 		{Name: "next_run", Type: field.TypeTime, Nullable: true},
 		{Name: "last_result", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "failures", Type: field.TypeInt, Default: 0},
+		{Name: "mark", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "created_at", Type: field.TypeTime},
 	}
 	// CronJobsTable holds the schema information for the "cron_jobs" table.
@@ -939,6 +986,7 @@ var (
 		ApprovalsTable,
 		ApprovalRulesTable,
 		AuditEntriesTable,
+		CronFiresTable,
 		CronJobsTable,
 		DeliveriesTable,
 		FilesTable,

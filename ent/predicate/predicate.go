@@ -24,6 +24,9 @@ type ApprovalRule func(*sql.Selector)
 // AuditEntry is the predicate function for auditentry builders.
 type AuditEntry func(*sql.Selector)
 
+// CronFire is the predicate function for cronfire builders.
+type CronFire func(*sql.Selector)
+
 // CronJob is the predicate function for cronjob builders.
 type CronJob func(*sql.Selector)
 

@@ -25,9 +25,17 @@ func (CronJob) Fields() []ent.Field {
 		field.String("target").Default(""),
 		switchField("enabled"),
 		field.String("missed").GoType(pluginsdk.MissedPolicy("")).Default(string(pluginsdk.MissedSkip)),
+		field.String("lateness").Default("").Comment("a duration such as 90m; empty: what pluginsdk.CronSpec says"),
+		field.String("overlap").GoType(pluginsdk.OverlapPolicy("")).Default(""),
+		field.String("jitter").Default("").Comment("a duration such as 5m"),
+		field.Time("until").Optional().Nillable(),
+		field.String("except").Default("").Comment("days, with commas between them"),
+		field.String("hours").Default(""),
 		field.Time("last_run").Optional().Nillable(),
 		field.Time("next_run").Optional().Nillable(),
 		field.Text("last_result").Default(""),
+		field.Int("failures").Default(0),
+		field.Text("mark").Default(""),
 		field.Time("created_at").Immutable(),
 	}
 }

@@ -54,6 +54,7 @@ type Host struct {
 	settings       json.RawMessage
 	state          map[string]pluginsdk.StateEntry // by plugin and key
 	crons          []pluginsdk.CronJob
+	fires          []pluginsdk.CronFire
 	files          []pluginsdk.File
 	bytes          map[string][]byte // of files, by their SHA-256
 	uploads        map[string]*upload

@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -34,6 +35,15 @@ func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabled
 func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
 	job, err := s.change(ctx, "Crons.Report", request.Name, func(job *pluginsdk.CronJob) {
 		job.Status = request.Status
+		for _, fire := range request.Fires {
+			fire.JobID, fire.Job = job.ID, job.Spec.Name
+			at := slices.IndexFunc(s.h.fires, func(f pluginsdk.CronFire) bool { return f.JobID == job.ID && f.Due.Equal(fire.Due) })
+			if at < 0 {
+				s.h.fires = append(s.h.fires, fire)
+			} else {
+				s.h.fires[at] = fire
+			}
+		}
 	})
 	return &pluginsdk.ReportCronResponse{Job: job}, err
 }
@@ -62,6 +72,26 @@ func (s crons) List(ctx context.Context, request *pluginsdk.ListCronsRequest) (*
 	defer leave()
 	jobs, more := pageAfter(s.h.crons, jobName, request.After, request.Limit)
 	return &pluginsdk.ListCronsResponse{Jobs: jobs, More: more}, nil
+}
+
+func (s crons) Fires(ctx context.Context, request *pluginsdk.CronFiresRequest) (*pluginsdk.CronFiresResponse, error) {
+	leave, err := s.h.enter(ctx, "Crons.Fires")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var found []pluginsdk.CronFire
+	for _, fire := range s.h.fires {
+		if (request.Name == "" || fire.Job == request.Name) && (!request.Open || fire.State.Open()) && (request.Before.IsZero() || fire.Due.Before(request.Before)) {
+			found = append(found, fire)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b pluginsdk.CronFire) int { return b.Due.Compare(a.Due) })
+	limit := min(cmp.Or(max(request.Limit, 0), 100), 1000)
+	if len(found) > limit {
+		return &pluginsdk.CronFiresResponse{Fires: found[:limit], More: true}, nil
+	}
+	return &pluginsdk.CronFiresResponse{Fires: found}, nil
 }
 
 func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {

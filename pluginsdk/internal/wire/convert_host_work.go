@@ -443,6 +443,7 @@ func reportCronRequestTo(v pluginsdk.ReportCronRequest) *hostv1.ReportCronReques
 	return &hostv1.ReportCronRequest{
 		Name:   v.Name,
 		Status: cronStatusTo(v.Status),
+		Fires:  listTo(v.Fires, cronFireTo),
 	}
 }
 
@@ -450,6 +451,7 @@ func reportCronRequestFrom(m *hostv1.ReportCronRequest) pluginsdk.ReportCronRequ
 	return pluginsdk.ReportCronRequest{
 		Name:   m.GetName(),
 		Status: cronStatusFrom(m.GetStatus()),
+		Fires:  listFrom(m.GetFires(), cronFireFrom),
 	}
 }
 
@@ -490,6 +492,38 @@ func listCronsResponseFrom(m *hostv1.ListCronsResponse) pluginsdk.ListCronsRespo
 	return pluginsdk.ListCronsResponse{
 		Jobs: listFrom(m.GetJobs(), cronJobFrom),
 		More: m.GetMore(),
+	}
+}
+
+func cronFiresRequestTo(v pluginsdk.CronFiresRequest) *hostv1.ListCronFiresRequest {
+	return &hostv1.ListCronFiresRequest{
+		Name:   v.Name,
+		Open:   v.Open,
+		Before: timeTo(v.Before),
+		Limit:  int64(v.Limit),
+	}
+}
+
+func cronFiresRequestFrom(m *hostv1.ListCronFiresRequest) pluginsdk.CronFiresRequest {
+	return pluginsdk.CronFiresRequest{
+		Name:   m.GetName(),
+		Open:   m.GetOpen(),
+		Before: timeFrom(m.GetBefore()),
+		Limit:  int(m.GetLimit()),
+	}
+}
+
+func cronFiresResponseTo(v pluginsdk.CronFiresResponse) *hostv1.ListCronFiresResponse {
+	return &hostv1.ListCronFiresResponse{
+		Fires: listTo(v.Fires, cronFireTo),
+		More:  v.More,
+	}
+}
+
+func cronFiresResponseFrom(m *hostv1.ListCronFiresResponse) pluginsdk.CronFiresResponse {
+	return pluginsdk.CronFiresResponse{
+		Fires: listFrom(m.GetFires(), cronFireFrom),
+		More:  m.GetMore(),
 	}
 }
 

@@ -196,6 +196,12 @@ func cronSpecTo(v pluginsdk.CronSpec) *typesv1.CronSpec {
 		ThreadId: v.ThreadID,
 		ReportTo: targetTo(v.ReportTo),
 		Missed:   string(v.Missed),
+		Lateness: durationTo(v.Lateness),
+		Overlap:  string(v.Overlap),
+		Jitter:   durationTo(v.Jitter),
+		Until:    timeTo(v.Until),
+		Except:   v.Except,
+		Hours:    v.Hours,
 	}
 }
 
@@ -209,6 +215,12 @@ func cronSpecFrom(m *typesv1.CronSpec) pluginsdk.CronSpec {
 		ThreadID: m.GetThreadId(),
 		ReportTo: targetFrom(m.GetReportTo()),
 		Missed:   pluginsdk.MissedPolicy(m.GetMissed()),
+		Lateness: durationFrom(m.GetLateness()),
+		Overlap:  pluginsdk.OverlapPolicy(m.GetOverlap()),
+		Jitter:   durationFrom(m.GetJitter()),
+		Until:    timeFrom(m.GetUntil()),
+		Except:   m.GetExcept(),
+		Hours:    m.GetHours(),
 	}
 }
 
@@ -217,6 +229,8 @@ func cronStatusTo(v pluginsdk.CronStatus) *typesv1.CronStatus {
 		LastRun:    timeTo(v.LastRun),
 		NextRun:    timeTo(v.NextRun),
 		LastResult: v.LastResult,
+		Failures:   int64(v.Failures),
+		Mark:       v.Mark,
 	}
 }
 
@@ -225,6 +239,8 @@ func cronStatusFrom(m *typesv1.CronStatus) pluginsdk.CronStatus {
 		LastRun:    timeFrom(m.GetLastRun()),
 		NextRun:    timeFrom(m.GetNextRun()),
 		LastResult: m.GetLastResult(),
+		Failures:   int(m.GetFailures()),
+		Mark:       m.GetMark(),
 	}
 }
 
@@ -245,5 +261,39 @@ func cronJobFrom(m *typesv1.CronJob) pluginsdk.CronJob {
 		Enabled:   m.GetEnabled(),
 		Status:    cronStatusFrom(m.GetStatus()),
 		CreatedAt: timeFrom(m.GetCreatedAt()),
+	}
+}
+
+func cronFireTo(v pluginsdk.CronFire) *typesv1.CronFire {
+	return &typesv1.CronFire{
+		JobId:     v.JobID,
+		Job:       v.Job,
+		Due:       timeTo(v.Due),
+		Until:     timeTo(v.Until),
+		Count:     int64(v.Count),
+		Cause:     string(v.Cause),
+		State:     string(v.State),
+		Reason:    v.Reason,
+		RunId:     v.RunID,
+		CostUsd:   v.CostUSD,
+		DecidedAt: timeTo(v.DecidedAt),
+		EndedAt:   timeTo(v.EndedAt),
+	}
+}
+
+func cronFireFrom(m *typesv1.CronFire) pluginsdk.CronFire {
+	return pluginsdk.CronFire{
+		JobID:     m.GetJobId(),
+		Job:       m.GetJob(),
+		Due:       timeFrom(m.GetDue()),
+		Until:     timeFrom(m.GetUntil()),
+		Count:     int(m.GetCount()),
+		Cause:     pluginsdk.FireCause(m.GetCause()),
+		State:     pluginsdk.CronFireState(m.GetState()),
+		Reason:    m.GetReason(),
+		RunID:     m.GetRunId(),
+		CostUSD:   m.GetCostUsd(),
+		DecidedAt: timeFrom(m.GetDecidedAt()),
+		EndedAt:   timeFrom(m.GetEndedAt()),
 	}
 }

@@ -160,6 +160,14 @@ func (c cronClient) List(ctx context.Context, request *pluginsdk.ListCronsReques
 	return ask(ctx, request, listCronsRequestTo, c.client.ListCrons, listCronsResponseFrom)
 }
 
+func (s hostServer) ListCronFires(ctx context.Context, m *hostv1.ListCronFiresRequest) (*hostv1.ListCronFiresResponse, error) {
+	return answer(ctx, m, cronFiresRequestFrom, s.host.Crons.Fires, cronFiresResponseTo)
+}
+
+func (c cronClient) Fires(ctx context.Context, request *pluginsdk.CronFiresRequest) (*pluginsdk.CronFiresResponse, error) {
+	return ask(ctx, request, cronFiresRequestTo, c.client.ListCronFires, cronFiresResponseFrom)
+}
+
 func (s hostServer) DeleteCron(ctx context.Context, m *hostv1.DeleteCronRequest) (*hostv1.DeleteCronResponse, error) {
 	return answer(ctx, m, deleteCronRequestFrom, s.host.Crons.Delete, emptyTo[hostv1.DeleteCronResponse])
 }

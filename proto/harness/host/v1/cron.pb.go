@@ -10,6 +10,7 @@ import (
 	v1 "github.com/seed-706843ae/harness/proto/harness/types/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -228,7 +229,9 @@ type ReportCronRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The whole of it: what is absent here is absent from the job.
-	Status        *v1.CronStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	Status *v1.CronStatus `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// Each in place of the row of that time. At most 100.
+	Fires         []*v1.CronFire `protobuf:"bytes,3,rep,name=fires,proto3" json:"fires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -273,6 +276,13 @@ func (x *ReportCronRequest) GetName() string {
 func (x *ReportCronRequest) GetStatus() *v1.CronStatus {
 	if x != nil {
 		return x.Status
+	}
+	return nil
+}
+
+func (x *ReportCronRequest) GetFires() []*v1.CronFire {
+	if x != nil {
+		return x.Fires
 	}
 	return nil
 }
@@ -429,6 +439,131 @@ func (x *ListCronsResponse) GetMore() bool {
 	return false
 }
 
+type ListCronFiresRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the job; empty: of all jobs.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only those of which something is yet to become.
+	Open bool `protobuf:"varint,2,opt,name=open,proto3" json:"open,omitempty"`
+	// Only those that were due before; absent: also the newest.
+	Before *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
+	// 0: 100. At most 1000.
+	Limit         int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCronFiresRequest) Reset() {
+	*x = ListCronFiresRequest{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCronFiresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCronFiresRequest) ProtoMessage() {}
+
+func (x *ListCronFiresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCronFiresRequest.ProtoReflect.Descriptor instead.
+func (*ListCronFiresRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListCronFiresRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListCronFiresRequest) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *ListCronFiresRequest) GetBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
+func (x *ListCronFiresRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type ListCronFiresResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Fires []*v1.CronFire         `protobuf:"bytes,1,rep,name=fires,proto3" json:"fires,omitempty"`
+	// There are older ones.
+	More          bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCronFiresResponse) Reset() {
+	*x = ListCronFiresResponse{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCronFiresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCronFiresResponse) ProtoMessage() {}
+
+func (x *ListCronFiresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCronFiresResponse.ProtoReflect.Descriptor instead.
+func (*ListCronFiresResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListCronFiresResponse) GetFires() []*v1.CronFire {
+	if x != nil {
+		return x.Fires
+	}
+	return nil
+}
+
+func (x *ListCronFiresResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 type DeleteCronRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -438,7 +573,7 @@ type DeleteCronRequest struct {
 
 func (x *DeleteCronRequest) Reset() {
 	*x = DeleteCronRequest{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[8]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +585,7 @@ func (x *DeleteCronRequest) String() string {
 func (*DeleteCronRequest) ProtoMessage() {}
 
 func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[8]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +598,7 @@ func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCronRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{8}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteCronRequest) GetName() string {
@@ -481,7 +616,7 @@ type DeleteCronResponse struct {
 
 func (x *DeleteCronResponse) Reset() {
 	*x = DeleteCronResponse{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[9]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +628,7 @@ func (x *DeleteCronResponse) String() string {
 func (*DeleteCronResponse) ProtoMessage() {}
 
 func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[9]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,14 +641,14 @@ func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCronResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{9}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{11}
 }
 
 var File_harness_host_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/host/v1/cron.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/cron.proto\"[\n" +
+	"\x1aharness/host/v1/cron.proto\x12\x0fharness.host.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a harness/host/v1/capability.proto\x1a\x1bharness/types/v1/cron.proto\"[\n" +
 	"\x0fSaveCronRequest\x12.\n" +
 	"\x04spec\x18\x01 \x01(\v2\x1a.harness.types.v1.CronSpecR\x04spec\x12\x18\n" +
 	"\aenabled\x18\x02 \x01(\bR\aenabled\"Y\n" +
@@ -524,10 +659,11 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aenabled\x18\x02 \x01(\bR\aenabled\"E\n" +
 	"\x16SetCronEnabledResponse\x12+\n" +
-	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"]\n" +
+	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\"\x8f\x01\n" +
 	"\x11ReportCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
-	"\x06status\x18\x02 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\"A\n" +
+	"\x06status\x18\x02 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\x120\n" +
+	"\x05fires\x18\x03 \x03(\v2\x1a.harness.types.v1.CronFireR\x05fires\"A\n" +
 	"\x12ReportCronResponse\x12+\n" +
 	"\x03job\x18\x01 \x01(\v2\x19.harness.types.v1.CronJobR\x03job\">\n" +
 	"\x10ListCronsRequest\x12\x14\n" +
@@ -535,16 +671,26 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\"V\n" +
 	"\x11ListCronsResponse\x12-\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x19.harness.types.v1.CronJobR\x04jobs\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"\x88\x01\n" +
+	"\x14ListCronFiresRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04open\x18\x02 \x01(\bR\x04open\x122\n" +
+	"\x06before\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06before\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\"]\n" +
+	"\x15ListCronFiresResponse\x120\n" +
+	"\x05fires\x18\x01 \x03(\v2\x1a.harness.types.v1.CronFireR\x05fires\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"'\n" +
 	"\x11DeleteCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteCronResponse2\x97\x04\n" +
+	"\x12DeleteCronResponse2\x87\x05\n" +
 	"\vCronService\x12`\n" +
 	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12r\n" +
 	"\x0eSetCronEnabled\x12&.harness.host.v1.SetCronEnabledRequest\x1a'.harness.host.v1.SetCronEnabledResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
 	"\n" +
 	"ReportCron\x12\".harness.host.v1.ReportCronRequest\x1a#.harness.host.v1.ReportCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12b\n" +
 	"\tListCrons\x12!.harness.host.v1.ListCronsRequest\x1a\".harness.host.v1.ListCronsResponse\"\x0e\x92\xe1\x18\n" +
+	"crons.read\x12n\n" +
+	"\rListCronFires\x12%.harness.host.v1.ListCronFiresRequest\x1a&.harness.host.v1.ListCronFiresResponse\"\x0e\x92\xe1\x18\n" +
 	"crons.read\x12f\n" +
 	"\n" +
 	"DeleteCron\x12\".harness.host.v1.DeleteCronRequest\x1a#.harness.host.v1.DeleteCronResponse\"\x0f\x92\xe1\x18\vcrons.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
@@ -561,7 +707,7 @@ func file_harness_host_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_cron_proto_rawDescData
 }
 
-var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_harness_host_v1_cron_proto_goTypes = []any{
 	(*SaveCronRequest)(nil),        // 0: harness.host.v1.SaveCronRequest
 	(*SaveCronResponse)(nil),       // 1: harness.host.v1.SaveCronResponse
@@ -571,34 +717,43 @@ var file_harness_host_v1_cron_proto_goTypes = []any{
 	(*ReportCronResponse)(nil),     // 5: harness.host.v1.ReportCronResponse
 	(*ListCronsRequest)(nil),       // 6: harness.host.v1.ListCronsRequest
 	(*ListCronsResponse)(nil),      // 7: harness.host.v1.ListCronsResponse
-	(*DeleteCronRequest)(nil),      // 8: harness.host.v1.DeleteCronRequest
-	(*DeleteCronResponse)(nil),     // 9: harness.host.v1.DeleteCronResponse
-	(*v1.CronSpec)(nil),            // 10: harness.types.v1.CronSpec
-	(*v1.CronJob)(nil),             // 11: harness.types.v1.CronJob
-	(*v1.CronStatus)(nil),          // 12: harness.types.v1.CronStatus
+	(*ListCronFiresRequest)(nil),   // 8: harness.host.v1.ListCronFiresRequest
+	(*ListCronFiresResponse)(nil),  // 9: harness.host.v1.ListCronFiresResponse
+	(*DeleteCronRequest)(nil),      // 10: harness.host.v1.DeleteCronRequest
+	(*DeleteCronResponse)(nil),     // 11: harness.host.v1.DeleteCronResponse
+	(*v1.CronSpec)(nil),            // 12: harness.types.v1.CronSpec
+	(*v1.CronJob)(nil),             // 13: harness.types.v1.CronJob
+	(*v1.CronStatus)(nil),          // 14: harness.types.v1.CronStatus
+	(*v1.CronFire)(nil),            // 15: harness.types.v1.CronFire
+	(*timestamppb.Timestamp)(nil),  // 16: google.protobuf.Timestamp
 }
 var file_harness_host_v1_cron_proto_depIdxs = []int32{
-	10, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
-	11, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
-	11, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
-	12, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
-	11, // 4: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
-	11, // 5: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
-	0,  // 6: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
-	2,  // 7: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
-	4,  // 8: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
-	6,  // 9: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
-	8,  // 10: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
-	1,  // 11: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
-	3,  // 12: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
-	5,  // 13: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
-	7,  // 14: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
-	9,  // 15: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
-	11, // [11:16] is the sub-list for method output_type
-	6,  // [6:11] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	12, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
+	13, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
+	13, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
+	14, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
+	15, // 4: harness.host.v1.ReportCronRequest.fires:type_name -> harness.types.v1.CronFire
+	13, // 5: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
+	13, // 6: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
+	16, // 7: harness.host.v1.ListCronFiresRequest.before:type_name -> google.protobuf.Timestamp
+	15, // 8: harness.host.v1.ListCronFiresResponse.fires:type_name -> harness.types.v1.CronFire
+	0,  // 9: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
+	2,  // 10: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
+	4,  // 11: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
+	6,  // 12: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
+	8,  // 13: harness.host.v1.CronService.ListCronFires:input_type -> harness.host.v1.ListCronFiresRequest
+	10, // 14: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
+	1,  // 15: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
+	3,  // 16: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
+	5,  // 17: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
+	7,  // 18: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
+	9,  // 19: harness.host.v1.CronService.ListCronFires:output_type -> harness.host.v1.ListCronFiresResponse
+	11, // 20: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
+	15, // [15:21] is the sub-list for method output_type
+	9,  // [9:15] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_cron_proto_init() }
@@ -613,7 +768,7 @@ func file_harness_host_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_cron_proto_rawDesc), len(file_harness_host_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	CronService_SetCronEnabled_FullMethodName = "/harness.host.v1.CronService/SetCronEnabled"
 	CronService_ReportCron_FullMethodName     = "/harness.host.v1.CronService/ReportCron"
 	CronService_ListCrons_FullMethodName      = "/harness.host.v1.CronService/ListCrons"
+	CronService_ListCronFires_FullMethodName  = "/harness.host.v1.CronService/ListCronFires"
 	CronService_DeleteCron_FullMethodName     = "/harness.host.v1.CronService/DeleteCron"
 )
 
@@ -39,11 +40,14 @@ type CronServiceClient interface {
 	SaveCron(ctx context.Context, in *SaveCronRequest, opts ...grpc.CallOption) (*SaveCronResponse, error)
 	// SetCronEnabled turns a job on or off, or NOT_FOUND. Needs crons.write.
 	SetCronEnabled(ctx context.Context, in *SetCronEnabledRequest, opts ...grpc.CallOption) (*SetCronEnabledResponse, error)
-	// ReportCron stores what became of a job, in place of what was said of it before, or
-	// NOT_FOUND. Needs crons.write.
+	// ReportCron stores what became of a job, in place of what was said of it before, with rows
+	// of its fires, or NOT_FOUND. Needs crons.write.
 	ReportCron(ctx context.Context, in *ReportCronRequest, opts ...grpc.CallOption) (*ReportCronResponse, error)
 	// ListCrons returns jobs by name. Needs crons.read.
 	ListCrons(ctx context.Context, in *ListCronsRequest, opts ...grpc.CallOption) (*ListCronsResponse, error)
+	// ListCronFires returns what became of the times at which jobs were due, newest first. Needs
+	// crons.read.
+	ListCronFires(ctx context.Context, in *ListCronFiresRequest, opts ...grpc.CallOption) (*ListCronFiresResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error)
 }
@@ -96,6 +100,16 @@ func (c *cronServiceClient) ListCrons(ctx context.Context, in *ListCronsRequest,
 	return out, nil
 }
 
+func (c *cronServiceClient) ListCronFires(ctx context.Context, in *ListCronFiresRequest, opts ...grpc.CallOption) (*ListCronFiresResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListCronFiresResponse)
+	err := c.cc.Invoke(ctx, CronService_ListCronFires_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *cronServiceClient) DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteCronResponse)
@@ -119,11 +133,14 @@ type CronServiceServer interface {
 	SaveCron(context.Context, *SaveCronRequest) (*SaveCronResponse, error)
 	// SetCronEnabled turns a job on or off, or NOT_FOUND. Needs crons.write.
 	SetCronEnabled(context.Context, *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
-	// ReportCron stores what became of a job, in place of what was said of it before, or
-	// NOT_FOUND. Needs crons.write.
+	// ReportCron stores what became of a job, in place of what was said of it before, with rows
+	// of its fires, or NOT_FOUND. Needs crons.write.
 	ReportCron(context.Context, *ReportCronRequest) (*ReportCronResponse, error)
 	// ListCrons returns jobs by name. Needs crons.read.
 	ListCrons(context.Context, *ListCronsRequest) (*ListCronsResponse, error)
+	// ListCronFires returns what became of the times at which jobs were due, newest first. Needs
+	// crons.read.
+	ListCronFires(context.Context, *ListCronFiresRequest) (*ListCronFiresResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error)
 	mustEmbedUnimplementedCronServiceServer()
@@ -147,6 +164,9 @@ func (UnimplementedCronServiceServer) ReportCron(context.Context, *ReportCronReq
 }
 func (UnimplementedCronServiceServer) ListCrons(context.Context, *ListCronsRequest) (*ListCronsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCrons not implemented")
+}
+func (UnimplementedCronServiceServer) ListCronFires(context.Context, *ListCronFiresRequest) (*ListCronFiresResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListCronFires not implemented")
 }
 func (UnimplementedCronServiceServer) DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteCron not implemented")
@@ -244,6 +264,24 @@ func _CronService_ListCrons_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CronService_ListCronFires_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListCronFiresRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CronServiceServer).ListCronFires(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CronService_ListCronFires_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CronServiceServer).ListCronFires(ctx, req.(*ListCronFiresRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CronService_DeleteCron_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteCronRequest)
 	if err := dec(in); err != nil {
@@ -284,6 +322,10 @@ var CronService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListCrons",
 			Handler:    _CronService_ListCrons_Handler,
+		},
+		{
+			MethodName: "ListCronFires",
+			Handler:    _CronService_ListCronFires_Handler,
 		},
 		{
 			MethodName: "DeleteCron",

@@ -9,6 +9,7 @@ package typesv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -36,8 +37,20 @@ type CronSpec struct {
 	ThreadId string `protobuf:"bytes,6,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
 	// Where its reports go.
 	ReportTo *Target `protobuf:"bytes,7,opt,name=report_to,json=reportTo,proto3" json:"report_to,omitempty"`
-	// run or skip: what becomes of a fire that was missed while the daemon was down.
-	Missed        string `protobuf:"bytes,8,opt,name=missed,proto3" json:"missed,omitempty"`
+	// run or skip: what becomes of a fire whose time passed while nobody was there to make it.
+	Missed string `protobuf:"bytes,8,opt,name=missed,proto3" json:"missed,omitempty"`
+	// How late a missed fire may be made; absent: see the SDK.
+	Lateness *durationpb.Duration `protobuf:"bytes,9,opt,name=lateness,proto3" json:"lateness,omitempty"`
+	// skip, queue or cancel: what becomes of a fire while the run before it goes on.
+	Overlap string `protobuf:"bytes,10,opt,name=overlap,proto3" json:"overlap,omitempty"`
+	// Each fire is later than it is due by less than this, and always by the same.
+	Jitter *durationpb.Duration `protobuf:"bytes,11,opt,name=jitter,proto3" json:"jitter,omitempty"`
+	// The last time at which it may be due.
+	Until *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=until,proto3" json:"until,omitempty"`
+	// Days on which it is not due, with commas between them.
+	Except string `protobuf:"bytes,13,opt,name=except,proto3" json:"except,omitempty"`
+	// The part of the day in which it may be due, such as 08:00-18:00.
+	Hours         string `protobuf:"bytes,14,opt,name=hours,proto3" json:"hours,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,12 +141,58 @@ func (x *CronSpec) GetMissed() string {
 	return ""
 }
 
+func (x *CronSpec) GetLateness() *durationpb.Duration {
+	if x != nil {
+		return x.Lateness
+	}
+	return nil
+}
+
+func (x *CronSpec) GetOverlap() string {
+	if x != nil {
+		return x.Overlap
+	}
+	return ""
+}
+
+func (x *CronSpec) GetJitter() *durationpb.Duration {
+	if x != nil {
+		return x.Jitter
+	}
+	return nil
+}
+
+func (x *CronSpec) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *CronSpec) GetExcept() string {
+	if x != nil {
+		return x.Except
+	}
+	return ""
+}
+
+func (x *CronSpec) GetHours() string {
+	if x != nil {
+		return x.Hours
+	}
+	return ""
+}
+
 // What became of a job so far. Who fires it reports it.
 type CronStatus struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	LastRun       *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last_run,json=lastRun,proto3" json:"last_run,omitempty"`
-	NextRun       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=next_run,json=nextRun,proto3" json:"next_run,omitempty"`
-	LastResult    string                 `protobuf:"bytes,3,opt,name=last_result,json=lastResult,proto3" json:"last_result,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	LastRun    *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=last_run,json=lastRun,proto3" json:"last_run,omitempty"`
+	NextRun    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=next_run,json=nextRun,proto3" json:"next_run,omitempty"`
+	LastResult string                 `protobuf:"bytes,3,opt,name=last_result,json=lastResult,proto3" json:"last_result,omitempty"`
+	// Fires that have failed one after the other, up to now.
+	Failures int64 `protobuf:"varint,4,opt,name=failures,proto3" json:"failures,omitempty"`
+	// What who fires the job has to remember with it.
+	Mark          string `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +244,20 @@ func (x *CronStatus) GetNextRun() *timestamppb.Timestamp {
 func (x *CronStatus) GetLastResult() string {
 	if x != nil {
 		return x.LastResult
+	}
+	return ""
+}
+
+func (x *CronStatus) GetFailures() int64 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
+func (x *CronStatus) GetMark() string {
+	if x != nil {
+		return x.Mark
 	}
 	return ""
 }
@@ -267,11 +340,147 @@ func (x *CronJob) GetCreatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// A time at which a job was due, and what became of it.
+type CronFire struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Job   string                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Due   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
+	// The last of the times for which this row stands, when it stands for more than one.
+	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
+	Count int64                  `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	// schedule, asked or backfill.
+	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
+	// pending, running, succeeded, failed, cancelled, skipped or missed.
+	State         string                 `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	RunId         string                 `protobuf:"bytes,9,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	CostUsd       float64                `protobuf:"fixed64,10,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CronFire) Reset() {
+	*x = CronFire{}
+	mi := &file_harness_types_v1_cron_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CronFire) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CronFire) ProtoMessage() {}
+
+func (x *CronFire) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_cron_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CronFire.ProtoReflect.Descriptor instead.
+func (*CronFire) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_cron_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *CronFire) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *CronFire) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *CronFire) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+func (x *CronFire) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *CronFire) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *CronFire) GetCause() string {
+	if x != nil {
+		return x.Cause
+	}
+	return ""
+}
+
+func (x *CronFire) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *CronFire) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *CronFire) GetRunId() string {
+	if x != nil {
+		return x.RunId
+	}
+	return ""
+}
+
+func (x *CronFire) GetCostUsd() float64 {
+	if x != nil {
+		return x.CostUsd
+	}
+	return 0
+}
+
+func (x *CronFire) GetDecidedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DecidedAt
+	}
+	return nil
+}
+
+func (x *CronFire) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
+	}
+	return nil
+}
+
 var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\x8f\x02\n" +
+	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xf3\x03\n" +
 	"\bCronSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bschedule\x18\x02 \x01(\tR\bschedule\x123\n" +
@@ -280,20 +489,44 @@ const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\x06prompt\x18\x05 \x01(\tR\x06prompt\x12\x1b\n" +
 	"\tthread_id\x18\x06 \x01(\tR\bthreadId\x125\n" +
 	"\treport_to\x18\a \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x16\n" +
-	"\x06missed\x18\b \x01(\tR\x06missed\"\x9b\x01\n" +
+	"\x06missed\x18\b \x01(\tR\x06missed\x125\n" +
+	"\blateness\x18\t \x01(\v2\x19.google.protobuf.DurationR\blateness\x12\x18\n" +
+	"\aoverlap\x18\n" +
+	" \x01(\tR\aoverlap\x121\n" +
+	"\x06jitter\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06jitter\x120\n" +
+	"\x05until\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06except\x18\r \x01(\tR\x06except\x12\x14\n" +
+	"\x05hours\x18\x0e \x01(\tR\x05hours\"\xcb\x01\n" +
 	"\n" +
 	"CronStatus\x125\n" +
 	"\blast_run\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\alastRun\x125\n" +
 	"\bnext_run\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\anextRun\x12\x1f\n" +
 	"\vlast_result\x18\x03 \x01(\tR\n" +
-	"lastResult\"\xd4\x01\n" +
+	"lastResult\x12\x1a\n" +
+	"\bfailures\x18\x04 \x01(\x03R\bfailures\x12\x12\n" +
+	"\x04mark\x18\x05 \x01(\tR\x04mark\"\xd4\x01\n" +
 	"\aCronJob\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1a.harness.types.v1.CronSpecR\x04spec\x12\x18\n" +
 	"\aenabled\x18\x03 \x01(\bR\aenabled\x124\n" +
 	"\x06status\x18\x04 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\x129\n" +
 	"\n" +
-	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAtBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x91\x03\n" +
+	"\bCronFire\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x10\n" +
+	"\x03job\x18\x02 \x01(\tR\x03job\x12,\n" +
+	"\x03due\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x120\n" +
+	"\x05until\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x14\n" +
+	"\x05count\x18\x05 \x01(\x03R\x05count\x12\x14\n" +
+	"\x05cause\x18\x06 \x01(\tR\x05cause\x12\x14\n" +
+	"\x05state\x18\a \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x12\x15\n" +
+	"\x06run_id\x18\t \x01(\tR\x05runId\x12\x19\n" +
+	"\bcost_usd\x18\n" +
+	" \x01(\x01R\acostUsd\x129\n" +
+	"\n" +
+	"decided_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x125\n" +
+	"\bended_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendedAtBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_cron_proto_rawDescOnce sync.Once
@@ -307,27 +540,36 @@ func file_harness_types_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_cron_proto_rawDescData
 }
 
-var file_harness_types_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_harness_types_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_harness_types_v1_cron_proto_goTypes = []any{
 	(*CronSpec)(nil),              // 0: harness.types.v1.CronSpec
 	(*CronStatus)(nil),            // 1: harness.types.v1.CronStatus
 	(*CronJob)(nil),               // 2: harness.types.v1.CronJob
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
-	(*Target)(nil),                // 4: harness.types.v1.Target
+	(*CronFire)(nil),              // 3: harness.types.v1.CronFire
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
+	(*Target)(nil),                // 5: harness.types.v1.Target
+	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
 }
 var file_harness_types_v1_cron_proto_depIdxs = []int32{
-	3, // 0: harness.types.v1.CronSpec.fire_at:type_name -> google.protobuf.Timestamp
-	4, // 1: harness.types.v1.CronSpec.report_to:type_name -> harness.types.v1.Target
-	3, // 2: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
-	3, // 3: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
-	0, // 4: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
-	1, // 5: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
-	3, // 6: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	4,  // 0: harness.types.v1.CronSpec.fire_at:type_name -> google.protobuf.Timestamp
+	5,  // 1: harness.types.v1.CronSpec.report_to:type_name -> harness.types.v1.Target
+	6,  // 2: harness.types.v1.CronSpec.lateness:type_name -> google.protobuf.Duration
+	6,  // 3: harness.types.v1.CronSpec.jitter:type_name -> google.protobuf.Duration
+	4,  // 4: harness.types.v1.CronSpec.until:type_name -> google.protobuf.Timestamp
+	4,  // 5: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
+	4,  // 6: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
+	0,  // 7: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
+	1,  // 8: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
+	4,  // 9: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
+	4,  // 10: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
+	4,  // 11: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
+	4,  // 12: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
+	4,  // 13: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_cron_proto_init() }
@@ -342,7 +584,7 @@ func file_harness_types_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_cron_proto_rawDesc), len(file_harness_types_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,116 @@
+package pluginsdk
+
+import "time"
+
+// MissedPolicy says what becomes of a fire whose time passed while nobody was there to make
+// it.
+type MissedPolicy string
+
+// The policies for a missed fire.
+const (
+	MissedRun  MissedPolicy = "run"
+	MissedSkip MissedPolicy = "skip"
+)
+
+// OverlapPolicy says what becomes of a fire while the job's run before it still goes on.
+type OverlapPolicy string
+
+// The policies for a fire in a run of the same job; the empty one is OverlapSkip.
+const (
+	OverlapSkip   OverlapPolicy = "skip"   // it is skipped
+	OverlapQueue  OverlapPolicy = "queue"  // it waits, and those after it are skipped as long as it waits
+	OverlapCancel OverlapPolicy = "cancel" // the run before it is stopped
+)
+
+// CronSpec is what somebody wants a job to be: a prompt that is submitted on a
+// schedule, or once. Its days and hours are those of its timezone.
+type CronSpec struct {
+	Name     string       `json:"name"`               // unique
+	Schedule string       `json:"schedule,omitempty"` // cron expression; empty when FireAt is set
+	FireAt   time.Time    `json:"fireAt,omitzero"`
+	Timezone string       `json:"timezone"` // IANA name
+	Prompt   string       `json:"prompt"`
+	ThreadID string       `json:"threadId,omitempty"`
+	ReportTo Target       `json:"reportTo,omitzero"` // where its reports go
+	Missed   MissedPolicy `json:"missed"`
+	// Lateness is how late a missed fire may be made. 0: half of the time until the next one, of a
+	// job that is due once a day or less often a day; a job that fires once is never too late.
+	Lateness time.Duration `json:"lateness,omitempty"` // nanoseconds
+	Overlap  OverlapPolicy `json:"overlap,omitempty"`
+	// Jitter spreads jobs that are due at the same time: each is fired later than it is due by
+	// less than this, and always by the same.
+	Jitter time.Duration `json:"jitter,omitempty"` // nanoseconds
+	Until  time.Time     `json:"until,omitzero"`   // the last time at which it may be due
+	// Except has the days on which the job is not due, with commas between them: weekdays (sat),
+	// dates (2026-12-24), dates of every year (12-24), dates from one to another
+	// (2026-12-24..2027-01-02).
+	Except string `json:"except,omitempty"`
+	// Hours is the part of the day in which it may be due, without its end, such as 08:00-18:00.
+	Hours string `json:"hours,omitempty"`
+}
+
+// CronStatus is what became of a job so far. Who fires it reports it.
+type CronStatus struct {
+	LastRun    time.Time `json:"lastRun,omitzero"`
+	NextRun    time.Time `json:"nextRun,omitzero"`
+	LastResult string    `json:"lastResult,omitempty"`
+	Failures   int       `json:"failures,omitempty"` // fires that have failed one after the other, up to now
+	// Mark is what who fires the job has to remember with it; nobody else reads it. At most 4 KiB.
+	Mark string `json:"-"`
+}
+
+// CronJob is a job: what it is to be, whether it is on, and what became of it.
+// Each of the three is written by a call of its own, so that none undoes another.
+type CronJob struct {
+	ID        string     `json:"id"`
+	Spec      CronSpec   `json:"spec"`
+	Enabled   bool       `json:"enabled"`
+	Status    CronStatus `json:"status"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
+// CronFireState says how far a fire has come.
+type CronFireState string
+
+// The states of a fire. Those up to FireRunning are not over.
+const (
+	FirePending   CronFireState = "pending"   // it is to be made
+	FireRunning   CronFireState = "running"   // its message is submitted
+	FireSucceeded CronFireState = "succeeded" // its run has
+	FireFailed    CronFireState = "failed"    // its run has, or its message was refused
+	FireCancelled CronFireState = "cancelled" // its run was
+	FireSkipped   CronFireState = "skipped"   // it was not made, as the job says
+	FireMissed    CronFireState = "missed"    // nobody was there to make it
+)
+
+// Open reports whether something is yet to become of the fire.
+func (s CronFireState) Open() bool { return s == FirePending || s == FireRunning }
+
+// FireCause says why a fire was made.
+type FireCause string
+
+// The causes of a fire.
+const (
+	FireScheduled FireCause = "schedule" // it was due
+	FireAsked     FireCause = "asked"    // somebody has asked for it
+	FireBackfill  FireCause = "backfill" // somebody has asked for one that was not made
+)
+
+// CronFire is a time at which a job was due, and what became of it: also one that was not
+// made has its row.
+type CronFire struct {
+	JobID string    `json:"jobId"`
+	Job   string    `json:"job"` // the job's name then
+	Due   time.Time `json:"due"` // with the job it says which fire this is
+	// Until is the last of the times for which this row stands, and Count how many they are, when it
+	// stands for more than one.
+	Until     time.Time     `json:"until,omitzero"`
+	Count     int           `json:"count,omitempty"`
+	Cause     FireCause     `json:"cause"`
+	State     CronFireState `json:"state"`
+	Reason    string        `json:"reason,omitempty"`
+	RunID     string        `json:"runId,omitempty"`
+	CostUSD   float64       `json:"costUsd,omitempty"`
+	DecidedAt time.Time     `json:"decidedAt,omitzero"`
+	EndedAt   time.Time     `json:"endedAt,omitzero"`
+}
