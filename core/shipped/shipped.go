@@ -61,6 +61,10 @@ var Plugins = Table{
 		pluginsdk.CapApprovalsRead, pluginsdk.CapApprovalsDecide, pluginsdk.CapFilesRead, pluginsdk.CapFilesWrite, pluginsdk.CapState,
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksDecide,
 	}, Env: []string{"DISCORD_TOKEN", "DISCORD_CHANNEL_ID"}}}},
+	{"cron", []Grants{{Since: 11, Capabilities: []pluginsdk.Capability{
+		pluginsdk.CapCronsRead, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesSubmit,
+		pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapEventsRead, pluginsdk.CapState,
+	}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the
@@ -85,7 +89,7 @@ var Operators = map[string][]string{
 }
 
 // Later are names that are kept for plugins that are to come with Harness.
-var Later = []string{"cron", "metrics", "summaries", "workflow"}
+var Later = []string{"metrics", "summaries", "workflow"}
 
 // Named reports whether the name is that of a plugin that comes with Harness, or is to.
 // Those of the daemon's own directory have it, and nothing else: the names are in

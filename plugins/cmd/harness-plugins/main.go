@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-706843ae/harness/plugins/activity"
 	promptcontext "github.com/seed-706843ae/harness/plugins/context"
+	"github.com/seed-706843ae/harness/plugins/cron"
 	"github.com/seed-706843ae/harness/plugins/delegation"
 	"github.com/seed-706843ae/harness/plugins/discord"
 	"github.com/seed-706843ae/harness/plugins/internal/run"
@@ -29,6 +30,7 @@ import (
 var plugins = map[string]func() pluginsdk.Plugin{
 	"activity":   activity.New,
 	"context":    promptcontext.New,
+	"cron":       cron.New,
 	"delegation": delegation.New,
 	"discord":    discord.New,
 	"time":       clock.New,

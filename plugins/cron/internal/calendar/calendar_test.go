@@ -310,16 +310,16 @@ func TestLimits(t *testing.T) {
 		limits           Limits
 		after, want      string
 	}{
-		{"0 9 * * *", "UTC", Limits{Except: []string{"sat", "Sun", "12-24", "2026-12-28..2026-12-30"}}, "2026-12-23T10:00:00Z", "2026-12-25T09:00:00Z 2026-12-31T09:00:00Z 2027-01-01T09:00:00Z"},
+		{"0 9 * * *", "UTC", Limits{Except: "sat, Sun, 12-24, 2026-12-28..2026-12-30"}, "2026-12-23T10:00:00Z", "2026-12-25T09:00:00Z 2026-12-31T09:00:00Z 2027-01-01T09:00:00Z"},
 		{"*/30 * * * *", "UTC", Limits{Hours: "08:00-09:00"}, "2026-12-23T10:00:00Z", "2026-12-24T08:00:00Z 2026-12-24T08:30:00Z 2026-12-25T08:00:00Z"},
 		{"0 * * * *", "UTC", Limits{Hours: "22:00-02:00"}, "2026-12-23T10:00:00Z", "2026-12-23T22:00:00Z 2026-12-23T23:00:00Z 2026-12-24T00:00:00Z 2026-12-24T01:00:00Z 2026-12-24T22:00:00Z"},
 		{"0 * * * *", "UTC", Limits{Hours: "23:00-24:00"}, "2026-12-23T10:00:00Z", "2026-12-23T23:00:00Z 2026-12-24T23:00:00Z"},
 		{"0 9 * * *", "UTC", Limits{Until: time.Date(2026, 12, 24, 9, 0, 0, 0, time.UTC)}, "2026-12-23T08:00:00Z", "2026-12-23T09:00:00Z 2026-12-24T09:00:00Z never"},
-		{"0 9 * * sat", "UTC", Limits{Except: []string{"sat"}}, "2026-12-23T08:00:00Z", "never"},
-		{"* * * * *", "UTC", Limits{Except: []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}}, "2026-12-23T08:00:00Z", "never"},
+		{"0 9 * * sat", "UTC", Limits{Except: "sat"}, "2026-12-23T08:00:00Z", "never"},
+		{"* * * * *", "UTC", Limits{Except: "mon, tue, wed, thu, fri, sat, sun"}, "2026-12-23T08:00:00Z", "never"},
 		{"0 12 * * *", "UTC", Limits{Hours: "08:00-09:00"}, "2026-12-23T08:00:00Z", "never"},
-		{"* * * * *", "America/Havana", Limits{Except: []string{"2026-03-07"}}, "2026-03-06T23:59:00-05:00", "2026-03-08T01:00:00-04:00 2026-03-08T01:01:00-04:00"},
-		{"* * * * *", "America/Havana", Limits{Hours: "00:30-02:00", Except: []string{"2026-03-07"}}, "2026-03-07T01:59:00-05:00", "2026-03-08T01:00:00-04:00"},
+		{"* * * * *", "America/Havana", Limits{Except: "2026-03-07"}, "2026-03-06T23:59:00-05:00", "2026-03-08T01:00:00-04:00 2026-03-08T01:01:00-04:00"},
+		{"* * * * *", "America/Havana", Limits{Hours: "00:30-02:00", Except: "2026-03-07"}, "2026-03-07T01:59:00-05:00", "2026-03-08T01:00:00-04:00"},
 	} {
 		times, err := New(row.expression, row.zone, row.limits)
 		if err != nil {
@@ -342,7 +342,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	for _, wrong := range []Limits{
-		{Except: []string{"weekend"}}, {Except: []string{"2026-02-30"}}, {Except: []string{"2026-12-24..2026-12-01"}}, {Except: []string{"13-01"}}, {Except: []string{"12-24..12-26"}}, {Except: []string{""}},
+		{Except: "weekend"}, {Except: "2026-02-30"}, {Except: "2026-12-24..2026-12-01"}, {Except: "13-01"}, {Except: "12-24..12-26"},
 		{Hours: "8-18"}, {Hours: "08:00"}, {Hours: "08:00-08:00"}, {Hours: "25:00-26:00"}, {Hours: "08:00-18:00-20:00"},
 	} {
 		if _, err := New("0 9 * * *", "UTC", wrong); err == nil {

@@ -16,9 +16,10 @@ type Times struct {
 
 // Limits leave out some of the times of a schedule. All of them are by the wall clock of its zone.
 type Limits struct {
-	// Except has days on which the job is not due: weekdays (sat), dates (2026-12-24), dates of
-	// every year (12-24), and spans of dates with both ends (2026-12-24..2027-01-02).
-	Except []string
+	// Except has days on which the job is not due, with commas between them: weekdays (sat), dates
+	// (2026-12-24), dates of every year (12-24), spans of dates with both ends
+	// (2026-12-24..2027-01-02).
+	Except string
 	// Hours is the part of the day in which it may be due, with its begin and without its end, such
 	// as 08:00-18:00; 22:00-06:00 is past midnight. Empty: the whole day.
 	Hours string
@@ -33,7 +34,10 @@ func New(expression, zone string, limits Limits) (*Times, error) {
 		return nil, err
 	}
 	t := &Times{schedule: schedule, until: limits.Until}
-	for _, word := range limits.Except {
+	for word := range strings.SplitSeq(limits.Except, ",") {
+		if word = strings.TrimSpace(word); word == "" {
+			continue
+		}
 		one, err := parseException(word)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,15 @@
+// Package cron is the plugin that fires scheduled jobs.
+package cron
+
+import (
+	"runtime"
+
+	"github.com/seed-706843ae/harness/plugins/cron/internal/cron"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// New returns the plugin, and sets up this process for it.
+func New() pluginsdk.Plugin {
+	runtime.GOMAXPROCS(1) // it waits for others; see the plugin time
+	return new(cron.Plugin)
+}

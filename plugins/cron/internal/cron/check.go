@@ -1,0 +1,75 @@
+package cron
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// neglected is for how many intervals a job may be without a fire that has succeeded.
+const neglected = 3
+
+// OnCheck names schedules that cannot be read, and those that have not succeeded for long.
+func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var checks []pluginsdk.Check
+	on := 0
+	for _, job := range jobs {
+		if !job.Enabled {
+			continue
+		}
+		on++
+		if len(checks) >= 30 { // a plugin tells of 32 at most
+			continue
+		}
+		check, err := p.checkJob(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		if check != nil {
+			checks = append(checks, *check)
+		}
+	}
+	if len(checks) == 0 {
+		checks = append(checks, pluginsdk.Check{Name: "schedules", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("%d on, of %d", on, len(jobs))})
+	}
+	return &pluginsdk.OnCheckResponse{Checks: checks}, nil
+}
+
+// checkJob is what is wrong with a job; nil: nothing.
+func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsdk.Check, error) {
+	name := "schedule " + job.Spec.Name
+	when, err := timesOf(job.Spec)
+	if err != nil {
+		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckFailing, Detail: err.Error(), Remedy: "mend it, or turn it off with `harness cron off " + job.Spec.Name + "`"}, nil
+	}
+	if job.Status.Failures == 0 || !job.Spec.FireAt.IsZero() {
+		return nil, nil
+	}
+	fires, err := p.history(ctx, job, mostHistory)
+	if err != nil {
+		return nil, err
+	}
+	since := job.CreatedAt
+	for _, fire := range fires {
+		if fire.State == pluginsdk.FireSucceeded {
+			since = fire.Due
+			break
+		}
+	}
+	due, now := since, p.now()
+	for range neglected {
+		if due = when.Next(due); due.IsZero() || due.After(now) {
+			return nil, nil
+		}
+	}
+	return &pluginsdk.Check{
+		Name: name, State: pluginsdk.CheckWarning, Detail: fmt.Sprintf("it has not succeeded since %s; last: %s", since.UTC().Format(time.RFC3339), job.Status.LastResult),
+		Remedy: "see `harness cron history " + job.Spec.Name + "`",
+	}, nil
+}

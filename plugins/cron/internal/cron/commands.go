@@ -1,0 +1,197 @@
+package cron
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const usage = "list | show NAME | next NAME [N] | history NAME [N] | on NAME | off NAME | run NAME | rm NAME | add NAME | SCHEDULE | TIMEZONE | PROMPT"
+
+func commands() []pluginsdk.CommandSpec {
+	return []pluginsdk.CommandSpec{{
+		Name: name, Scope: pluginsdk.ScopeWork, Description: "scheduled jobs: what there is, what became of it, on and off", Usage: usage,
+		Options: []pluginsdk.CommandOption{
+			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "show", "next", "history", "on", "off", "run", "rm", "add"}},
+			{Name: "schedule", Description: "its name; for add: NAME | SCHEDULE | TIMEZONE | PROMPT", Type: pluginsdk.OptionText},
+		},
+	}}
+}
+
+// OnCommand does what a person has typed. An agent has the tools for it.
+func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	if request.Name != name {
+		return nil, nil
+	}
+	if request.Origin != pluginsdk.FromPerson {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "/cron is for people; an agent calls the tools cron_list, cron_create and so on")
+	}
+	verb, rest, _ := strings.Cut(strings.TrimSpace(request.Body), " ")
+	reply, err := p.typed(ctx, verb, strings.TrimSpace(rest))
+	if err != nil {
+		return nil, err
+	}
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
+}
+
+func (p *Plugin) typed(ctx context.Context, verb, rest string) (string, error) {
+	switch verb {
+	case "", "list":
+		return p.list(ctx)
+	case "add":
+		return p.add(ctx, rest)
+	case "next", "history":
+		words, n := numbered(rest)
+		job, err := p.named(ctx, words)
+		if err != nil {
+			return "", err
+		}
+		if verb == "next" {
+			return p.nextWords(job, n)
+		}
+		return p.historyWords(ctx, job, n)
+	case "show", "on", "off", "run", "rm":
+	default:
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/cron has no %q; it has %s", verb, usage)
+	}
+	job, err := p.named(ctx, rest)
+	if err != nil {
+		return "", err
+	}
+	switch verb {
+	case "on", "off":
+		if job, err = p.toggle(ctx, job.Spec.Name, verb == "on"); err != nil {
+			return "", err
+		}
+		if verb == "off" {
+			return job.Spec.Name + " is off.", nil
+		}
+		times, err := p.nextWords(job, shownNext)
+		return job.Spec.Name + " is on. " + times, err
+	case "run":
+		fire, err := p.fireNow(ctx, job)
+		if err != nil {
+			return "", err
+		}
+		return job.Spec.Name + ": " + strings.TrimPrefix(historyLine(fire, job.Spec), "- "), nil
+	case "rm":
+		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
+		return job.Spec.Name + " is removed. What became of its fires stays for a while: /cron history does not show it any more.", err
+	}
+	text := line(job) + "\n\n> " + strings.ReplaceAll(job.Spec.Prompt, "\n", "\n> ")
+	for _, one := range []struct{ name, value string }{
+		{"except", job.Spec.Except}, {"hours", job.Spec.Hours}, {"missed", string(job.Spec.Missed)}, {"overlap", string(job.Spec.Overlap)},
+		{"report to", job.Spec.ReportTo.String()}, {"thread", job.Spec.ThreadID},
+	} {
+		if one.value != "" {
+			text += "\n- " + one.name + ": " + one.value
+		}
+	}
+	return text, nil
+}
+
+// numbered takes a number from the end of words; 0: there is none.
+func numbered(words string) (rest string, n int) {
+	if i := strings.LastIndex(words, " "); i >= 0 {
+		if n, err := strconv.Atoi(words[i+1:]); err == nil && n > 0 {
+			return words[:i], n
+		}
+	}
+	return words, 0
+}
+
+func (p *Plugin) list(ctx context.Context) (string, error) {
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(jobs) == 0 {
+		return "There are no schedules. Ask me to remind you of something, or: /cron add NAME | SCHEDULE | TIMEZONE | PROMPT", nil
+	}
+	lines := make([]string, len(jobs))
+	for i, job := range jobs {
+		lines[i] = line(job)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func (p *Plugin) nextWords(job pluginsdk.CronJob, n int) (string, error) {
+	if n == 0 {
+		n = shownNext
+	}
+	times, err := p.next(job.Spec, min(n, mostNext))
+	if err != nil {
+		return "", err
+	}
+	if len(times) == 0 {
+		return "It is never due again.", nil
+	}
+	text := "It is due:"
+	for _, at := range times {
+		text += "\n- " + moment(at, job.Spec)
+	}
+	if !job.Enabled {
+		text += "\n\nIt is off, and fires at none of these: /cron on " + job.Spec.Name
+	}
+	return text, nil
+}
+
+func (p *Plugin) historyWords(ctx context.Context, job pluginsdk.CronJob, n int) (string, error) {
+	if n == 0 {
+		n = shownHistory
+	}
+	fires, err := p.history(ctx, job, min(n, mostHistory))
+	if err != nil {
+		return "", err
+	}
+	if len(fires) == 0 {
+		return job.Spec.Name + " was not due yet.", nil
+	}
+	lines := make([]string, len(fires))
+	for i, fire := range fires {
+		lines[i] = historyLine(fire, job.Spec)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// add makes a job of NAME | SCHEDULE | TIMEZONE | PROMPT.
+func (p *Plugin) add(ctx context.Context, rest string) (string, error) {
+	parts := strings.SplitN(rest, "|", 4)
+	if len(parts) < 4 {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron add NAME | SCHEDULE | TIMEZONE | PROMPT, as in /cron add Stand-up | 0 9 * * mon-fri | Europe/Berlin | Remind me of the stand-up. A time such as 2026-12-24 17:00 in the place of the schedule is once")
+	}
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	spec := pluginsdk.CronSpec{Name: parts[0], Timezone: parts[2], Prompt: parts[3], Missed: pluginsdk.MissedRun}
+	if err := when(&spec, parts[1]); err != nil {
+		return "", err
+	}
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if find(jobs, spec.Name) != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeConflict, "there is a schedule %q already; /cron rm takes it away", spec.Name)
+	}
+	job, err := p.save(ctx, spec, true)
+	if err != nil {
+		return "", err
+	}
+	times, err := p.nextWords(job, shownNext)
+	return job.Spec.Name + " is made, and on. " + times, err
+}
+
+// when puts an expression, or a time, into a specification.
+func when(spec *pluginsdk.CronSpec, text string) (err error) {
+	if isSchedule(text) || len(text) == 0 || text[0] == '@' || strings.Contains(text, "*") {
+		spec.Schedule = text
+		return nil
+	}
+	if spec.FireAt, err = parseTime(text, spec.Timezone); err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no schedule such as 0 9 * * mon-fri, and no time such as 2026-12-24 17:00", text)
+	}
+	return nil
+}

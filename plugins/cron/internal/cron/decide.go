@@ -1,0 +1,254 @@
+package cron
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/cron/internal/calendar"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// inTime is how late a fire may be made that was not missed.
+	inTime = time.Minute
+	// daily is from which interval on a missed fire may be made a day late. (A day on which the
+	// clock is put forward has 23 hours.)
+	daily = 23 * time.Hour
+	// mostRows is how many times that were missed one after the other have a row each. More have
+	// one together.
+	mostRows = 50
+	// clockWrong is how far in the future no time can have been decided.
+	clockWrong = 24 * time.Hour
+	// lookBack is how far back missed times are counted.
+	lookBack = 366 * 24 * time.Hour
+)
+
+// note is what is kept with a job (CronStatus.Mark).
+type note struct {
+	Decided time.Time `json:"decided"`       // the times up to this one are decided
+	Of      string    `json:"of"`            // the timing that they were of
+	Off     bool      `json:"off,omitempty"` // the job was off
+	Bad     string    `json:"bad,omitempty"` // why the schedule cannot be read
+}
+
+func noteOf(job pluginsdk.CronJob) (n note) {
+	_ = json.Unmarshal([]byte(job.Status.Mark), &n) // of a job that is new it is empty
+	return n
+}
+
+func (n note) mark() string {
+	encoded, _ := json.Marshal(n) //nolint:errchkjson // strings, a flag and a time
+	return string(encoded)
+}
+
+// timing is what in a specification says when the job is due.
+func timing(spec pluginsdk.CronSpec) string {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339Nano)
+	}
+	return strings.Join([]string{spec.Schedule, at(spec.FireAt), spec.Timezone, spec.Except, spec.Hours, at(spec.Until), spec.Jitter.String()}, "|")
+}
+
+// times says when a job is due.
+type times interface {
+	// Next is the first time after another; zero: there is none.
+	Next(after time.Time) time.Time
+}
+
+// once is due at one time.
+type once time.Time
+
+func (o once) Next(after time.Time) time.Time {
+	if at := time.Time(o); at.After(after) {
+		return at
+	}
+	return time.Time{}
+}
+
+func timesOf(spec pluginsdk.CronSpec) (times, error) {
+	if !spec.FireAt.IsZero() {
+		return once(spec.FireAt), nil
+	}
+	return calendar.New(spec.Schedule, spec.Timezone, calendar.Limits{Except: spec.Except, Hours: spec.Hours, Until: spec.Until})
+}
+
+// lateness is how late a fire of the job may be made; negative: it is never too late.
+func lateness(spec pluginsdk.CronSpec, when times, due time.Time) time.Duration {
+	if spec.Lateness > 0 {
+		return spec.Lateness
+	}
+	if !spec.FireAt.IsZero() {
+		return -1
+	}
+	next := when.Next(due)
+	if next.IsZero() || next.Sub(due) >= daily {
+		return 24 * time.Hour
+	}
+	return next.Sub(due) / 2
+}
+
+// shift is by how much each fire of the job is later than it is due.
+func shift(job pluginsdk.CronJob) time.Duration {
+	if job.Spec.Jitter <= 0 {
+		return 0
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(job.ID))
+	return time.Duration(sum.Sum64() % uint64(job.Spec.Jitter)) //nolint:gosec // positive
+}
+
+// decision is what is to be done about a job.
+type decision struct {
+	note    note
+	next    time.Time            // when it is due next; zero: never
+	fires   []pluginsdk.CronFire // rows: those that are not made, and last the one that is, which is pending
+	changed bool                 // there is something to report
+}
+
+// fire is the one that is to be made; nil: none is.
+func (d *decision) fire() *pluginsdk.CronFire {
+	if n := len(d.fires); n > 0 && d.fires[n-1].State == pluginsdk.FirePending {
+		return &d.fires[n-1]
+	}
+	return nil
+}
+
+// decide says what becomes of the times at which a job was due up to now. open are its fires of
+// which something is yet to become. It depends on nothing else, and changes nothing.
+func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d decision) {
+	before := noteOf(job)
+	d.note, d.next = before, job.Status.NextRun
+	defer func() { d.changed = len(d.fires) > 0 || d.note != before || !d.next.Equal(job.Status.NextRun) }()
+	if !job.Enabled {
+		if d.note.Off, d.next = true, (time.Time{}); !before.Off {
+			d.note.Decided = now
+		}
+		return d
+	}
+	of := timing(job.Spec)
+	if before.Of == of && !before.Off && now.Before(d.next) && !before.Decided.After(now.Add(clockWrong)) {
+		return d // most of the time: nothing is due, and nothing has changed
+	}
+	d.next = time.Time{}
+	switch {
+	case before.Of == "" && before.Decided.IsZero() && !before.Off: // it is new
+		d.note.Decided = job.CreatedAt
+		if d.note.Decided.IsZero() || d.note.Decided.After(now) {
+			d.note.Decided = now
+		}
+	case before.Decided.After(now.Add(clockWrong)): // by a clock that was wrong; what was made then has its key
+		d.note.Decided = now
+	case before.Off || before.Of != of: // what was due while it was off, or before it was changed, is not made up for
+		d.note.Decided = now
+	}
+	d.note.Of, d.note.Off, d.note.Bad = of, false, ""
+	when, err := timesOf(job.Spec)
+	if err != nil {
+		d.note.Bad, d.note.Decided = err.Error(), now
+		return d
+	}
+	if fire := job.Spec.FireAt; !fire.IsZero() && !fire.After(d.note.Decided) && (before.Of != of || fire.After(before.Decided)) {
+		d.fires = []pluginsdk.CronFire{{
+			Due: fire, Cause: pluginsdk.FireScheduled, State: pluginsdk.FireMissed, Reason: "this time had passed when it was set, or turned on",
+			DecidedAt: now, EndedAt: now,
+		}}
+		return d
+	}
+	offset := shift(job)
+	from := d.note.Decided
+	if early := now.Add(-lookBack); from.Before(early) && job.Spec.FireAt.IsZero() {
+		from = early
+	}
+	var due []time.Time
+	var count int
+	var first time.Time
+	at := when.Next(from)
+	for ; !at.IsZero() && !at.Add(offset).After(now); at = when.Next(at) {
+		if count++; count == 1 {
+			first = at
+		}
+		if due = append(due, at); len(due) > mostRows+1 {
+			due = due[1:]
+		}
+	}
+	if d.next = at; !at.IsZero() {
+		d.next = at.Add(offset)
+	}
+	if count == 0 {
+		return d
+	}
+	last := due[len(due)-1]
+	d.note.Decided = last
+	latest, caughtUp := d.latest(job, open, when, last, offset, now)
+	d.fires = missed(due[:len(due)-1], count-1, first, now, caughtUp)
+	d.fires = append(d.fires, latest)
+	return d
+}
+
+// latest is what becomes of the last time at which a job was due, and whether that makes up for those
+// before it.
+func (d *decision) latest(job pluginsdk.CronJob, open []pluginsdk.CronFire, when times, due time.Time, offset time.Duration, now time.Time) (pluginsdk.CronFire, bool) {
+	fire := pluginsdk.CronFire{JobID: job.ID, Job: job.Spec.Name, Due: due, Cause: pluginsdk.FireScheduled, DecidedAt: now}
+	not := func(state pluginsdk.CronFireState, reason string, args ...any) (pluginsdk.CronFire, bool) {
+		fire.State, fire.Reason, fire.EndedAt = state, fmt.Sprintf(reason, args...), now
+		return fire, false
+	}
+	late := now.Sub(due.Add(offset))
+	if late > inTime {
+		if job.Spec.Missed == pluginsdk.MissedSkip {
+			return not(pluginsdk.FireMissed, "nobody was there to make it, and missed is skip")
+		}
+		if most := lateness(job.Spec, when, due); most >= 0 && late > most {
+			return not(pluginsdk.FireMissed, "it could only be made %s late, and may be %s", short(late), short(most))
+		}
+		fire.Reason = fmt.Sprintf("it is made %s late", short(late))
+	}
+	if len(open) > 0 {
+		switch job.Spec.Overlap {
+		case pluginsdk.OverlapQueue:
+			if len(open) > 1 {
+				return not(pluginsdk.FireSkipped, "the one of %s waits for the one before it", open[len(open)-1].Due.UTC().Format(time.RFC3339))
+			}
+		case pluginsdk.OverlapCancel:
+		case pluginsdk.OverlapSkip, "":
+			return not(pluginsdk.FireSkipped, "the one of %s still goes on", open[len(open)-1].Due.UTC().Format(time.RFC3339))
+		}
+	}
+	fire.State = pluginsdk.FirePending
+	return fire, true
+}
+
+// missed are the rows of times that passed before the latest one: count in all, of which due are the last,
+// in order.
+func missed(due []time.Time, count int, first, now time.Time, caughtUp bool) (rows []pluginsdk.CronFire) {
+	row := func(at time.Time) pluginsdk.CronFire {
+		reason := "nobody was there to make it"
+		if caughtUp {
+			reason += "; a later one makes up for it"
+		}
+		return pluginsdk.CronFire{Due: at, Cause: pluginsdk.FireScheduled, State: pluginsdk.FireMissed, Reason: reason, DecidedAt: now, EndedAt: now}
+	}
+	if count > len(due) || count > mostRows {
+		one := row(first)
+		one.Until, one.Count = due[len(due)-1], count
+		return []pluginsdk.CronFire{one}
+	}
+	for _, at := range due {
+		rows = append(rows, row(at))
+	}
+	return rows
+}
+
+// short is a duration as people say it: without seconds when it has hours, without fractions.
+func short(d time.Duration) string {
+	if d >= time.Hour {
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}

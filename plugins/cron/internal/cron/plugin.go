@@ -1,0 +1,152 @@
+// Package cron fires scheduled jobs.
+package cron
+
+import (
+	"context"
+	"sync"
+	"time"
+	_ "time/tzdata" // a machine without a zone database must still know the zones
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const name = "cron"
+
+// Plugin submits the prompt of each job when it is due, once for each time that it is due, whatever
+// is killed over it: a fire is decided on disk first, then submitted under a key of its job and
+// time, then followed to its end. It keeps nothing but what is in the jobs' rows and their fires'.
+type Plugin struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+
+	host pluginsdk.Host
+
+	mu     sync.Mutex                      // held while jobs are looked at, and guards what follows
+	loaded bool                            // open has what the process before has left
+	open   map[string][]pluginsdk.CronFire // by job, in order: those of which something is yet to become
+	spread map[fireKey]time.Time           // when a fire is made that is not made at once
+
+	wake chan struct{}      // has an element when it is to look at once
+	end  context.CancelFunc // of the goroutine that looks; nil: it is not active
+	over chan struct{}
+}
+
+// Manifest describes the plugin.
+func (*Plugin) Manifest() pluginsdk.Manifest {
+	ends := []string{string(pluginsdk.EventPipelineComplete), string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineMerged)}
+	return pluginsdk.Manifest{
+		Name: name, Version: "0.1.0", Description: "Fires jobs on a schedule, and keeps what became of each fire", Exclusive: true,
+		Commands:   commands(),
+		Tools:      tools(),
+		Events:     append(ends, string(pluginsdk.EventResync)),
+		EventRules: []pluginsdk.EventRule{{Types: ends, Own: true}},
+		Capabilities: []pluginsdk.CapabilityRequest{
+			{Capability: pluginsdk.CapCronsRead, Reason: "know the jobs"},
+			{Capability: pluginsdk.CapCronsWrite, Reason: "make and change jobs for people and the agent, and say what became of each fire"},
+			{Capability: pluginsdk.CapThreadsWrite, Reason: "each job has a thread"},
+			{Capability: pluginsdk.CapThreadsAdmin, Reason: "have what a job says go to where the job says, and fire into threads of all sources"},
+			{Capability: pluginsdk.CapMessagesSubmit, Reason: "give the agent the prompt of a job"},
+			{Capability: pluginsdk.CapMessagesRead, Reason: "know after a crash whether a prompt was given"},
+			{Capability: pluginsdk.CapMessagesWrite, Reason: "say in a job's thread that it was turned off after failures"},
+			{Capability: pluginsdk.CapRunsRead, Reason: "know what became of a fire, and what it has cost"},
+			{Capability: pluginsdk.CapRunsControl, Reason: "stop the run before, of jobs that want that"},
+			{Capability: pluginsdk.CapState, Reason: "know which jobs it has made at the first start"},
+			{Capability: pluginsdk.CapEventsRead, Reason: "learn that the run of a fire is over"},
+		},
+	}
+}
+
+// Start keeps the host.
+func (p *Plugin) Start(_ context.Context, host pluginsdk.Host) error {
+	p.host = host
+	p.wake = make(chan struct{}, 1)
+	return nil
+}
+
+const (
+	// lookEvery is how often the jobs are read: whoever changes them, also by SQL.
+	lookEvery = 1500 * time.Millisecond
+	// lookSoon is how long after a look that failed there is another.
+	lookSoon = 3 * time.Second
+	// settleEvery is how often it is asked what became of fires, whatever was told: an event may
+	// be lost.
+	settleEvery = 30 * time.Second
+)
+
+// Activate makes the jobs that it comes with, and begins to fire.
+func (p *Plugin) Activate(ctx context.Context) error {
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.end, p.over = end, make(chan struct{})
+	go p.follow(work, p.over)
+	return nil
+}
+
+// Deactivate ends firing. What is under way goes on: its end is seen by the process that comes next.
+func (p *Plugin) Deactivate(context.Context) error {
+	if p.end != nil {
+		p.end()
+		<-p.over
+		p.end = nil
+	}
+	return nil
+}
+
+// follow looks at the jobs until ctx ends.
+func (p *Plugin) follow(ctx context.Context, over chan<- struct{}) {
+	defer close(over)
+	var settled time.Time
+	for seeded := false; ; {
+		wait := lookEvery
+		err := error(nil)
+		if !seeded {
+			err = p.seed(ctx)
+			seeded = err == nil
+		}
+		if err == nil {
+			err = p.Look(ctx)
+		}
+		if err == nil && time.Since(settled) > settleEvery {
+			err = p.settle(ctx)
+			settled = time.Now()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			wait = lookSoon
+			p.host.Log.Warn("scheduled jobs could not all be looked at; trying again", "err", err, "in", wait)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-p.wake:
+			timer.Stop()
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// soon has the jobs looked at at once.
+func (p *Plugin) soon() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *Plugin) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now().UTC()
+}
+
+// OnBroadcast takes in that runs are over.
+func (p *Plugin) OnBroadcast(ctx context.Context, _ *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	if err := p.settle(ctx); err != nil {
+		p.host.Log.Warn("what became of fires could not be read; trying again", "err", err)
+	}
+	return nil, nil
+}

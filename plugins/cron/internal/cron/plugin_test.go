@@ -1,0 +1,306 @@
+package cron
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// hour is one after what the host says of when jobs are made.
+func hour() time.Time { return time.Now().UTC().Truncate(time.Hour).Add(2 * time.Hour) }
+
+func (w *world) call(tool, thread, task string, input any) pluginsdk.ToolResult {
+	w.Helper()
+	raw, err := json.Marshal(input)
+	if err != nil {
+		w.Fatal(err)
+	}
+	answer, err := w.plugin.CallTool(w.Context(), &pluginsdk.CallToolRequest{Name: tool, Input: raw, ThreadID: thread, TaskID: task})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return answer.Result
+}
+
+func (w *world) command(body string) string {
+	w.Helper()
+	answer, err := w.plugin.OnCommand(w.Context(), &pluginsdk.OnCommandRequest{Name: name, Body: body, Origin: pluginsdk.FromPerson})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return answer.Reply
+}
+
+type object = map[string]any
+
+// A reminder that the agent makes fires where the person is told, and the person is told that it is there.
+func TestTheAgentMakesAReminder(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.host.AddThread(pluginsdk.Thread{ID: "talk", Kind: pluginsdk.ThreadGeneral, Source: "web"})
+	result := w.call(toolCreate, "talk", "", object{"name": "stand-up", "schedule": "0 9 * * mon-fri", "timezone": "America/Phoenix", "prompt": "Remind them of the stand-up."})
+	if result.IsError || !strings.Contains(result.Text, "is made, and on. It is due:") {
+		t.Fatalf("%+v", result)
+	}
+	told := w.host.Messages("talk")
+	if len(told) != 1 || told[0].Kind != pluginsdk.MessageNotification || !strings.Contains(told[0].Content, "/cron off stand-up") {
+		t.Errorf("people are told %+v", told)
+	}
+	w.look()
+	next := w.job("stand-up").Status.NextRun
+	w.now = next.Add(time.Second)
+	w.look()
+	if got := w.host.Submissions(); len(got) != 1 || got[0].Content != "Remind them of the stand-up." || !got[0].Unattended {
+		t.Fatalf("submitted %+v", got)
+	}
+	threads, err := w.host.SDK().Threads.List(t.Context(), &pluginsdk.ListThreadsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(threads.Threads, func(thread pluginsdk.Thread) bool { return thread.Kind == pluginsdk.ThreadCron })
+	if i < 0 || threads.Threads[i].ReportTo.ThreadID != "talk" {
+		t.Errorf("it reports to %+v", threads.Threads)
+	}
+	w.finish()
+	w.look()
+	if fires := w.fires("stand-up"); len(fires) != 1 || fires[0].State != pluginsdk.FireSucceeded || fires[0].RunID == "" {
+		t.Errorf("fires %+v", fires)
+	}
+}
+
+// What an agent says wrong it is told, and nothing is made.
+func TestWhatAnAgentGetsWrong(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "there", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x"})
+	good := object{"name": "new", "timezone": "UTC", "prompt": "x", "schedule": "0 9 * * *"}
+	with := func(changes object) object {
+		input := object{}
+		for key, value := range good {
+			input[key] = value
+		}
+		for key, value := range changes {
+			if input[key] = value; value == nil {
+				delete(input, key)
+			}
+		}
+		return input
+	}
+	for name, row := range map[string]struct {
+		tool, task string
+		input      object
+		want       string
+	}{
+		"in a task":                {toolCreate, "task", good, "a task may not"},
+		"toggle in a task":         {toolToggle, "task", object{"name": "there", "enabled": false}, "a task may not"},
+		"a name that is there":     {toolCreate, "", with(object{"name": "there"}), "already"},
+		"no time":                  {toolCreate, "", with(object{"schedule": nil}), "five"},
+		"both":                     {toolCreate, "", with(object{"at": "2099-01-01 10:00"}), "only one"},
+		"a wrong schedule":         {toolCreate, "", with(object{"schedule": "every day"}), "fields"},
+		"a wrong zone":             {toolCreate, "", with(object{"timezone": "MST7"}), "IANA"},
+		"a time that has passed":   {toolCreate, "", with(object{"schedule": nil, "at": "2001-01-01 10:00"}), "passed"},
+		"no time at all":           {toolCreate, "", with(object{"schedule": nil, "at": "soon"}), "no time"},
+		"never due":                {toolCreate, "", with(object{"except": "mon,tue,wed,thu,fri,sat,sun"}), "never be due"},
+		"wrong exceptions":         {toolCreate, "", with(object{"except": "holidays"}), "exception"},
+		"a name that is not there": {toolUpdate, "", object{"name": "ghost"}, `no schedule has the name "ghost"; there are "there"`},
+		"no switch":                {toolToggle, "", object{"name": "there"}, "enabled"},
+		"no tool":                  {"cron_burn", "", object{"name": "there"}, "no tool"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := w.call(row.tool, "talk", row.task, row.input); !got.IsError || !strings.Contains(got.Text, row.want) {
+				t.Errorf("%+v, want an error with %q", got, row.want)
+			}
+		})
+	}
+	if jobs, err := w.plugin.jobs(t.Context()); err != nil || len(jobs) != 1 || !jobs[0].Enabled {
+		t.Errorf("jobs %+v, %v", jobs, err)
+	}
+}
+
+func TestTheAgentChangesASchedule(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "digest", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedSkip})
+	if got := w.call(toolUpdate, "talk", "", object{"name": "dig", "hours": "08:00-10:00", "schedule": "0 * * * *"}); got.IsError || !strings.Contains(got.Text, "is changed") {
+		t.Fatalf("%+v", got)
+	}
+	if spec := w.job("digest").Spec; spec.Hours != "08:00-10:00" || spec.Schedule != "0 * * * *" || spec.Prompt != "x" || spec.Missed != pluginsdk.MissedSkip {
+		t.Errorf("%+v", spec)
+	}
+	if got := w.call(toolToggle, "talk", "", object{"name": "digest", "enabled": false}); got.IsError || w.job("digest").Enabled {
+		t.Errorf("%+v", got)
+	}
+	if got := w.call(toolList, "talk", "", object{}); !strings.Contains(got.Text, "**digest** (0 * * * *, UTC): off") {
+		t.Errorf("%+v", got)
+	}
+	if got := w.call(toolDelete, "talk", "", object{"name": "digest"}); got.IsError {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A job that fails again and again is turned off, and its people are told once.
+func TestFailuresTurnAJobOff(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "broken", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun})
+	w.look()
+	for n := range pauseAfter + 2 {
+		w.now = hour().Add(time.Duration(n+1)*time.Hour + time.Second)
+		w.look()
+		for _, run := range w.running() {
+			w.host.FinishRun(run.ID, pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}})
+		}
+		w.look()
+	}
+	job := w.job("broken")
+	if job.Enabled || job.Status.Failures != pauseAfter || len(w.host.Submissions()) != pauseAfter {
+		t.Errorf("%+v after %d fires", job, len(w.host.Submissions()))
+	}
+	threads, err := w.host.SDK().Threads.List(t.Context(), &pluginsdk.ListThreadsRequest{})
+	if err != nil || len(threads.Threads) != 1 {
+		t.Fatalf("%+v, %v", threads, err)
+	}
+	var told []string
+	for _, message := range w.host.Messages(threads.Threads[0].ID) {
+		if message.Kind == pluginsdk.MessageNotification {
+			told = append(told, message.Content)
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "failed 5 times in a row") || !strings.Contains(told[0], "no luck") {
+		t.Errorf("told %q", told)
+	}
+	if answer, err := w.plugin.OnCheck(t.Context(), &pluginsdk.OnCheckRequest{}); err != nil || len(answer.Checks) != 1 || answer.Checks[0].State != pluginsdk.CheckOK {
+		t.Errorf("one that is off is nobody's trouble: %+v, %v", answer, err)
+	}
+	w.command("on broken")
+	w.look()
+	w.now = w.now.Add(time.Hour)
+	w.look()
+	if len(w.host.Submissions()) != pauseAfter+1 {
+		t.Error("turned on, it does not fire")
+	}
+}
+
+func (w *world) running() []pluginsdk.Run {
+	w.Helper()
+	page, err := w.host.SDK().Runs.List(w.Context(), &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunRunning}, Limit: 1000}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return page.Runs
+}
+
+// The jobs that Harness comes with are made once, off: what somebody has removed or changed stays so.
+func TestSeeds(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	for range 2 {
+		if err := w.plugin.seed(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jobs, err := w.plugin.jobs(t.Context())
+	if err != nil || len(jobs) != len(seeds) {
+		t.Fatalf("%+v, %v", jobs, err)
+	}
+	for _, job := range jobs {
+		if job.Enabled || check(job.Spec, w.now) != nil || job.Spec.Missed != pluginsdk.MissedRun || job.Spec.Timezone != "America/Phoenix" {
+			t.Errorf("%+v: %v", job, check(job.Spec, w.now))
+		}
+	}
+	w.command("rm weekly")
+	w.restart()
+	if err := w.plugin.seed(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.command("list"); strings.Contains(got, "Weekly") || !strings.Contains(got, "Morning Digest") {
+		t.Errorf("after it was removed:\n%s", got)
+	}
+}
+
+func TestWhatPeopleType(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	for _, row := range []struct{ typed, want string }{
+		{"", "There are no schedules"},
+		{"add", "say it so"},
+		{"add tea | 0 16 * * * | Europe/Berlin | Tea | milk?", "tea is made, and on. It is due:\n- "},
+		{"add tea | 0 16 * * * | Europe/Berlin | Tea", "already"},
+		{"add once | 2099-01-02 10:00 | Europe/Berlin | Wake up", "once is made, and on. It is due:\n- Fri 2099-01-02 10:00 CET"},
+		{"add late | 2001-01-02 10:00 | Europe/Berlin | Wake up", "has passed already"},
+		{"add odd | at dawn | Europe/Berlin | Wake up", "is no schedule such as"},
+		{"add odd | 0 9 * * * | Berlin | Wake up", "IANA"},
+		{"add | 0 9 * * * | Europe/Berlin | Wake up", "needs a name"},
+		{"add empty | 0 9 * * * | Europe/Berlin | ", "needs a prompt"},
+		{"show tea", "> Tea | milk?"},
+		{"next tea 2", "16:00 CE"},
+		{"history tea", "was not due yet"},
+		{"off TEA", "tea is off"},
+		{"next tea", "It is off, and fires at none of these"},
+		{"run tea", "tea: "},
+		{"history tea", "running, asked"},
+		{"on t", "tea is on"},
+		{"on o", "once is on"},
+		{"on", "which schedule is meant?"},
+		{"on ghost", `there are "once", "tea"`},
+		{"burn tea", `/cron has no "burn"`},
+		{"rm tea", "removed"},
+		{"list", "**once**"},
+	} {
+		if got := w.command(row.typed); !strings.Contains(got, row.want) {
+			t.Errorf("/cron %s: %q, want %q in it", row.typed, got, row.want)
+		}
+	}
+	if _, err := w.plugin.OnCommand(t.Context(), &pluginsdk.OnCommandRequest{Name: name, Body: "list", Origin: pluginsdk.FromAgent}); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+		t.Errorf("an agent gives the command: %v", err)
+	}
+}
+
+// doctor names what does not work: a schedule that cannot be read, and one that has failed for three of
+// its intervals.
+func TestWhatDoctorShows(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "by hand", Schedule: "sometimes", Timezone: "UTC", Prompt: "x"})
+	w.save(pluginsdk.CronSpec{Name: "failing", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x"})
+	w.look()
+	if got := w.job("by hand").Status.LastResult; !strings.Contains(got, "fields") {
+		t.Errorf("its row says %q", got)
+	}
+	for n := range 4 {
+		w.now = hour().Add(time.Duration(n+1)*time.Hour + time.Second)
+		w.look()
+		for _, run := range w.running() {
+			w.host.FinishRun(run.ID, pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}})
+		}
+		w.look()
+	}
+	answer, err := w.plugin.OnCheck(t.Context(), &pluginsdk.OnCheckRequest{})
+	if err != nil || len(answer.Checks) != 2 || answer.Checks[0].State != pluginsdk.CheckFailing || answer.Checks[1].State != pluginsdk.CheckWarning || !strings.Contains(answer.Checks[1].Detail, "no luck") {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+// Over the wire, as the daemon starts it: the plugin has the capabilities that it needs.
+func TestItFiresOverTheWire(t *testing.T) {
+	host := plugintest.NewHost()
+	plugin := new(Plugin)
+	served := host.Serve(t, plugin)
+	due := time.Now().Add(-time.Second) // after it is made, as the host sees it
+	if _, err := host.SDK().Crons.Save(t.Context(), &pluginsdk.SaveCronRequest{Enabled: true, Spec: pluginsdk.CronSpec{
+		Name: "once", FireAt: due.Add(2 * time.Second), Timezone: "UTC", Prompt: "now", Missed: pluginsdk.MissedRun,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := served.Activate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.After(time.Minute); len(host.Submissions()) == 0; {
+		select {
+		case <-deadline:
+			t.Fatal("nothing is submitted")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := served.Deactivate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,212 @@
+package cron
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// The tools. Their names are those of behaviour's commands, so that an agent finds them.
+const (
+	toolList    = "cron_list"
+	toolCreate  = "cron_create"
+	toolUpdate  = "cron_update"
+	toolDelete  = "cron_delete"
+	toolToggle  = "cron_toggle"
+	toolHistory = "cron_history"
+)
+
+func tools() []pluginsdk.ToolSpec {
+	const (
+		jobName = `"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The schedule's name, as people will see it"}`
+		which   = `"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The name of a schedule that there is"}`
+		timing  = `"schedule": {"type": "string", "maxLength": 200, "description": "When, again and again: a cron expression of five fields (minute hour day-of-month month day-of-week), such as 0 9 * * mon-fri"},
+			"at": {"type": "string", "maxLength": 40, "description": "When, once: a time such as 2026-12-24 17:00, by the clock of the timezone"}`
+		zone   = `"timezone": {"type": "string", "maxLength": 80, "description": "IANA name of the person's timezone, such as America/Phoenix"}`
+		prompt = `"prompt": {"type": "string", "minLength": 1, "maxLength": 60000, "description": "What you are told when it is due. You will not know this conversation then: say all that you will need"}`
+		limits = `"missed": {"enum": ["run", "skip"], "description": "What becomes of a time that passes while the daemon is down: run it once later (the default), or skip it"},
+			"overlap": {"enum": ["skip", "queue", "cancel"], "description": "What becomes of a time while the run before still goes on: it is skipped (the default), waits, or ends that run"},
+			"except": {"type": "string", "maxLength": 4000, "description": "Days on which it is not due, with commas between them: sat, 2026-12-24, 12-24 (of every year), 2026-12-24..2027-01-02"},
+			"hours": {"type": "string", "maxLength": 20, "description": "The part of the day in which it may be due, such as 08:00-18:00"},
+			"until": {"type": "string", "maxLength": 40, "description": "The last time at which it may be due"}`
+	)
+	spec := func(name, description, required string, properties ...string) pluginsdk.ToolSpec {
+		return pluginsdk.ToolSpec{Name: name, Description: description, InputSchema: json.RawMessage(
+			`{"type": "object", "additionalProperties": false, "required": [` + required + `], "properties": {` + strings.Join(properties, ", ") + `}}`)}
+	}
+	return []pluginsdk.ToolSpec{
+		spec(toolList, "The schedules that there are, with when each is due next and what became of it last.", ``),
+		spec(toolCreate, "Make a schedule: a prompt that you are given again and again, or once (a reminder). What you then say goes to where this thread's answers go. The person is told of it.",
+			`"name", "timezone", "prompt"`, jobName, timing, zone, prompt, limits),
+		spec(toolUpdate, "Change a schedule. What is left out stays as it is.", `"name"`, which, timing, zone, prompt, limits),
+		spec(toolDelete, "Remove a schedule.", `"name"`, which),
+		spec(toolToggle, "Turn a schedule on or off.", `"name", "enabled"`, which, `"enabled": {"type": "boolean"}`),
+		spec(toolHistory, "What became of the times at which a schedule was due, the newest first.", `"name"`, which),
+	}
+}
+
+// input is what the tools are called with.
+type input struct {
+	Name     string  `json:"name"`
+	Schedule *string `json:"schedule"`
+	At       *string `json:"at"`
+	Timezone *string `json:"timezone"`
+	Prompt   *string `json:"prompt"`
+	Missed   *string `json:"missed"`
+	Overlap  *string `json:"overlap"`
+	Except   *string `json:"except"`
+	Hours    *string `json:"hours"`
+	Until    *string `json:"until"`
+	Enabled  *bool   `json:"enabled"`
+}
+
+// CallTool answers the tools. What the agent can correct is an error result.
+func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
+	var in input
+	if len(bytes.TrimSpace(call.Input)) > 0 {
+		if err := json.Unmarshal(call.Input, &in); err != nil {
+			return wrong(pluginsdk.Errorf(pluginsdk.CodeInvalid, "input: %w", err))
+		}
+	}
+	text, err := p.call(ctx, call, in)
+	if err != nil {
+		return wrong(err)
+	}
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: text}}, nil
+}
+
+// wrong is the result of a call that came to nothing. That the host does not answer is no mistake
+// of the agent's.
+func wrong(err error) (*pluginsdk.CallToolResponse, error) {
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others say what was wrong
+	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeInternal:
+		return nil, err
+	}
+	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: err.Error(), IsError: true}}, nil
+}
+
+func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (string, error) {
+	if call.Name != toolList && call.Name != toolHistory && call.TaskID != "" {
+		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "a task may not make or change schedules: say in your result what should be scheduled")
+	}
+	switch call.Name {
+	case toolList:
+		return p.list(ctx)
+	case toolCreate:
+		return p.create(ctx, call, in)
+	case toolUpdate, toolDelete, toolToggle, toolHistory:
+	default:
+		return "", pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
+	}
+	job, err := p.named(ctx, in.Name)
+	if err != nil {
+		return "", err
+	}
+	switch call.Name {
+	case toolHistory:
+		return p.historyWords(ctx, job, 0)
+	case toolDelete:
+		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
+		return "The schedule " + job.Spec.Name + " is removed.", err
+	case toolToggle:
+		if in.Enabled == nil {
+			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "enabled: true or false is needed")
+		}
+		if job, err = p.toggle(ctx, job.Spec.Name, *in.Enabled); err != nil {
+			return "", err
+		}
+	default:
+		spec := job.Spec
+		if err := in.put(&spec); err != nil {
+			return "", err
+		}
+		if job, err = p.save(ctx, spec, job.Enabled); err != nil {
+			return "", err
+		}
+	}
+	return p.told(job, map[string]string{toolUpdate: "is changed", toolToggle: "is " + map[bool]string{true: "on", false: "off"}[job.Enabled]}[call.Name])
+}
+
+// create makes a job whose words go to where those of the calling thread go.
+func (p *Plugin) create(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (string, error) {
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return "", err
+	}
+	if find(jobs, in.Name) != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeConflict, "there is a schedule %q already: choose another name, or change it with %s", in.Name, toolUpdate)
+	}
+	spec := pluginsdk.CronSpec{Name: in.Name, Missed: pluginsdk.MissedRun}
+	if call.ThreadID != "" {
+		spec.ReportTo = pluginsdk.Target{ThreadID: call.ThreadID}
+	}
+	if err := in.put(&spec); err != nil {
+		return "", err
+	}
+	job, err := p.save(ctx, spec, true)
+	if err != nil {
+		return "", err
+	}
+	if call.ThreadID != "" {
+		_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+			ThreadID: call.ThreadID, Key: "made:" + job.ID, Deliver: true,
+			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: fmt.Sprintf(
+				"The agent has made the schedule %s (%s, %s). To turn it off: /cron off %s", job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, job.Spec.Name)}},
+		})
+		if err != nil {
+			p.host.Log.Warn("nobody was told that the agent has made a schedule", "job", job.Spec.Name, "err", err)
+		}
+	}
+	return p.told(job, "is made, and on")
+}
+
+// told says what became of a job, and when it is due next.
+func (p *Plugin) told(job pluginsdk.CronJob, became string) (string, error) {
+	times, err := p.nextWords(job, shownNext)
+	return "The schedule " + job.Spec.Name + " " + became + ". " + times, err
+}
+
+func whenWords(spec pluginsdk.CronSpec) string {
+	if !spec.FireAt.IsZero() {
+		return "once, " + moment(spec.FireAt, spec)
+	}
+	return spec.Schedule
+}
+
+// put puts what is given into a specification.
+func (in input) put(spec *pluginsdk.CronSpec) (err error) {
+	for _, one := range []struct {
+		from *string
+		to   *string
+	}{{in.Timezone, &spec.Timezone}, {in.Prompt, &spec.Prompt}, {in.Except, &spec.Except}, {in.Hours, &spec.Hours}} {
+		if one.from != nil {
+			*one.to = *one.from
+		}
+	}
+	if in.Missed != nil {
+		spec.Missed = pluginsdk.MissedPolicy(*in.Missed)
+	}
+	if in.Overlap != nil {
+		spec.Overlap = pluginsdk.OverlapPolicy(*in.Overlap)
+	}
+	if in.Until != nil {
+		if spec.Until, err = parseTime(*in.Until, spec.Timezone); err != nil {
+			return err
+		}
+	}
+	switch {
+	case in.Schedule != nil && in.At != nil:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, at: only one of the two")
+	case in.Schedule != nil:
+		spec.Schedule, spec.FireAt = *in.Schedule, time.Time{}
+	case in.At != nil:
+		spec.Schedule = ""
+		spec.FireAt, err = parseTime(*in.At, spec.Timezone)
+	}
+	return err
+}

@@ -1,0 +1,241 @@
+package cron
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/cron/internal/calendar"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// mostNext is how many times can be asked for, and shownNext how many are shown.
+	mostNext, shownNext = 100, 5
+	// mostHistory is how many fires can be asked for, and shownHistory how many are shown.
+	mostHistory, shownHistory = 200, 10
+)
+
+// named finds the job that somebody means: its name, or the beginning of one alone, in whatever
+// case.
+func (p *Plugin) named(ctx context.Context, words string) (job pluginsdk.CronJob, err error) {
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return job, err
+	}
+	words = strings.TrimSpace(words)
+	if words == "" {
+		return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "which schedule is meant? There are %s", names(jobs))
+	}
+	var like []pluginsdk.CronJob
+	for _, one := range jobs {
+		switch {
+		case one.Spec.Name == words:
+			return one, nil
+		case strings.HasPrefix(strings.ToLower(one.Spec.Name), strings.ToLower(words)):
+			like = append(like, one)
+		}
+	}
+	switch len(like) {
+	case 1:
+		return like[0], nil
+	case 0:
+		return job, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no schedule has the name %q; there are %s", words, names(jobs))
+	}
+	return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q may be %s", words, names(like))
+}
+
+// names lists jobs.
+func names(jobs []pluginsdk.CronJob) string {
+	if len(jobs) == 0 {
+		return "none"
+	}
+	quoted := make([]string, len(jobs))
+	for i, job := range jobs {
+		quoted[i] = strconv.Quote(job.Spec.Name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// check says what is wrong with a specification, in words for who has written it.
+func check(spec pluginsdk.CronSpec, now time.Time) error {
+	if strings.TrimSpace(spec.Name) == "" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a name")
+	}
+	if strings.TrimSpace(spec.Prompt) == "" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a prompt: what the agent is told when it is due")
+	}
+	if !spec.FireAt.IsZero() {
+		if spec.Schedule != "" {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule is due again and again, or once: both are given")
+		}
+		if !spec.FireAt.After(now) {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s has passed already: it is %s", spec.FireAt.Format(time.RFC3339), now.In(spec.FireAt.Location()).Format(time.RFC3339))
+		}
+		return nil
+	}
+	when, err := timesOf(spec)
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%w", err)
+	}
+	if when.Next(now).IsZero() {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "it would never be due: its exceptions, hours or end leave no time")
+	}
+	return nil
+}
+
+// save makes or changes a job, and says when it is due next.
+func (p *Plugin) save(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (pluginsdk.CronJob, error) {
+	if err := check(spec, p.now()); err != nil {
+		return pluginsdk.CronJob{}, err
+	}
+	answer, err := p.host.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: spec, Enabled: enabled})
+	if err != nil {
+		return pluginsdk.CronJob{}, err
+	}
+	p.soon()
+	return answer.Job, nil
+}
+
+// toggle turns a job on or off.
+func (p *Plugin) toggle(ctx context.Context, name string, on bool) (pluginsdk.CronJob, error) {
+	answer, err := p.host.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: name, Enabled: on})
+	if err != nil {
+		return pluginsdk.CronJob{}, err
+	}
+	p.soon()
+	return answer.Job, nil
+}
+
+// fireNow has a job fire at once, also one that is off.
+func (p *Plugin) fireNow(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronFire, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return pluginsdk.CronFire{}, err
+	}
+	now := p.now()
+	fire := pluginsdk.CronFire{JobID: job.ID, Job: job.Spec.Name, Due: now.Truncate(time.Microsecond), Cause: pluginsdk.FireAsked, State: pluginsdk.FirePending, DecidedAt: now}
+	if err := p.report(ctx, job, fire); err != nil {
+		return fire, err
+	}
+	made, err := p.submit(ctx, job, fire, nil, now)
+	if err == nil {
+		_, err = p.say(ctx, job, made)
+	}
+	if err != nil { // the next look tries it again
+		p.open[job.ID] = append(p.open[job.ID], fire)
+		return fire, err
+	}
+	if made.State.Open() {
+		p.open[job.ID] = append(p.open[job.ID], made)
+	}
+	return made, nil
+}
+
+// next lists times at which a job is due, in its zone.
+func (p *Plugin) next(spec pluginsdk.CronSpec, n int) (all []time.Time, err error) {
+	when, err := timesOf(spec)
+	if err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%w", err)
+	}
+	zone := zoneOf(spec)
+	for at := when.Next(p.now()); !at.IsZero() && len(all) < n; at = when.Next(at) {
+		all = append(all, at.In(zone))
+	}
+	return all, nil
+}
+
+func zoneOf(spec pluginsdk.CronSpec) *time.Location {
+	if zone, err := time.LoadLocation(spec.Timezone); err == nil {
+		return zone
+	}
+	return time.UTC
+}
+
+// moment is a time as people read it, in the zone of a job.
+func moment(at time.Time, spec pluginsdk.CronSpec) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.In(zoneOf(spec)).Format("Mon 2006-01-02 15:04 MST")
+}
+
+// line is a job in one line.
+func line(job pluginsdk.CronJob) string {
+	spec := job.Spec
+	when := spec.Schedule
+	if !spec.FireAt.IsZero() {
+		when = "once"
+	}
+	state := "off"
+	switch n := noteOf(job); {
+	case n.Bad != "" && job.Enabled:
+		state = "wrong: " + n.Bad
+	case job.Enabled && job.Status.NextRun.IsZero() && !spec.FireAt.IsZero():
+		state = "over"
+	case job.Enabled:
+		state = "next " + moment(job.Status.NextRun, spec)
+	}
+	text := fmt.Sprintf("- **%s** (%s, %s): %s", spec.Name, when, spec.Timezone, state)
+	if job.Status.LastResult != "" && noteOf(job).Bad == "" {
+		text += "; last " + job.Status.LastResult
+	}
+	return text
+}
+
+// historyLine is a fire in one line.
+func historyLine(fire pluginsdk.CronFire, spec pluginsdk.CronSpec) string {
+	text := "- " + moment(fire.Due, spec)
+	if fire.Count > 1 {
+		text += fmt.Sprintf(" to %s, %d times", moment(fire.Until, spec), fire.Count)
+	}
+	text += ": " + string(fire.State)
+	if fire.Cause != pluginsdk.FireScheduled {
+		text += ", " + string(fire.Cause)
+	}
+	if fire.Reason != "" {
+		text += " (" + fire.Reason + ")"
+	}
+	if fire.CostUSD > 0 {
+		text += fmt.Sprintf(", $%.4f", fire.CostUSD)
+	}
+	if fire.RunID != "" {
+		text += ", run " + fire.RunID
+	}
+	return text
+}
+
+func (p *Plugin) history(ctx context.Context, job pluginsdk.CronJob, n int) ([]pluginsdk.CronFire, error) {
+	answer, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Name: job.Spec.Name, Limit: n})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(answer.Fires, func(fire pluginsdk.CronFire) bool { return fire.JobID != job.ID }), nil
+}
+
+// parseTime reads when something is due once: with an offset, or by the wall clock of a zone.
+func parseTime(text, zone string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	location, err := time.LoadLocation(zone)
+	if err != nil || zone == "" || zone == "Local" {
+		return time.Time{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "timezone %q is not a name of the IANA database, such as America/Phoenix", zone)
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
+		if at, err := time.ParseInLocation(layout, text, location); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no time, such as 2026-12-24 17:00 or 2026-12-24T17:00:00+01:00", text)
+}
+
+// isSchedule reports whether a text is an expression.
+func isSchedule(text string) bool {
+	_, err := calendar.Parse(text, "UTC")
+	return err == nil
+}
