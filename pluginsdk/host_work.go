@@ -247,7 +247,8 @@ type Crons interface {
 	// crons.write.
 	SetEnabled(ctx context.Context, request *SetCronEnabledRequest) (*SetCronEnabledResponse, error)
 	// Report stores what became of a job, in place of what was said of it before, and with it
-	// rows of its fires, each in place of the one of that time; an absent job is CodeNotFound.
+	// rows of its fires, each in place of the one of that time unless that is over; an absent job
+	// is CodeNotFound.
 	// Needs crons.write.
 	Report(ctx context.Context, request *ReportCronRequest) (*ReportCronResponse, error)
 	// List returns jobs by name. Needs crons.read.

@@ -19,7 +19,7 @@ import (
 var byTheClock = []string{
 	"read RevokedTokens", "read Plugins", "read Lever", "read Accounts", "read ListState", "read IndexMark", "read IndexHorizon", "read SaidBetween",
 	"write SavePluginFigures", "write SavePluginChecks", "write SavePluginSeen", "write ResetIndex, durable", "write AddToIndex", "write SettleIndex", "write TouchTokens",
-	"hook OnCheck",
+	"hook OnCheck", "asked Crons.List", "read Crons",
 }
 
 // costs counts what turns cost: how often each thing is done, and of how many statements or

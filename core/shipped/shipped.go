@@ -62,7 +62,7 @@ var Plugins = Table{
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksDecide,
 	}, Env: []string{"DISCORD_TOKEN", "DISCORD_CHANNEL_ID"}}}},
 	{"cron", []Grants{{Since: 11, Capabilities: []pluginsdk.Capability{
-		pluginsdk.CapCronsRead, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesSubmit,
+		pluginsdk.CapCronsRead, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesSubmit,
 		pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapEventsRead, pluginsdk.CapState,
 	}}}},
 }

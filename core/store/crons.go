@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"slices"
+	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
 
@@ -67,7 +69,7 @@ func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (
 }
 
 // ReportCron stores what became of a job, in place of what was said of it before, and rows
-// of its fires, each in place of the one of that time; or returns CodeNotFound.
+// of its fires, each in place of the one of that time unless that is over; or returns CodeNotFound.
 func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus, fires ...pluginsdk.CronFire) (pluginsdk.CronJob, error) {
 	if err := checkTimes(moment{"lastRun", status.LastRun}, moment{"nextRun", status.NextRun}); err != nil {
 		return pluginsdk.CronJob{}, err
@@ -131,19 +133,44 @@ func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJ
 			job, err = tx.cron(ctx, name)
 		}
 		if err == nil && len(fires) > 0 {
-			err = tx.saveFires(ctx, job, fires)
+			err = s.saveFires(ctx, tx, job, fires)
 		}
 		return err
 	})
 	return job, wrap("change scheduled job", err)
 }
 
-func (t *tx) saveFires(ctx context.Context, job pluginsdk.CronJob, fires []pluginsdk.CronFire) error {
+// Of a job's fires, the newest keptFires are kept, and all of the last firesKept.
+const (
+	keptFires = 2000
+	firesKept = 90 * 24 * time.Hour
+)
+
+func (s *Store) saveFires(ctx context.Context, t *tx, job pluginsdk.CronJob, fires []pluginsdk.CronFire) error {
+	if err := t.putFires(ctx, job, fires); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(fires, func(fire pluginsdk.CronFire) bool { return fire.State == pluginsdk.FirePending }) {
+		return nil // once a fire is enough
+	}
+	old, err := t.CronFire.Query().Where(cronfire.JobID(job.ID)).Order(cronfire.ByDue(entsql.OrderDesc())).Offset(keptFires).Limit(1).All(ctx)
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	_, err = t.CronFire.Delete().Where(cronfire.JobID(job.ID), cronfire.DueLTE(old[0].Due), cronfire.DueLT(instant(s.now().Add(-firesKept))),
+		cronfire.StateNotIn(pluginsdk.FirePending, pluginsdk.FireRunning)).Exec(ctx)
+	return err
+}
+
+func (t *tx) putFires(ctx context.Context, job pluginsdk.CronJob, fires []pluginsdk.CronFire) error {
 	return t.CronFire.MapCreateBulk(fires, func(create *ent.CronFireCreate, i int) {
 		fire := fires[i]
 		fire.JobID, fire.Job = job.ID, job.Spec.Name
 		insertCronFire(create, fire)
-	}).OnConflictColumns(cronfire.FieldJobID, cronfire.FieldDue).UpdateNewValues().Exec(ctx)
+	}).OnConflict(entsql.ConflictColumns(cronfire.FieldJobID, cronfire.FieldDue), entsql.ResolveWithNewValues(), entsql.UpdateWhere(entsql.P(func(b *entsql.Builder) {
+		// What is over stays as it is, whatever clock says that its time is to come yet.
+		b.WriteString("cron_fires.state IN ('pending', 'running')")
+	}))).Exec(ctx)
 }
 
 func (t *tx) cron(ctx context.Context, name string) (pluginsdk.CronJob, error) {
@@ -175,7 +202,7 @@ func readCrons(ctx context.Context, client *ent.Client, past entsql.ExecQuerier,
 	if !misread(err) {
 		return rows, err
 	}
-	columns := []string{cronjob.FieldFireAt, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt}
+	columns := []string{cronjob.FieldFireAt, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt, cronjob.FieldUntil}
 	times, again := readTimes[string](ctx, past, cronjob.Table, columns, "true")
 	if again != nil {
 		return nil, err
@@ -185,7 +212,7 @@ func readCrons(ctx context.Context, client *ent.Client, past entsql.ExecQuerier,
 	}
 	for _, row := range rows {
 		if at := times[row.ID]; at != nil {
-			row.FireAt, row.LastRun, row.NextRun, row.CreatedAt = at[0], at[1], at[2], orZero(at[3])
+			row.FireAt, row.LastRun, row.NextRun, row.CreatedAt, row.Until = at[0], at[1], at[2], orZero(at[3]), at[4]
 		}
 	}
 	return rows, nil

@@ -365,3 +365,40 @@ func TestFires(t *testing.T) {
 		}
 	})
 }
+
+// TestOldFiresGo has the rows of a job that fires each minute not grow for ever.
+func TestOldFiresGo(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: "often", Schedule: "* * * * *", Prompt: "do it"}, true)))
+		begin := time.Now().UTC().Truncate(time.Minute).Add(-91 * 24 * time.Hour)
+		report := func(states ...pluginsdk.CronFireState) {
+			t.Helper()
+			for chunk := range slices.Chunk(states, 100) {
+				var fires []pluginsdk.CronFire
+				for _, state := range chunk {
+					fires = append(fires, pluginsdk.CronFire{Due: begin, Cause: pluginsdk.FireScheduled, State: state})
+					begin = begin.Add(time.Minute)
+				}
+				check(t, second(s.ReportCron(ctx, "often", pluginsdk.CronStatus{}, fires...)))
+			}
+		}
+		report(append([]pluginsdk.CronFireState{pluginsdk.FireRunning}, slices.Repeat([]pluginsdk.CronFireState{pluginsdk.FireSucceeded}, 2100)...)...)
+		report(pluginsdk.FirePending)
+		count := 0
+		for before := (time.Time{}); ; {
+			fires, more, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Name: "often", Before: before, Limit: 1000})
+			check(t, err)
+			count += len(fires)
+			if before = fires[len(fires)-1].Due; !more {
+				if fires[len(fires)-1].State != pluginsdk.FireRunning {
+					t.Error("one of which something is yet to become is gone")
+				}
+				break
+			}
+		}
+		if count != 2001 { // the newest 2,000, and the one that is open
+			t.Errorf("%d rows are kept", count)
+		}
+	})
+}

@@ -40,7 +40,7 @@ func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest)
 			at := slices.IndexFunc(s.h.fires, func(f pluginsdk.CronFire) bool { return f.JobID == job.ID && f.Due.Equal(fire.Due) })
 			if at < 0 {
 				s.h.fires = append(s.h.fires, fire)
-			} else {
+			} else if s.h.fires[at].State.Open() {
 				s.h.fires[at] = fire
 			}
 		}

@@ -56,7 +56,11 @@ func (p *Plugin) typed(ctx context.Context, verb, rest string) (string, error) {
 	default:
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/cron has no %q; it has %s", verb, usage)
 	}
-	job, err := p.named(ctx, rest)
+	find := p.named
+	if verb == "rm" {
+		find = p.exactly
+	}
+	job, err := find(ctx, rest)
 	if err != nil {
 		return "", err
 	}
@@ -78,7 +82,7 @@ func (p *Plugin) typed(ctx context.Context, verb, rest string) (string, error) {
 		return job.Spec.Name + ": " + strings.TrimPrefix(historyLine(fire, job.Spec), "- "), nil
 	case "rm":
 		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
-		return job.Spec.Name + " is removed. What became of its fires stays for a while: /cron history does not show it any more.", err
+		return job.Spec.Name + " is removed.", err
 	}
 	text := line(job) + "\n\n> " + strings.ReplaceAll(job.Spec.Prompt, "\n", "\n> ")
 	for _, one := range []struct{ name, value string }{

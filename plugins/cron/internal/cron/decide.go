@@ -1,6 +1,8 @@
 package cron
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -44,7 +46,7 @@ func (n note) mark() string {
 	return string(encoded)
 }
 
-// timing is what in a specification says when the job is due.
+// timing is a checksum of what in a specification says when the job is due.
 func timing(spec pluginsdk.CronSpec) string {
 	at := func(t time.Time) string {
 		if t.IsZero() {
@@ -52,7 +54,9 @@ func timing(spec pluginsdk.CronSpec) string {
 		}
 		return t.UTC().Format(time.RFC3339Nano)
 	}
-	return strings.Join([]string{spec.Schedule, at(spec.FireAt), spec.Timezone, spec.Except, spec.Hours, at(spec.Until), spec.Jitter.String()}, "|")
+	words := []string{spec.Schedule, at(spec.FireAt), spec.Timezone, spec.Except, spec.Hours, at(spec.Until), spec.Jitter.String()}
+	sum := sha256.Sum256([]byte(strings.Join(words, "|")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // times says when a job is due.
@@ -73,7 +77,7 @@ func (o once) Next(after time.Time) time.Time {
 
 func timesOf(spec pluginsdk.CronSpec) (times, error) {
 	if !spec.FireAt.IsZero() {
-		return once(spec.FireAt), nil
+		return once(spec.FireAt.Truncate(time.Microsecond)), nil // as a row keeps it
 	}
 	return calendar.New(spec.Schedule, spec.Timezone, calendar.Limits{Except: spec.Except, Hours: spec.Hours, Until: spec.Until})
 }
@@ -109,6 +113,7 @@ type decision struct {
 	next    time.Time            // when it is due next; zero: never
 	fires   []pluginsdk.CronFire // rows: those that are not made, and last the one that is, which is pending
 	changed bool                 // there is something to report
+	afresh  bool                 // it was turned on: failures from before do not count
 }
 
 // fire is the one that is to be made; nil: none is.
@@ -138,19 +143,18 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	d.next = time.Time{}
 	switch {
 	case before.Of == "" && before.Decided.IsZero() && !before.Off: // it is new
-		d.note.Decided = job.CreatedAt
-		if d.note.Decided.IsZero() || d.note.Decided.After(now) {
-			d.note.Decided = now
-		}
+		d.note.Decided = since(job, now)
 	case before.Decided.After(now.Add(clockWrong)): // by a clock that was wrong; what was made then has its key
 		d.note.Decided = now
-	case before.Off || before.Of != of: // what was due while it was off, or before it was changed, is not made up for
-		d.note.Decided = now
+	case before.Off || before.Of != of || before.Bad != "": // what was due while it was off, or before it was changed, is not made up for
+		d.note.Decided, d.afresh = now, before.Off
 	}
 	d.note.Of, d.note.Off, d.note.Bad = of, false, ""
 	when, err := timesOf(job.Spec)
 	if err != nil {
-		d.note.Bad, d.note.Decided = err.Error(), now
+		if d.note.Bad = clip(err.Error()); before.Bad != "" {
+			d.note.Decided = before.Decided // each look finds the same
+		}
 		return d
 	}
 	if fire := job.Spec.FireAt; !fire.IsZero() && !fire.After(d.note.Decided) && (before.Of != of || fire.After(before.Decided)) {
@@ -189,6 +193,24 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	d.fires = missed(due[:len(due)-1], count-1, first, now, caughtUp)
 	d.fires = append(d.fires, latest)
 	return d
+}
+
+// since is from when on times of a job count that nobody has decided about yet. One that was made
+// long ago was not given to this plugin then: others may have fired it, or nobody.
+func since(job pluginsdk.CronJob, now time.Time) time.Time {
+	from, long := job.CreatedAt, now.Add(-2*time.Hour)
+	if !job.Spec.FireAt.IsZero() {
+		long = now.Add(-24 * time.Hour)
+	}
+	for _, other := range []time.Time{job.Status.LastRun, long} {
+		if other.After(from) {
+			from = other
+		}
+	}
+	if from.After(now) {
+		return now
+	}
+	return from
 }
 
 // latest is what becomes of the last time at which a job was due, and whether that makes up for those

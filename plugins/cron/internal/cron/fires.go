@@ -3,6 +3,7 @@ package cron
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -78,11 +79,20 @@ func (p *Plugin) Look(ctx context.Context) error {
 	now := p.now()
 	var late []pluginsdk.CronFire
 	for _, job := range jobs {
+		if job.Enabled && job.Status.Failures >= pauseAfter && !noteOf(job).Off {
+			if failed := p.pause(ctx, job); failed != nil {
+				err = errors.Join(err, failed)
+			}
+			continue
+		}
 		d := decide(job, p.open[job.ID], now)
 		if !d.changed {
 			continue
 		}
 		status := job.Status
+		if d.afresh {
+			status.Failures = 0
+		}
 		status.NextRun, status.Mark = d.next, d.note.mark()
 		if d.note.Bad != "" {
 			status.LastResult = d.note.Bad
@@ -94,7 +104,9 @@ func (p *Plugin) Look(ctx context.Context) error {
 		}
 		job.Status = status
 		if failed := p.report(ctx, job, d.fires...); failed != nil {
-			err = errors.Join(err, failed)
+			if pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound { // else it was removed just now
+				err = errors.Join(err, failed)
+			}
 			continue
 		}
 		there[job.ID] = job // what is said of it from now on begins with this
@@ -105,21 +117,22 @@ func (p *Plugin) Look(ctx context.Context) error {
 			}
 		}
 	}
-	p.apart(late, there, now)
+	p.apart(ctx, late, now)
 	return errors.Join(err, p.make(ctx, there, now))
 }
 
-// report stores what became of a job: its status, and rows of its fires. Of a job that is gone
-// nothing is to be said.
+// report stores what became of a job: its status, and rows of its fires. A row that is over stays as
+// it is. After an error nobody knows what was stored: the rows are read again.
 func (p *Plugin) report(ctx context.Context, job pluginsdk.CronJob, fires ...pluginsdk.CronFire) error {
 	for {
 		some := fires[:min(len(fires), 100)]
 		_, err := p.host.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: job.Spec.Name, Status: job.Status, Fires: some})
-		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-			return nil
-		}
-		if fires = fires[len(some):]; err != nil || len(fires) == 0 {
+		if err != nil {
+			p.loaded = p.loaded && pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound
 			return err
+		}
+		if fires = fires[len(some):]; len(fires) == 0 {
+			return nil
 		}
 	}
 }
@@ -143,18 +156,39 @@ func (p *Plugin) load(ctx context.Context) error {
 			break
 		}
 	}
+	var late []pluginsdk.CronFire
 	for id := range p.open {
 		slices.SortFunc(p.open[id], func(a, b pluginsdk.CronFire) int { return a.Due.Compare(b.Due) })
+		for _, fire := range p.open[id] {
+			if fire.State == pluginsdk.FirePending && fire.Reason != "" {
+				late = append(late, fire)
+			}
+		}
 	}
+	p.apart(ctx, late, p.now())
 	p.loaded = true
 	return nil
 }
 
-// apart spreads fires that are made up for, the cheapest job's first.
-func (p *Plugin) apart(late []pluginsdk.CronFire, jobs map[string]pluginsdk.CronJob, now time.Time) {
-	slices.SortStableFunc(late, func(a, b pluginsdk.CronFire) int {
-		return cmp.Compare(len(jobs[a.JobID].Spec.Prompt), len(jobs[b.JobID].Spec.Prompt))
-	})
+// costOf is how many of a job's last fires say what the next may cost.
+const costOf = 20
+
+// apart spreads fires that are made up for, those first whose jobs have cost least a fire.
+func (p *Plugin) apart(ctx context.Context, late []pluginsdk.CronFire, now time.Time) {
+	if len(late) < 2 {
+		return
+	}
+	costs := make(map[string]float64, len(late))
+	for _, fire := range late {
+		answer, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Name: fire.Job, Limit: costOf})
+		if err != nil {
+			continue // it is spread all the same
+		}
+		for _, before := range answer.Fires {
+			costs[fire.JobID] = max(costs[fire.JobID], before.CostUSD)
+		}
+	}
+	slices.SortStableFunc(late, func(a, b pluginsdk.CronFire) int { return cmp.Compare(costs[a.JobID], costs[b.JobID]) })
 	each := spreadEach
 	if n := len(late); n > 1 {
 		each = min(each, spreadAll/time.Duration(n-1))
@@ -176,6 +210,9 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 			made, failed := p.submit(ctx, job, *fire, open[:i], now)
 			if failed == nil {
 				jobs[id], failed = p.say(ctx, job, made)
+			}
+			if pluginsdk.CodeOf(failed) == pluginsdk.CodeNotFound { // it was removed just now, and its rows are closed
+				made.State, failed = pluginsdk.FireCancelled, nil
 			}
 			if failed != nil {
 				err = errors.Join(err, fmt.Errorf("job %s: %w", job.Spec.Name, failed))
@@ -204,8 +241,8 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	if err := p.report(ctx, job, fire); err != nil {
 		return before, err
 	}
-	if fire.State == pluginsdk.FireFailed && status.Failures >= pauseAfter {
-		return job, p.pause(ctx, job, fire, status.Failures)
+	if status.Failures >= pauseAfter {
+		p.soon()
 	}
 	return job, nil
 }
@@ -219,21 +256,34 @@ func clip(words string) string {
 	return words
 }
 
-// pause turns a job off that fails again and again, and tells its people.
-func (p *Plugin) pause(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire, failures int) error {
-	if _, err := p.host.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: job.Spec.Name}); err != nil {
-		return err
-	}
+// pause tells the people of a job that fails again and again that it is turned off, and turns it off.
+// That nobody can be told does not leave it on.
+func (p *Plugin) pause(ctx context.Context, job pluginsdk.CronJob) error {
 	threadID, err := p.thread(ctx, job)
-	if err != nil {
+	if err == nil {
+		_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+			ThreadID: threadID, Key: "paused:" + submitKey(job.ID, job.Status.LastRun), Deliver: true,
+			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: fmt.Sprintf(
+				"The schedule %[1]s is off: it has failed %[2]d times in a row. The last time: %[3]s\n\nTo turn it on again: /cron on %[1]s", job.Spec.Name, job.Status.Failures, job.Status.LastResult)}},
+		})
+	}
+	if err != nil && !final(err) {
 		return err
 	}
-	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: threadID, Key: "paused:" + submitKey(job.ID, fire.Due), Deliver: true,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: fmt.Sprintf(
-			"The schedule %s is off: it has failed %d times in a row, last with: %s\n\nTo turn it on again: /cron on %s", job.Spec.Name, failures, clip(fire.Reason), job.Spec.Name)}},
-	})
+	if err != nil {
+		p.host.Log.Warn("nobody could be told that a schedule is turned off, which has failed again and again", "job", job.Spec.Name, "err", err)
+	}
+	_, err = p.host.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: job.Spec.Name})
 	return err
+}
+
+// final reports whether an error stays as it is when the same is tried again.
+func final(err error) bool {
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others may pass
+	case pluginsdk.CodeInvalid, pluginsdk.CodeNotFound, pluginsdk.CodeConflict, pluginsdk.CodeDenied, pluginsdk.CodeStale, pluginsdk.CodeUnimplemented:
+		return true
+	}
+	return false
 }
 
 // thread is where a job's fires are submitted: the thread that it names, or one of its own.
@@ -254,69 +304,110 @@ func (p *Plugin) thread(ctx context.Context, job pluginsdk.CronJob) (string, err
 	return thread.ID, err
 }
 
+// mergedWords are the reason of a fire whose message is answered with others: what becomes of their run is not
+// the job's.
+const mergedWords = "its message is answered together with others"
+
 // submit makes a fire, and returns what it is then. An error means that it is to be tried again.
 // before are the fires of the job that are open and were due before.
 func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire, before []pluginsdk.CronFire, now time.Time) (pluginsdk.CronFire, error) {
+	not := func(state pluginsdk.CronFireState, reason string) (pluginsdk.CronFire, error) {
+		fire.State, fire.Reason, fire.EndedAt = state, reason, now
+		return fire, nil
+	}
+	if isCommand(job.Spec.Prompt) { // it would be carried out as a person's
+		return not(pluginsdk.FireFailed, commandWords)
+	}
 	key := submitKey(job.ID, fire.Due)
 	threadID, err := p.thread(ctx, job)
-	if err == nil {
-		if fire, over, err := p.tooLate(ctx, job, fire, threadID, key, now); over || err != nil {
+	if err != nil {
+		if !final(err) {
 			return fire, err
 		}
-		if job.Spec.Overlap == pluginsdk.OverlapCancel {
-			for _, one := range before {
-				if one.RunID == "" {
-					continue
-				}
-				if _, err := p.host.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: one.RunID}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
-					return fire, err
-				}
+		return not(pluginsdk.FireFailed, "it has no thread: "+clip(err.Error()))
+	}
+	if late := now.Sub(fire.Due.Add(shift(job))); late > inTime+spreadAll || !job.Enabled { // perhaps it was submitted before a crash
+		run, err := p.submitted(ctx, threadID, key)
+		switch {
+		case err != nil:
+			return fire, err
+		case run != "":
+			fire.State, fire.RunID = pluginsdk.FireRunning, run
+			return fire, nil
+		case !job.Enabled && fire.Cause == pluginsdk.FireScheduled:
+			return not(pluginsdk.FireSkipped, "the schedule was turned off before it was made")
+		case tooLate(job, fire, late):
+			return not(pluginsdk.FireMissed, fmt.Sprintf("it was to be made, and then nobody was there for %s", short(late)))
+		}
+	}
+	if job.Spec.Overlap == pluginsdk.OverlapCancel {
+		for _, one := range before {
+			if one.RunID == "" || one.Reason == mergedWords {
+				continue
+			}
+			if _, err := p.host.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: one.RunID}); err != nil && !final(err) {
+				return fire, err
 			}
 		}
-		var answer *pluginsdk.SubmitMessageResponse
-		answer, err = p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
-			ThreadID: threadID, Key: key, Author: job.Spec.Name, Content: job.Spec.Prompt, Unattended: job.Spec.ThreadID == "",
-		}})
-		if err == nil {
-			fire.State, fire.RunID = pluginsdk.FireRunning, answer.Accepted.RunID
-			return fire, nil
-		}
 	}
-	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others may pass
-	case pluginsdk.CodeInvalid, pluginsdk.CodeNotFound, pluginsdk.CodeConflict, pluginsdk.CodeDenied, pluginsdk.CodeStale, pluginsdk.CodeUnimplemented:
-	default:
+	about, err := json.Marshal(submission{key, job.Spec.Name})
+	if err != nil {
 		return fire, err
 	}
-	fire.State, fire.Reason, fire.EndedAt = pluginsdk.FireFailed, "its prompt was refused: "+clip(err.Error()), now
-	return fire, nil
+	answer, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
+		ThreadID: threadID, Key: key, Content: job.Spec.Prompt, Unattended: job.Spec.ThreadID == "", Metadata: about,
+	}})
+	if err == nil {
+		fire.State, fire.RunID = pluginsdk.FireRunning, answer.Accepted.RunID
+		return fire, nil
+	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // it was submitted with the words that the job had then
+		if run, err := p.submitted(ctx, threadID, key); err != nil || run != "" {
+			fire.State, fire.RunID = pluginsdk.FireRunning, run
+			return fire, err
+		}
+	}
+	if !final(err) {
+		return fire, err
+	}
+	return not(pluginsdk.FireFailed, "its prompt was refused: "+clip(err.Error()))
 }
 
-// tooLate ends a fire that was decided, and that nobody was there to make since: one that was not
-// submitted, as far as the thread shows, and may not be made so late.
-func (p *Plugin) tooLate(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire, threadID, key string, now time.Time) (pluginsdk.CronFire, bool, error) {
+// tooLate reports whether a fire that was decided may not be made any more.
+func tooLate(job pluginsdk.CronJob, fire pluginsdk.CronFire, late time.Duration) bool {
+	if fire.Cause != pluginsdk.FireScheduled {
+		return late > time.Hour // who has asked for it waits no more
+	}
 	when, err := timesOf(job.Spec)
-	if err != nil || fire.Cause != pluginsdk.FireScheduled {
-		return fire, false, nil //nolint:nilerr // it was decided when the schedule could be read
+	if err != nil {
+		return true
 	}
-	late := now.Sub(fire.Due.Add(shift(job)))
-	if most := lateness(job.Spec, when, fire.Due); most < 0 || late <= most+spreadAll {
-		return fire, false, nil
-	}
+	most := lateness(job.Spec, when, fire.Due)
+	return most >= 0 && late > most+spreadAll
+}
+
+// submission is the metadata of a fire's message.
+type submission struct {
+	Fire string `json:"fire"` // its key
+	Job  string `json:"job"`
+}
+
+// submitted is the run of a message that was submitted with a key; empty: there is none among the
+// thread's last ones.
+func (p *Plugin) submitted(ctx context.Context, threadID, key string) (run string, err error) {
 	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
 		ThreadID: threadID, Roles: []pluginsdk.Role{pluginsdk.RoleUser}, Last: true, Limit: lastMessages,
 	}})
 	if err != nil {
-		return fire, false, err
+		return "", err
 	}
 	for _, message := range page.Messages {
-		if strings.HasSuffix(message.Key, key) && message.RunID != "" {
-			fire.State, fire.RunID = pluginsdk.FireRunning, message.RunID
-			return fire, true, nil
+		var of submission
+		if json.Unmarshal(message.Metadata, &of) == nil && of.Fire == key {
+			run = message.RunID
 		}
 	}
-	fire.State, fire.EndedAt = pluginsdk.FireMissed, now
-	fire.Reason = fmt.Sprintf("it was to be made, and then nobody was there for %s", short(late))
-	return fire, true, nil
+	return run, nil
 }
 
 // settle takes in what became of the runs of fires.
@@ -378,7 +469,7 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 			}
 			now := ended(*fire, run, there, p.now())
 			var failed error
-			if jobs[id], failed = p.say(ctx, job, now); failed != nil {
+			if jobs[id], failed = p.say(ctx, job, now); failed != nil && pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound {
 				err = errors.Join(err, failed)
 				continue
 			}
@@ -395,7 +486,13 @@ func ended(fire pluginsdk.CronFire, run pluginsdk.Run, there bool, now time.Time
 		fire.State, fire.Reason, fire.EndedAt = pluginsdk.FireCancelled, "its run is not there any more", now
 		return fire
 	}
-	fire.CostUSD, fire.EndedAt = run.CostUSD, run.FinishedAt
+	if run.State == pluginsdk.RunMerged {
+		fire.RunID, fire.Reason = run.MergedInto, mergedWords
+		return fire
+	}
+	if fire.EndedAt = run.FinishedAt; fire.Reason != mergedWords {
+		fire.CostUSD = run.CostUSD
+	}
 	switch run.State { //nolint:exhaustive // the others are not final
 	case pluginsdk.RunSucceeded:
 		fire.State = pluginsdk.FireSucceeded
@@ -403,8 +500,6 @@ func ended(fire pluginsdk.CronFire, run pluginsdk.Run, there bool, now time.Time
 		fire.State, fire.Reason = pluginsdk.FireFailed, clip(run.Error)
 	case pluginsdk.RunCancelled:
 		fire.State, fire.Reason = pluginsdk.FireCancelled, clip(run.Error)
-	case pluginsdk.RunMerged: // another run answers it
-		fire.RunID = run.MergedInto
 	}
 	return fire
 }

@@ -3,7 +3,9 @@ package cron
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 	_ "time/tzdata" // a machine without a zone database must still know the zones
 
@@ -22,13 +24,14 @@ type Plugin struct {
 	host pluginsdk.Host
 
 	mu     sync.Mutex                      // held while jobs are looked at, and guards what follows
-	loaded bool                            // open has what the process before has left
+	loaded bool                            // open is what the rows say
 	open   map[string][]pluginsdk.CronFire // by job, in order: those of which something is yet to become
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
 
-	wake chan struct{}      // has an element when it is to look at once
-	end  context.CancelFunc // of the goroutine that looks; nil: it is not active
-	over chan struct{}
+	over  atomic.Bool        // the run of a fire may be over
+	wake  chan struct{}      // has an element when it is to look at once
+	end   context.CancelFunc // of the goroutine that looks; nil: it is not active
+	ended chan struct{}      // closed when it looks no more
 }
 
 // Manifest describes the plugin.
@@ -43,6 +46,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapCronsRead, Reason: "know the jobs"},
 			{Capability: pluginsdk.CapCronsWrite, Reason: "make and change jobs for people and the agent, and say what became of each fire"},
+			{Capability: pluginsdk.CapThreadsRead, Reason: "know whether an agent that calls its tools speaks with strangers, or is a schedule's"},
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "each job has a thread"},
 			{Capability: pluginsdk.CapThreadsAdmin, Reason: "have what a job says go to where the job says, and fire into threads of all sources"},
 			{Capability: pluginsdk.CapMessagesSubmit, Reason: "give the agent the prompt of a job"},
@@ -75,9 +79,12 @@ const (
 
 // Activate makes the jobs that it comes with, and begins to fire.
 func (p *Plugin) Activate(ctx context.Context) error {
+	p.mu.Lock()
+	p.loaded = false // what became of fires while it was not active is in their rows
+	p.mu.Unlock()
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
-	p.end, p.over = end, make(chan struct{})
-	go p.follow(work, p.over)
+	p.end, p.ended = end, make(chan struct{})
+	go p.follow(work, p.ended)
 	return nil
 }
 
@@ -85,36 +92,37 @@ func (p *Plugin) Activate(ctx context.Context) error {
 func (p *Plugin) Deactivate(context.Context) error {
 	if p.end != nil {
 		p.end()
-		<-p.over
+		<-p.ended
 		p.end = nil
 	}
 	return nil
 }
 
 // follow looks at the jobs until ctx ends.
-func (p *Plugin) follow(ctx context.Context, over chan<- struct{}) {
-	defer close(over)
+func (p *Plugin) follow(ctx context.Context, ended chan<- struct{}) {
+	defer close(ended)
 	var settled time.Time
 	for seeded := false; ; {
 		wait := lookEvery
-		err := error(nil)
+		var failed error
 		if !seeded {
-			err = p.seed(ctx)
-			seeded = err == nil
+			failed = p.seed(ctx)
+			seeded = failed == nil
 		}
-		if err == nil {
-			err = p.Look(ctx)
-		}
-		if err == nil && time.Since(settled) > settleEvery {
-			err = p.settle(ctx)
+		failed = errors.Join(failed, p.Look(ctx))
+		if over := p.over.Swap(false); over || time.Since(settled) > settleEvery {
 			settled = time.Now()
+			if err := p.settle(ctx); err != nil {
+				failed = errors.Join(failed, err)
+				p.over.Store(true)
+			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		if failed != nil {
 			wait = lookSoon
-			p.host.Log.Warn("scheduled jobs could not all be looked at; trying again", "err", err, "in", wait)
+			p.host.Log.Warn("scheduled jobs could not all be looked at; trying again", "err", failed, "in", wait)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -143,10 +151,10 @@ func (p *Plugin) now() time.Time {
 	return time.Now().UTC()
 }
 
-// OnBroadcast takes in that runs are over.
-func (p *Plugin) OnBroadcast(ctx context.Context, _ *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
-	if err := p.settle(ctx); err != nil {
-		p.host.Log.Warn("what became of fires could not be read; trying again", "err", err)
-	}
+// OnBroadcast takes in that runs are over. What became of them is read elsewhere: an event does not
+// wait for the host.
+func (p *Plugin) OnBroadcast(context.Context, *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	p.over.Store(true)
+	p.soon()
 	return nil, nil
 }

@@ -75,6 +75,7 @@ func TestTheAgentMakesAReminder(t *testing.T) {
 // What an agent says wrong it is told, and nothing is made.
 func TestWhatAnAgentGetsWrong(t *testing.T) {
 	w := newWorld(t, hour(), nil)
+	w.host.AddThread(pluginsdk.Thread{ID: "talk", Kind: pluginsdk.ThreadGeneral, Source: "web"})
 	w.save(pluginsdk.CronSpec{Name: "there", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x"})
 	good := object{"name": "new", "timezone": "UTC", "prompt": "x", "schedule": "0 9 * * *"}
 	with := func(changes object) object {
@@ -115,6 +116,17 @@ func TestWhatAnAgentGetsWrong(t *testing.T) {
 			}
 		})
 	}
+	// What an agent makes would run with all that the owner's agent knows.
+	w.host.AddThread(pluginsdk.Thread{ID: "strangers", Kind: pluginsdk.ThreadGeneral, Source: "discord", Apart: true})
+	w.host.AddThread(pluginsdk.Thread{ID: "fired", Kind: pluginsdk.ThreadCron, Source: name})
+	for _, tool := range []string{toolCreate, toolUpdate, toolDelete, toolToggle, toolList, toolHistory} {
+		if got := w.call(tool, "strangers", "", object{"name": "there"}); !got.IsError || !strings.Contains(got.Text, "not for a thread apart") {
+			t.Errorf("%s among strangers: %+v", tool, got)
+		}
+		if got := w.call(tool, "fired", "", object{"name": "there"}); got.IsError == (tool == toolList || tool == toolHistory) {
+			t.Errorf("%s by a schedule: %+v", tool, got)
+		}
+	}
 	if jobs, err := w.plugin.jobs(t.Context()); err != nil || len(jobs) != 1 || !jobs[0].Enabled {
 		t.Errorf("jobs %+v, %v", jobs, err)
 	}
@@ -122,8 +134,9 @@ func TestWhatAnAgentGetsWrong(t *testing.T) {
 
 func TestTheAgentChangesASchedule(t *testing.T) {
 	w := newWorld(t, hour(), nil)
+	w.host.AddThread(pluginsdk.Thread{ID: "talk", Kind: pluginsdk.ThreadGeneral, Source: "web"})
 	w.save(pluginsdk.CronSpec{Name: "digest", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedSkip})
-	if got := w.call(toolUpdate, "talk", "", object{"name": "dig", "hours": "08:00-10:00", "schedule": "0 * * * *"}); got.IsError || !strings.Contains(got.Text, "is changed") {
+	if got := w.call(toolUpdate, "talk", "", object{"name": "digest", "hours": "08:00-10:00", "schedule": "0 * * * *"}); got.IsError || !strings.Contains(got.Text, "is changed") {
 		t.Fatalf("%+v", got)
 	}
 	if spec := w.job("digest").Spec; spec.Hours != "08:00-10:00" || spec.Schedule != "0 * * * *" || spec.Prompt != "x" || spec.Missed != pluginsdk.MissedSkip {
@@ -208,7 +221,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("%+v: %v", job, check(job.Spec, w.now))
 		}
 	}
-	w.command("rm weekly")
+	w.command("rm Weekly Review")
 	w.restart()
 	if err := w.plugin.seed(t.Context()); err != nil {
 		t.Fatal(err)
@@ -243,7 +256,9 @@ func TestWhatPeopleType(t *testing.T) {
 		{"on", "which schedule is meant?"},
 		{"on ghost", `there are "once", "tea"`},
 		{"burn tea", `/cron has no "burn"`},
+		{"rm te", `say the whole name: "tea"`},
 		{"rm tea", "removed"},
+		{"add sly | 0 9 * * * | UTC | /thread permission bypassPermissions", "no command"},
 		{"list", "**once**"},
 	} {
 		if got := w.command(row.typed); !strings.Contains(got, row.want) {

@@ -91,8 +91,8 @@ func wrong(err error) (*pluginsdk.CallToolResponse, error) {
 }
 
 func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (string, error) {
-	if call.Name != toolList && call.Name != toolHistory && call.TaskID != "" {
-		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "a task may not make or change schedules: say in your result what should be scheduled")
+	if err := p.may(ctx, call); err != nil {
+		return "", err
 	}
 	switch call.Name {
 	case toolList:
@@ -103,7 +103,11 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 	default:
 		return "", pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
 	}
-	job, err := p.named(ctx, in.Name)
+	find := p.exactly
+	if call.Name == toolHistory {
+		find = p.named
+	}
+	job, err := find(ctx, in.Name)
 	if err != nil {
 		return "", err
 	}
@@ -132,6 +136,31 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 	return p.told(job, map[string]string{toolUpdate: "is changed", toolToggle: "is " + map[bool]string{true: "on", false: "off"}[job.Enabled]}[call.Name])
 }
 
+// may refuses a call of an agent that is not to know of schedules, or not to change them: what it
+// makes runs with all that the agent of the owner knows, for as long as nobody looks.
+func (p *Plugin) may(ctx context.Context, call *pluginsdk.CallToolRequest) error {
+	reads := call.Name == toolList || call.Name == toolHistory
+	if call.TaskID != "" && !reads {
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a task may not make or change schedules: say in your result what should be scheduled")
+	}
+	if call.ThreadID == "" { // an operator calls
+		return nil
+	}
+	answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: call.ThreadID})
+	switch {
+	case err != nil:
+		return err
+	case answer.Thread.Apart:
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "schedules are not for a thread apart: its people are not to know what the workspace holds")
+	case answer.Thread.Kind == pluginsdk.ThreadCron && !reads:
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a schedule may not make or change schedules: say what should be scheduled, and a person decides")
+	}
+	return nil
+}
+
+// mostJobs is how many schedules there may be for an agent to make another.
+const mostJobs = 100
+
 // create makes a job whose words go to where those of the calling thread go.
 func (p *Plugin) create(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (string, error) {
 	jobs, err := p.jobs(ctx)
@@ -140,6 +169,9 @@ func (p *Plugin) create(ctx context.Context, call *pluginsdk.CallToolRequest, in
 	}
 	if find(jobs, in.Name) != nil {
 		return "", pluginsdk.Errorf(pluginsdk.CodeConflict, "there is a schedule %q already: choose another name, or change it with %s", in.Name, toolUpdate)
+	}
+	if len(jobs) >= mostJobs {
+		return "", pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are %d schedules, and an agent makes no more than %d: ask the person which to remove", len(jobs), mostJobs)
 	}
 	spec := pluginsdk.CronSpec{Name: in.Name, Missed: pluginsdk.MissedRun}
 	if call.ThreadID != "" {

@@ -48,6 +48,15 @@ func (p *Plugin) named(ctx context.Context, words string) (job pluginsdk.CronJob
 	return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q may be %s", words, names(like))
 }
 
+// exactly is named, for what cannot be undone: the whole name is needed.
+func (p *Plugin) exactly(ctx context.Context, words string) (pluginsdk.CronJob, error) {
+	job, err := p.named(ctx, words)
+	if err == nil && job.Spec.Name != strings.TrimSpace(words) {
+		err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "say the whole name: %q", job.Spec.Name)
+	}
+	return job, err
+}
+
 // names lists jobs.
 func names(jobs []pluginsdk.CronJob) string {
 	if len(jobs) == 0 {
@@ -60,10 +69,20 @@ func names(jobs []pluginsdk.CronJob) string {
 	return strings.Join(quoted, ", ")
 }
 
+const commandWords = "a schedule gives the agent a prompt, and no command: it does not begin with /NAME"
+
+func isCommand(prompt string) bool {
+	_, _, is := pluginsdk.ParseCommand(prompt)
+	return is
+}
+
 // check says what is wrong with a specification, in words for who has written it.
 func check(spec pluginsdk.CronSpec, now time.Time) error {
 	if strings.TrimSpace(spec.Name) == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a name")
+	}
+	if isCommand(spec.Prompt) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "prompt: %s", commandWords)
 	}
 	if strings.TrimSpace(spec.Prompt) == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a prompt: what the agent is told when it is due")
@@ -117,6 +136,15 @@ func (p *Plugin) fireNow(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.
 	if err := p.load(ctx); err != nil {
 		return pluginsdk.CronFire{}, err
 	}
+	jobs, err := p.jobs(ctx) // what became of it meanwhile is said of it now
+	if err != nil {
+		return pluginsdk.CronFire{}, err
+	}
+	i := slices.IndexFunc(jobs, func(one pluginsdk.CronJob) bool { return one.ID == job.ID })
+	if i < 0 {
+		return pluginsdk.CronFire{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the schedule %q is not there any more", job.Spec.Name)
+	}
+	job = jobs[i]
 	now := p.now()
 	fire := pluginsdk.CronFire{JobID: job.ID, Job: job.Spec.Name, Due: now.Truncate(time.Microsecond), Cause: pluginsdk.FireAsked, State: pluginsdk.FirePending, DecidedAt: now}
 	if err := p.report(ctx, job, fire); err != nil {
@@ -124,7 +152,7 @@ func (p *Plugin) fireNow(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.
 	}
 	made, err := p.submit(ctx, job, fire, nil, now)
 	if err == nil {
-		_, err = p.say(ctx, job, made)
+		job, err = p.say(ctx, job, made)
 	}
 	if err != nil { // the next look tries it again
 		p.open[job.ID] = append(p.open[job.ID], fire)
