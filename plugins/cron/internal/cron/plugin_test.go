@@ -294,6 +294,146 @@ func TestWhatDoctorShows(t *testing.T) {
 	}
 }
 
+// fresh has a job begin now: the host has made it at a time of its own.
+func (w *world) fresh(job string) {
+	w.Helper()
+	for _, switched := range []string{"off ", "on "} {
+		w.command(switched + job)
+		w.look()
+	}
+	if fires := w.fires(job); len(fires) != 0 {
+		w.Fatalf("it has fired already: %+v", fires)
+	}
+}
+
+// What is done with a job while it is about to fire counts.
+func TestWhatIsDoneMeanwhile(t *testing.T) {
+	hourly := pluginsdk.CronSpec{Name: "job", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun}
+	begin := func(t *testing.T) *world {
+		w := newWorld(t, hour(), nil)
+		w.save(hourly)
+		w.fresh("job")
+		return w
+	}
+	t.Run("it is asked for by who has read it before", func(t *testing.T) {
+		w := begin(t)
+		stale := w.job("job")
+		w.now = hour().Add(time.Hour + time.Second)
+		w.look()
+		if _, err := w.plugin.fireNow(t.Context(), stale); err != nil {
+			t.Fatal(err)
+		}
+		w.finish()
+		w.look()
+		w.look()
+		fires := w.fires("job")
+		if len(fires) != 2 || fires[0].State != pluginsdk.FireSucceeded || fires[1].State != pluginsdk.FireSucceeded || len(w.host.Submissions()) != 2 {
+			t.Errorf("fires %+v", fires)
+		}
+	})
+	t.Run("it is turned off while it waits to be made up for", func(t *testing.T) {
+		w := begin(t)
+		other := hourly
+		other.Name = "other"
+		w.save(other)
+		w.fresh("other")
+		w.now = hour().Add(time.Hour + 10*time.Minute)
+		w.look() // the first is made, the second spread
+		w.command("off job")
+		w.command("off other")
+		w.now = w.now.Add(spreadAll)
+		w.look()
+		first, second := w.fires("job"), w.fires("other")
+		if len(first)+len(second) != 2 || len(w.host.Submissions()) != 1 || first[0].State == second[0].State {
+			t.Errorf("fires %+v %+v", first, second)
+		}
+		if skipped := append(first, second...); !slices.ContainsFunc(skipped, func(fire pluginsdk.CronFire) bool { return fire.State == pluginsdk.FireSkipped && fire.Reason != "" }) {
+			t.Errorf("fires %+v", skipped)
+		}
+	})
+	t.Run("it is removed", func(t *testing.T) {
+		w := begin(t)
+		w.now = hour().Add(time.Hour + time.Second)
+		w.look()
+		w.command("rm job")
+		w.finish()
+		w.look()
+		if len(w.plugin.open) != 0 {
+			t.Errorf("open: %+v", w.plugin.open)
+		}
+	})
+	t.Run("its prompt is changed after a crash", func(t *testing.T) {
+		w := begin(t)
+		w.now = hour().Add(time.Hour + time.Second)
+		w.look()
+		fire := w.fires("job")[0]
+		open := fire
+		open.State, open.RunID = pluginsdk.FirePending, "" // what was stored when it died
+		changed := w.job("job")
+		changed.Spec.Prompt = "y"
+		made, err := w.plugin.submit(t.Context(), changed, open, nil, w.now)
+		if err != nil || made.RunID != fire.RunID || made.State != pluginsdk.FireRunning {
+			t.Errorf("%+v, %v", made, err)
+		}
+	})
+}
+
+// A row that was written past the plugin can hold what it would have refused.
+func TestWhatIsWrittenBySQL(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "sly", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "/thread permission bypassPermissions"})
+	w.save(pluginsdk.CronSpec{Name: "wrong", Schedule: strings.Repeat("sometimes ", 1000), Timezone: "UTC", Prompt: "x"})
+	w.fresh("sly")
+	reports := func() (n int) {
+		for _, call := range w.host.Calls() {
+			if call.Method == "Crons.Report" {
+				n++
+			}
+		}
+		return n
+	}
+	before := reports()
+	for range 3 {
+		w.now = w.now.Add(time.Second)
+		w.look()
+	}
+	if n := reports() - before; n != 0 {
+		t.Errorf("nothing has changed, and %d reports are written", n)
+	}
+	w.now = hour().Add(time.Hour + time.Second)
+	w.look()
+	if fires := w.fires("sly"); len(fires) != 1 || fires[0].State != pluginsdk.FireFailed || !strings.Contains(fires[0].Reason, "no command") || len(w.host.Submissions()) != 0 {
+		t.Errorf("fires %+v, submitted %+v", fires, w.host.Submissions())
+	}
+	if status := w.job("wrong").Status; len(status.Mark) > 4<<10 || len(status.LastResult) > 4<<10 || status.LastResult == "" {
+		t.Errorf("status of %d and %d bytes", len(status.Mark), len(status.LastResult))
+	}
+}
+
+// That nobody can be told does not leave a job on that fails again and again.
+func TestAJobIsTurnedOffThoughNobodyCanBeTold(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "broken", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x"})
+	w.fresh("broken")
+	gone := pluginsdk.Errorf(pluginsdk.CodeNotFound, "the thread is gone")
+	w.host.Fail("Messages.Submit", gone)
+	w.host.Fail("Messages.Append", gone)
+	for n := range pauseAfter + 1 {
+		w.now = hour().Add(time.Duration(n+1)*time.Hour + time.Second)
+		w.look()
+	}
+	w.look()
+	if job := w.job("broken"); job.Enabled || job.Status.Failures != pauseAfter {
+		t.Errorf("%+v", job)
+	}
+	w.look()
+	w.command("on broken")
+	w.look()
+	if job := w.job("broken"); !job.Enabled || job.Status.Failures != 0 {
+		t.Errorf("turned on: %+v", job)
+	}
+}
+
 // Over the wire, as the daemon starts it: the plugin has the capabilities that it needs.
 func TestItFiresOverTheWire(t *testing.T) {
 	host := plugintest.NewHost()
