@@ -22,6 +22,7 @@ type killer struct {
 	pluginsdk.Crons
 	random *rand.Rand
 	often  int // one call in so many
+	lose   int // so many of the next answers are lost
 }
 
 func (k *killer) strike() bool { return k.often > 0 && k.random.IntN(k.often) == 0 }
@@ -31,7 +32,7 @@ func (k *killer) Report(ctx context.Context, request *pluginsdk.ReportCronReques
 		return nil, errKilled
 	}
 	answer, err := k.Crons.Report(ctx, request)
-	if k.strike() {
+	if k.lose--; k.lose >= 0 || k.strike() {
 		return nil, errKilled
 	}
 	return answer, err

@@ -351,6 +351,19 @@ func TestWhatIsDoneMeanwhile(t *testing.T) {
 			t.Errorf("fires %+v", skipped)
 		}
 	})
+	t.Run("nobody knows whether its row is stored", func(t *testing.T) {
+		w := begin(t)
+		w.now = hour().Add(time.Hour + time.Second)
+		w.killer.lose = 1
+		if err := w.plugin.Look(t.Context()); err == nil {
+			t.Fatal("the answer was not lost")
+		}
+		w.now = w.now.Add(time.Second)
+		w.look()
+		if fires := w.fires("job"); len(fires) != 1 || fires[0].State != pluginsdk.FireRunning || len(w.host.Submissions()) != 1 {
+			t.Errorf("fires %+v", fires)
+		}
+	})
 	t.Run("it is removed", func(t *testing.T) {
 		w := begin(t)
 		w.now = hour().Add(time.Hour + time.Second)
