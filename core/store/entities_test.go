@@ -323,6 +323,7 @@ func TestFires(t *testing.T) {
 			check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, at(n, pluginsdk.FirePending))))
 		}
 		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "twice"}, at(0, pluginsdk.FireSucceeded), at(1, pluginsdk.FireRunning))))
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, at(0, pluginsdk.FireMissed)))) // it is over: that stays
 		check(t, second(s.ReportCron(ctx, "refresh", pluginsdk.CronStatus{}, at(2, pluginsdk.FireMissed))))
 		wantCode(t, second(s.ReportCron(ctx, "nobody", pluginsdk.CronStatus{}, at(2, pluginsdk.FireMissed))), pluginsdk.CodeNotFound)
 		wantCode(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "lost"}, pluginsdk.CronFire{State: pluginsdk.FireMissed})), pluginsdk.CodeInvalid)

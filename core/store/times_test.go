@@ -72,7 +72,7 @@ func TestRowsWithImpossibleTimesAreListed(t *testing.T) {
 			name := fmt.Sprintf("wrong %d", i)
 			check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: name, FireAt: at}, true)))
 			check(t, second(s.ReportCron(ctx, name, pluginsdk.CronStatus{NextRun: at, LastRun: at})))
-			byHand(t, s, fmt.Sprintf("UPDATE cron_jobs SET fire_at = '%[1]s', last_run = '%[1]s', created_at = '%[1]s' WHERE name = '%[2]s'", wrong, name))
+			byHand(t, s, fmt.Sprintf("UPDATE cron_jobs SET fire_at = '%[1]s', last_run = '%[1]s', created_at = '%[1]s', until = '%[1]s' WHERE name = '%[2]s'", wrong, name))
 			check(t, s.RecordMetrics(ctx, "meter", []pluginsdk.NewMetric{{Name: name, At: at}}))
 			byHand(t, s, fmt.Sprintf("UPDATE metrics SET created_at = '%s' WHERE name = '%s'", wrong, name))
 		}
@@ -86,7 +86,7 @@ func TestRowsWithImpossibleTimesAreListed(t *testing.T) {
 		}
 		same(t, right, jobs[0])
 		for _, job := range jobs[1:] {
-			if !job.Spec.FireAt.IsZero() || !job.Status.LastRun.IsZero() || !job.CreatedAt.IsZero() || !job.Status.NextRun.Equal(at) {
+			if !job.Spec.FireAt.IsZero() || !job.Spec.Until.IsZero() || !job.Status.LastRun.IsZero() || !job.CreatedAt.IsZero() || !job.Status.NextRun.Equal(at) {
 				t.Errorf("fires at %s, ran at %s, made at %s, next at %s: %+v", job.Spec.FireAt, job.Status.LastRun, job.CreatedAt, job.Status.NextRun, job)
 			}
 		}
