@@ -565,6 +565,10 @@ func TestKillWhileRunsAreParked(t *testing.T) {
 			}
 		})
 		p.parks(runs[0])
+		p.until("the storing of the window", func() bool { // which is not done at once: who dies before asks once more
+			windows, err := p.rows.PlanWindows(t.Context())
+			return err == nil && len(windows) == 1 && windows[0].Status == pluginsdk.PlanRejected
+		})
 		// The next daemons' demo agent knows nothing of the window: they do.
 		if err := os.WriteFile(p.config.DemoScript, []byte(`[{"match":"","text":"Done."}]`), 0o600); err != nil {
 			t.Fatal(err)
