@@ -71,6 +71,7 @@ func (p *Plugin) Look(ctx context.Context) error {
 	for _, job := range jobs {
 		there[job.ID] = job
 	}
+	p.on.Store(len(p.open) > 0 || slices.ContainsFunc(jobs, func(job pluginsdk.CronJob) bool { return job.Enabled }))
 	for id := range p.open { // a job that was removed has closed its fires
 		if _, ok := there[id]; !ok {
 			delete(p.open, id)

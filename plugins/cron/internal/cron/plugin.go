@@ -28,6 +28,7 @@ type Plugin struct {
 	open   map[string][]pluginsdk.CronFire // by job, in order: those of which something is yet to become
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
 
+	on    atomic.Bool        // a job was on, or a fire open, at the last look
 	over  atomic.Bool        // the run of a fire may be over
 	wake  chan struct{}      // has an element when it is to look at once
 	end   context.CancelFunc // of the goroutine that looks; nil: it is not active
@@ -68,8 +69,10 @@ func (p *Plugin) Start(_ context.Context, host pluginsdk.Host) error {
 }
 
 const (
-	// lookEvery is how often the jobs are read: whoever changes them, also by SQL.
-	lookEvery = 1500 * time.Millisecond
+	// lookEvery is how often the jobs are read while one is on: whoever changes them, also by SQL.
+	// While none is, they are read every lookRarely: who has no schedules is not to pay for them.
+	lookEvery  = 1500 * time.Millisecond
+	lookRarely = 15 * time.Second
 	// lookSoon is how long after a look that failed there is another.
 	lookSoon = 3 * time.Second
 	// settleEvery is how often it is asked what became of fires, whatever was told: an event may
@@ -119,6 +122,9 @@ func (p *Plugin) follow(ctx context.Context, ended chan<- struct{}) {
 		}
 		if ctx.Err() != nil {
 			return
+		}
+		if !p.on.Load() {
+			wait = lookRarely
 		}
 		if failed != nil {
 			wait = lookSoon
