@@ -47,7 +47,7 @@ LONGEST := ./core/coretest/walk ./core/daemon ./core/invoker ./core/store ./plug
 # RACE=1, as CI has it, looks for races too. The race detector needs cgo, which what the
 # tests build does not. It does not look at packages that compute and share nothing, where it
 # would spend most of its time: SQLite, whose C in Go brings its own locks, the arithmetic of
-# cryptography, compression, and regular expressions (these without inlining: a sync.Once that
+# cryptography, compression, calendars, and regular expressions (these without inlining: a sync.Once that
 # is inlined there would look like a race). With protobuf or encoding/json left out as well, it
 # reports races that are none. Nor does it check pointer arithmetic (there is one line of it, in
 # proc.Adopt), or wait for a second at the end of each process.

@@ -93,7 +93,6 @@ type FireCause string
 const (
 	FireScheduled FireCause = "schedule" // it was due
 	FireAsked     FireCause = "asked"    // somebody has asked for it
-	FireBackfill  FireCause = "backfill" // somebody has asked for one that was not made
 )
 
 // CronFire is a time at which a job was due, and what became of it: also one that was not

@@ -335,7 +335,7 @@ func TestLimits(t *testing.T) {
 				found = append(found, "never")
 				break
 			}
-			found = append(found, at.In(times.Zone()).Format(time.RFC3339))
+			found = append(found, at.In(times.schedule.zone).Format(time.RFC3339))
 		}
 		if got := strings.Join(found, " "); got != row.want {
 			t.Errorf("%s %+v after %s:\n got %s\nwant %s", row.expression, row.limits, row.after, got, row.want)
@@ -348,17 +348,5 @@ func TestLimits(t *testing.T) {
 		if _, err := New("0 9 * * *", "UTC", wrong); err == nil {
 			t.Errorf("%+v is taken", wrong)
 		}
-	}
-}
-
-func TestInterval(t *testing.T) {
-	t.Parallel()
-	times, err := New("0 9 * * mon-fri", "UTC", Limits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	friday := time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)
-	if got := times.Interval(friday); got != 72*time.Hour {
-		t.Errorf("after Friday's it is due again in %s", got)
 	}
 }

@@ -52,9 +52,6 @@ func New(expression, zone string, limits Limits) (*Times, error) {
 	return t, nil
 }
 
-// Zone is the zone by whose wall clock the job is due.
-func (t *Times) Zone() *time.Location { return t.schedule.zone }
-
 // Next returns the first time after another at which the job is due; zero when it never is again.
 func (t *Times) Next(after time.Time) time.Time {
 	for last := after.AddDate(years, 0, 0); ; {
@@ -90,14 +87,6 @@ func (t *Times) leftOut(due time.Time) time.Time {
 		return time.Date(year, month, day, 0, t.hours.from, 0, 0, t.schedule.zone)
 	}
 	return time.Time{}
-}
-
-// Interval is how long after a time at which the job is due it is due again; zero when it never is.
-func (t *Times) Interval(due time.Time) time.Duration {
-	if next := t.Next(due); !next.IsZero() {
-		return next.Sub(due)
-	}
-	return 0
 }
 
 // exception is days: weekdays, or all from one to another.

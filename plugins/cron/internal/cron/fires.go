@@ -56,8 +56,8 @@ func (p *Plugin) jobs(ctx context.Context) (all []pluginsdk.CronJob, err error) 
 	}
 }
 
-// Look decides what is due, and makes what is to be made.
-func (p *Plugin) Look(ctx context.Context) error {
+// look decides what is due, and makes what is to be made.
+func (p *Plugin) look(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(ctx); err != nil {

@@ -112,7 +112,7 @@ func (p *Plugin) follow(ctx context.Context, ended chan<- struct{}) {
 			failed = p.seed(ctx)
 			seeded = failed == nil
 		}
-		failed = errors.Join(failed, p.Look(ctx))
+		failed = errors.Join(failed, p.look(ctx))
 		if over := p.over.Swap(false); over || time.Since(settled) > settleEvery {
 			settled = time.Now()
 			if err := p.settle(ctx); err != nil {

@@ -355,7 +355,7 @@ func TestWhatIsDoneMeanwhile(t *testing.T) {
 		w := begin(t)
 		w.now = hour().Add(time.Hour + time.Second)
 		w.killer.lose = 1
-		if err := w.plugin.Look(t.Context()); err == nil {
+		if err := w.plugin.look(t.Context()); err == nil {
 			t.Fatal("the answer was not lost")
 		}
 		w.now = w.now.Add(time.Second)

@@ -349,7 +349,7 @@ type CronFire struct {
 	// The last of the times for which this row stands, when it stands for more than one.
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	Count int64                  `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
-	// schedule, asked or backfill.
+	// schedule or asked.
 	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
 	// pending, running, succeeded, failed, cancelled, skipped or missed.
 	State         string                 `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
