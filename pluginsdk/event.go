@@ -36,6 +36,7 @@ const (
 	EventTaskCancelled     EventType = "task:cancelled"     // TaskPayload
 	EventApprovalRequested EventType = "approval:requested" // ApprovalPayload
 	EventApprovalResolved  EventType = "approval:resolved"  // ApprovalPayload
+	EventCronChanged       EventType = "cron:changed"       // CronPayload
 	EventPluginState       EventType = "plugin:state"       // PluginStatePayload
 	EventTokenRevoked      EventType = "token:revoked"      // TokenPayload
 	EventResync            EventType = "resync"             // no payload: events were missed, read the database
@@ -230,6 +231,10 @@ func (p ParkedPayload) OfRun() RunKind { return p.Kind }
 type PlanPayload struct {
 	Window PlanWindow `json:"window"`
 }
+
+// CronPayload is the payload of EventCronChanged: a scheduled job was made, changed, turned on or
+// off, or removed, by whomever. The event comes within about a second.
+type CronPayload struct{}
 
 // DeliveryPayload is the payload of EventDelivery: a delivery has reached the
 // person, waits for another attempt, or is dead.

@@ -15,6 +15,7 @@ import (
 	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/accounts"
 	"github.com/seed-706843ae/harness/core/approvals"
+	"github.com/seed-706843ae/harness/core/crons"
 	"github.com/seed-706843ae/harness/core/events"
 	"github.com/seed-706843ae/harness/core/files"
 	"github.com/seed-706843ae/harness/core/hooks"
@@ -216,6 +217,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Trace: config.Trace, Log: d.room("plugins"),
 	})
 
+	jobs := crons.New(crons.Config{Log: d.room("crons")}, d.store, d.events)
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
 		{name: "files", start: d.files.Start, stop: d.files.Stop},
@@ -226,6 +228,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "plan", start: d.startPlan, stop: d.plan.Stop},
 		{name: "agent", start: d.agent.Start, stop: d.agent.Stop},
 		{name: "agent's model", start: d.model.Start, stop: d.model.Stop},
+		{name: "scheduled jobs", start: jobs.Start, stop: jobs.Stop},
 		{name: "plugins", start: d.startPlugins, stop: d.plugins.Stop},
 		{name: "threads", start: threadRoom.Start, stop: threadRoom.Stop},
 		{name: "outbox", start: d.outbox.Start, stop: d.outbox.Stop, grace: true},

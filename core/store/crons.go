@@ -3,9 +3,13 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"time"
 
+	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/ent"
@@ -192,6 +196,30 @@ func (s *Store) Crons(ctx context.Context) ([]pluginsdk.CronJob, error) {
 		return nil, wrap("list scheduled jobs", err)
 	}
 	return all(rows, cronOf), nil
+}
+
+// CronsMark is another one once a scheduled job was made, changed, turned on or off, or removed. On
+// Postgres it may also be another one after what became of a job was reported: there it is made
+// of which transaction has written each row, so that no prompts are read.
+func (s *Store) CronsMark(ctx context.Context) (mark string, err error) {
+	if s.Dialect() == dialect.Postgres {
+		err = row(ctx, s.query, "SELECT COALESCE(md5(string_agg(id || xmin::text, ',' ORDER BY id)), '') FROM cron_jobs", nil, &mark)
+		return mark, wrap("look at scheduled jobs", err)
+	}
+	jobs, err := s.Crons(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, job := range jobs {
+		job.Status = pluginsdk.CronStatus{}
+		encoded, err := json.Marshal(job)
+		if err != nil {
+			return "", wrap("look at scheduled jobs", err)
+		}
+		_, _ = sum.Write(encoded)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // readCrons reads jobs through both ways into one database, the second for times

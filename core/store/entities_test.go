@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"entgo.io/ent/dialect"
+
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
@@ -177,6 +179,43 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 		}
 	})
 }
+
+// Whoever watches the jobs must see each change of what one is to be, and nothing else on SQLite: what
+// the plugin that fires them reports has it look once more.
+func TestCronsMark(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		before, err := s.CronsMark(ctx)
+		check(t, err)
+		changed := func(what string, want bool) {
+			t.Helper()
+			now, err := s.CronsMark(ctx)
+			check(t, err)
+			if (now != before) != want {
+				t.Errorf("%s: changed is %v", what, now != before)
+			}
+			before = now
+		}
+		changed("nothing", false)
+		spec := pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "morning"}
+		check(t, third(s.SaveCron(ctx, spec, true)))
+		changed("made", true)
+		spec.Prompt = "evening"
+		check(t, third(s.SaveCron(ctx, spec, true)))
+		changed("another prompt", true)
+		check(t, second(s.SetCronEnabled(ctx, "digest", false)))
+		changed("off", true)
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "fine"})))
+		if s.Dialect() == dialect.SQLite {
+			changed("reported", false)
+		}
+		before, err = s.CronsMark(ctx)
+		check(t, err)
+		check(t, s.DeleteCron(ctx, "digest"))
+		changed("removed", true)
+	})
+}
+
 
 func TestCrons(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

@@ -73,6 +73,7 @@ func offTheWire() map[string]string {
 		"MergedPayload":      "payload of an event: JSON in Event.Data",
 		"WaitingPayload":     "payload of an event: JSON in Event.Data",
 		"ParkedPayload":      "payload of an event: JSON in Event.Data",
+		"CronPayload":        "payload of an event: JSON in Event.Data",
 		"PlanPayload":        "payload of an event: JSON in Event.Data",
 		"DeliveryPayload":    "payload of an event: JSON in Event.Data",
 		"ThreadPayload":      "payload of an event: JSON in Event.Data",

@@ -88,7 +88,7 @@ func (w *world) restart() {
 func (w *world) look() {
 	w.Helper()
 	for n := 0; ; n++ {
-		err := w.plugin.look(w.Context())
+		_, err := w.plugin.look(w.Context())
 		if err == nil {
 			err = w.plugin.settle(w.Context())
 		}

@@ -56,22 +56,22 @@ func (p *Plugin) jobs(ctx context.Context) (all []pluginsdk.CronJob, err error) 
 	}
 }
 
-// look decides what is due, and makes what is to be made.
-func (p *Plugin) look(ctx context.Context) error {
+// look decides what is due, and makes what is to be made. It returns how long there is nothing to do,
+// unless a job is changed.
+func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	jobs, err := p.jobs(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	there := make(map[string]pluginsdk.CronJob, len(jobs))
 	for _, job := range jobs {
 		there[job.ID] = job
 	}
-	p.on.Store(len(p.open) > 0 || slices.ContainsFunc(jobs, func(job pluginsdk.CronJob) bool { return job.Enabled }))
 	for id := range p.open { // a job that was removed has closed its fires
 		if _, ok := there[id]; !ok {
 			delete(p.open, id)
@@ -119,7 +119,33 @@ func (p *Plugin) look(ctx context.Context) error {
 		}
 	}
 	p.apart(ctx, late, now)
-	return errors.Join(err, p.make(ctx, there, now))
+	err = errors.Join(err, p.make(ctx, there, now))
+	return p.rest(there), err
+}
+
+// rest is how long no job is due, and no fire is to be made.
+func (p *Plugin) rest(jobs map[string]pluginsdk.CronJob) time.Duration {
+	now := p.now()
+	wait := lookRarely
+	until := func(at time.Time) { wait = min(wait, max(at.Sub(now)+lookLate, lookAgain)) }
+	for _, job := range jobs {
+		if !job.Enabled {
+			continue
+		}
+		wait = min(wait, lookAnyway)
+		if next := job.Status.NextRun; !next.IsZero() {
+			until(next)
+		}
+	}
+	for _, open := range p.open {
+		for _, fire := range open {
+			wait = min(wait, lookAnyway)
+			if fire.State == pluginsdk.FirePending {
+				until(p.spread[keyOf(fire)])
+			}
+		}
+	}
+	return wait
 }
 
 // report stores what became of a job: its status, and rows of its fires. A row that is over stays as

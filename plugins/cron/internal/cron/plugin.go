@@ -28,7 +28,6 @@ type Plugin struct {
 	open   map[string][]pluginsdk.CronFire // by job, in order: those of which something is yet to become
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
 
-	on    atomic.Bool        // a job was on, or a fire open, at the last look
 	over  atomic.Bool        // the run of a fire may be over
 	wake  chan struct{}      // has an element when it is to look at once
 	end   context.CancelFunc // of the goroutine that looks; nil: it is not active
@@ -42,8 +41,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Name: name, Version: "0.1.0", Description: "Fires jobs on a schedule, and keeps what became of each fire", Exclusive: true,
 		Commands:   commands(),
 		Tools:      tools(),
-		Events:     append(ends, string(pluginsdk.EventResync)),
-		EventRules: []pluginsdk.EventRule{{Types: ends, Own: true}},
+		Events:     append(ends, string(pluginsdk.EventCronChanged), string(pluginsdk.EventResync)),
+		EventRules: []pluginsdk.EventRule{{Types: ends, Own: true}, {Types: []string{string(pluginsdk.EventCronChanged)}}},
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapCronsRead, Reason: "know the jobs"},
 			{Capability: pluginsdk.CapCronsWrite, Reason: "make and change jobs for people and the agent, and say what became of each fire"},
@@ -56,7 +55,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapRunsRead, Reason: "know what became of a fire, and what it has cost"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "stop the run before, of jobs that want that"},
 			{Capability: pluginsdk.CapState, Reason: "know which jobs it has made at the first start"},
-			{Capability: pluginsdk.CapEventsRead, Reason: "learn that the run of a fire is over"},
+			{Capability: pluginsdk.CapEventsRead, Reason: "learn that a job was changed, and that the run of a fire is over"},
 		},
 	}
 }
@@ -69,12 +68,18 @@ func (p *Plugin) Start(_ context.Context, host pluginsdk.Host) error {
 }
 
 const (
-	// lookEvery is how often the jobs are read while one is on: whoever changes them, also by SQL.
-	// While none is, they are read every lookRarely: who has no schedules is not to pay for them.
-	lookEvery  = 1500 * time.Millisecond
-	lookRarely = 15 * time.Second
+	// lookAnyway is how often the jobs are read while one is on, beside when one is due and when it is
+	// told that they were changed: the clock on the wall may be set, and a timer does not follow that.
+	// While none is on, they are read every lookRarely.
+	lookAnyway = 30 * time.Second
+	lookRarely = 5 * time.Minute
 	// lookSoon is how long after a look that failed there is another.
 	lookSoon = 3 * time.Second
+	// lookLate is how long after the moment at which a job is due the jobs are read: the clock of a
+	// timer and that on the wall differ a little.
+	lookLate = 5 * time.Millisecond
+	// lookAgain is how long there is at least between two looks of which nobody has asked for the second.
+	lookAgain = 50 * time.Millisecond
 	// settleEvery is how often it is asked what became of fires, whatever was told: an event may
 	// be lost.
 	settleEvery = 30 * time.Second
@@ -106,13 +111,13 @@ func (p *Plugin) follow(ctx context.Context, ended chan<- struct{}) {
 	defer close(ended)
 	var settled time.Time
 	for seeded := false; ; {
-		wait := lookEvery
 		var failed error
 		if !seeded {
 			failed = p.seed(ctx)
 			seeded = failed == nil
 		}
-		failed = errors.Join(failed, p.look(ctx))
+		wait, err := p.look(ctx)
+		failed = errors.Join(failed, err)
 		if over := p.over.Swap(false); over || time.Since(settled) > settleEvery {
 			settled = time.Now()
 			if err := p.settle(ctx); err != nil {
@@ -122,9 +127,6 @@ func (p *Plugin) follow(ctx context.Context, ended chan<- struct{}) {
 		}
 		if ctx.Err() != nil {
 			return
-		}
-		if !p.on.Load() {
-			wait = lookRarely
 		}
 		if failed != nil {
 			wait = lookSoon

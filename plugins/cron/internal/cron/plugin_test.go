@@ -355,7 +355,7 @@ func TestWhatIsDoneMeanwhile(t *testing.T) {
 		w := begin(t)
 		w.now = hour().Add(time.Hour + time.Second)
 		w.killer.lose = 1
-		if err := w.plugin.look(t.Context()); err == nil {
+		if _, err := w.plugin.look(t.Context()); err == nil {
 			t.Fatal("the answer was not lost")
 		}
 		w.now = w.now.Add(time.Second)
@@ -444,6 +444,41 @@ func TestAJobIsTurnedOffThoughNobodyCanBeTold(t *testing.T) {
 	w.look()
 	if job := w.job("broken"); !job.Enabled || job.Status.Failures != 0 {
 		t.Errorf("turned on: %+v", job)
+	}
+}
+
+// Between two looks nothing is due: a daemon that rests is left alone, and a job fires on time.
+func TestItRestsUntilAJobIsDue(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	wait := func() time.Duration {
+		t.Helper()
+		wait, err := w.plugin.look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wait
+	}
+	if got := wait(); got != lookRarely {
+		t.Errorf("without a job it looks after %s", got)
+	}
+	w.save(pluginsdk.CronSpec{Name: "hourly", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x"})
+	if got := wait(); got != lookAnyway {
+		t.Errorf("with an hour to go it looks after %s", got)
+	}
+	w.now = hour().Add(time.Hour - 10*time.Second)
+	if got := wait(); got != 10*time.Second+lookLate {
+		t.Errorf("with 10 s to go it looks after %s", got)
+	}
+	w.now = hour().Add(time.Hour)
+	if got := wait(); got != lookAnyway || len(w.host.Submissions()) != 1 {
+		t.Errorf("while the fire goes on it looks after %s; submitted %d", got, len(w.host.Submissions()))
+	}
+	w.finish()
+	w.look()
+	w.command("off hourly")
+	wait() // notes that it is off
+	if got := wait(); got != lookRarely {
+		t.Errorf("with the only job off it looks after %s", got)
 	}
 }
 
