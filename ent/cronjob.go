@@ -49,6 +49,24 @@ type CronJob struct {
 	Except string `json:"except,omitempty"`
 	// Hours holds the value of the "hours" field.
 	Hours string `json:"hours,omitempty"`
+	// Report holds the value of the "report" field.
+	Report pluginsdk.CronReport `json:"report,omitempty"`
+	// Session holds the value of the "session" field.
+	Session pluginsdk.TurnSession `json:"session,omitempty"`
+	// CostCapUsd holds the value of the "cost_cap_usd" field.
+	CostCapUsd float64 `json:"cost_cap_usd,omitempty"`
+	// a duration such as 5m
+	Timeout string `json:"timeout,omitempty"`
+	// IfRoom holds the value of the "if_room" field.
+	IfRoom schema.Switch `json:"if_room,omitempty"`
+	// WhenCommand holds the value of the "when_command" field.
+	WhenCommand string `json:"when_command,omitempty"`
+	// Model holds the value of the "model" field.
+	Model string `json:"model,omitempty"`
+	// PermissionMode holds the value of the "permission_mode" field.
+	PermissionMode string `json:"permission_mode,omitempty"`
+	// rules, one a line
+	Tools string `json:"tools,omitempty"`
 	// LastRun holds the value of the "last_run" field.
 	LastRun *time.Time `json:"last_run,omitempty"`
 	// NextRun holds the value of the "next_run" field.
@@ -69,11 +87,13 @@ func (*CronJob) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case cronjob.FieldEnabled:
+		case cronjob.FieldEnabled, cronjob.FieldIfRoom:
 			values[i] = new(schema.Switch)
+		case cronjob.FieldCostCapUsd:
+			values[i] = new(sql.NullFloat64)
 		case cronjob.FieldFailures:
 			values[i] = new(sql.NullInt64)
-		case cronjob.FieldID, cronjob.FieldName, cronjob.FieldSchedule, cronjob.FieldTimezone, cronjob.FieldPrompt, cronjob.FieldThreadID, cronjob.FieldTarget, cronjob.FieldMissed, cronjob.FieldLateness, cronjob.FieldOverlap, cronjob.FieldJitter, cronjob.FieldExcept, cronjob.FieldHours, cronjob.FieldLastResult, cronjob.FieldMark:
+		case cronjob.FieldID, cronjob.FieldName, cronjob.FieldSchedule, cronjob.FieldTimezone, cronjob.FieldPrompt, cronjob.FieldThreadID, cronjob.FieldTarget, cronjob.FieldMissed, cronjob.FieldLateness, cronjob.FieldOverlap, cronjob.FieldJitter, cronjob.FieldExcept, cronjob.FieldHours, cronjob.FieldReport, cronjob.FieldSession, cronjob.FieldTimeout, cronjob.FieldWhenCommand, cronjob.FieldModel, cronjob.FieldPermissionMode, cronjob.FieldTools, cronjob.FieldLastResult, cronjob.FieldMark:
 			values[i] = new(sql.NullString)
 		case cronjob.FieldFireAt, cronjob.FieldUntil, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -189,6 +209,60 @@ func (_m *CronJob) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field hours", values[i])
 			} else if value.Valid {
 				_m.Hours = value.String
+			}
+		case cronjob.FieldReport:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field report", values[i])
+			} else if value.Valid {
+				_m.Report = pluginsdk.CronReport(value.String)
+			}
+		case cronjob.FieldSession:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field session", values[i])
+			} else if value.Valid {
+				_m.Session = pluginsdk.TurnSession(value.String)
+			}
+		case cronjob.FieldCostCapUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field cost_cap_usd", values[i])
+			} else if value.Valid {
+				_m.CostCapUsd = value.Float64
+			}
+		case cronjob.FieldTimeout:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field timeout", values[i])
+			} else if value.Valid {
+				_m.Timeout = value.String
+			}
+		case cronjob.FieldIfRoom:
+			if value, ok := values[i].(*schema.Switch); !ok {
+				return fmt.Errorf("unexpected type %T for field if_room", values[i])
+			} else if value != nil {
+				_m.IfRoom = *value
+			}
+		case cronjob.FieldWhenCommand:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field when_command", values[i])
+			} else if value.Valid {
+				_m.WhenCommand = value.String
+			}
+		case cronjob.FieldModel:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field model", values[i])
+			} else if value.Valid {
+				_m.Model = value.String
+			}
+		case cronjob.FieldPermissionMode:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field permission_mode", values[i])
+			} else if value.Valid {
+				_m.PermissionMode = value.String
+			}
+		case cronjob.FieldTools:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field tools", values[i])
+			} else if value.Valid {
+				_m.Tools = value.String
 			}
 		case cronjob.FieldLastRun:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -312,6 +386,33 @@ func (_m *CronJob) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("hours=")
 	builder.WriteString(_m.Hours)
+	builder.WriteString(", ")
+	builder.WriteString("report=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Report))
+	builder.WriteString(", ")
+	builder.WriteString("session=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Session))
+	builder.WriteString(", ")
+	builder.WriteString("cost_cap_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.CostCapUsd))
+	builder.WriteString(", ")
+	builder.WriteString("timeout=")
+	builder.WriteString(_m.Timeout)
+	builder.WriteString(", ")
+	builder.WriteString("if_room=")
+	builder.WriteString(fmt.Sprintf("%v", _m.IfRoom))
+	builder.WriteString(", ")
+	builder.WriteString("when_command=")
+	builder.WriteString(_m.WhenCommand)
+	builder.WriteString(", ")
+	builder.WriteString("model=")
+	builder.WriteString(_m.Model)
+	builder.WriteString(", ")
+	builder.WriteString("permission_mode=")
+	builder.WriteString(_m.PermissionMode)
+	builder.WriteString(", ")
+	builder.WriteString("tools=")
+	builder.WriteString(_m.Tools)
 	builder.WriteString(", ")
 	if v := _m.LastRun; v != nil {
 		builder.WriteString("last_run=")

@@ -219,6 +219,132 @@ func (_c *CronJobCreate) SetNillableHours(v *string) *CronJobCreate {
 	return _c
 }
 
+// SetReport sets the "report" field.
+func (_c *CronJobCreate) SetReport(v pluginsdk.CronReport) *CronJobCreate {
+	_c.mutation.SetReport(v)
+	return _c
+}
+
+// SetNillableReport sets the "report" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableReport(v *pluginsdk.CronReport) *CronJobCreate {
+	if v != nil {
+		_c.SetReport(*v)
+	}
+	return _c
+}
+
+// SetSession sets the "session" field.
+func (_c *CronJobCreate) SetSession(v pluginsdk.TurnSession) *CronJobCreate {
+	_c.mutation.SetSession(v)
+	return _c
+}
+
+// SetNillableSession sets the "session" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableSession(v *pluginsdk.TurnSession) *CronJobCreate {
+	if v != nil {
+		_c.SetSession(*v)
+	}
+	return _c
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (_c *CronJobCreate) SetCostCapUsd(v float64) *CronJobCreate {
+	_c.mutation.SetCostCapUsd(v)
+	return _c
+}
+
+// SetNillableCostCapUsd sets the "cost_cap_usd" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableCostCapUsd(v *float64) *CronJobCreate {
+	if v != nil {
+		_c.SetCostCapUsd(*v)
+	}
+	return _c
+}
+
+// SetTimeout sets the "timeout" field.
+func (_c *CronJobCreate) SetTimeout(v string) *CronJobCreate {
+	_c.mutation.SetTimeout(v)
+	return _c
+}
+
+// SetNillableTimeout sets the "timeout" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableTimeout(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetTimeout(*v)
+	}
+	return _c
+}
+
+// SetIfRoom sets the "if_room" field.
+func (_c *CronJobCreate) SetIfRoom(v schema.Switch) *CronJobCreate {
+	_c.mutation.SetIfRoom(v)
+	return _c
+}
+
+// SetNillableIfRoom sets the "if_room" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableIfRoom(v *schema.Switch) *CronJobCreate {
+	if v != nil {
+		_c.SetIfRoom(*v)
+	}
+	return _c
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (_c *CronJobCreate) SetWhenCommand(v string) *CronJobCreate {
+	_c.mutation.SetWhenCommand(v)
+	return _c
+}
+
+// SetNillableWhenCommand sets the "when_command" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableWhenCommand(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetWhenCommand(*v)
+	}
+	return _c
+}
+
+// SetModel sets the "model" field.
+func (_c *CronJobCreate) SetModel(v string) *CronJobCreate {
+	_c.mutation.SetModel(v)
+	return _c
+}
+
+// SetNillableModel sets the "model" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableModel(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetModel(*v)
+	}
+	return _c
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (_c *CronJobCreate) SetPermissionMode(v string) *CronJobCreate {
+	_c.mutation.SetPermissionMode(v)
+	return _c
+}
+
+// SetNillablePermissionMode sets the "permission_mode" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillablePermissionMode(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetPermissionMode(*v)
+	}
+	return _c
+}
+
+// SetTools sets the "tools" field.
+func (_c *CronJobCreate) SetTools(v string) *CronJobCreate {
+	_c.mutation.SetTools(v)
+	return _c
+}
+
+// SetNillableTools sets the "tools" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableTools(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetTools(*v)
+	}
+	return _c
+}
+
 // SetLastRun sets the "last_run" field.
 func (_c *CronJobCreate) SetLastRun(v time.Time) *CronJobCreate {
 	_c.mutation.SetLastRun(v)
@@ -380,6 +506,42 @@ func (_c *CronJobCreate) defaults() {
 		v := cronjob.DefaultHours
 		_c.mutation.SetHours(v)
 	}
+	if _, ok := _c.mutation.Report(); !ok {
+		v := cronjob.DefaultReport
+		_c.mutation.SetReport(v)
+	}
+	if _, ok := _c.mutation.Session(); !ok {
+		v := cronjob.DefaultSession
+		_c.mutation.SetSession(v)
+	}
+	if _, ok := _c.mutation.CostCapUsd(); !ok {
+		v := cronjob.DefaultCostCapUsd
+		_c.mutation.SetCostCapUsd(v)
+	}
+	if _, ok := _c.mutation.Timeout(); !ok {
+		v := cronjob.DefaultTimeout
+		_c.mutation.SetTimeout(v)
+	}
+	if _, ok := _c.mutation.IfRoom(); !ok {
+		v := cronjob.DefaultIfRoom
+		_c.mutation.SetIfRoom(v)
+	}
+	if _, ok := _c.mutation.WhenCommand(); !ok {
+		v := cronjob.DefaultWhenCommand
+		_c.mutation.SetWhenCommand(v)
+	}
+	if _, ok := _c.mutation.Model(); !ok {
+		v := cronjob.DefaultModel
+		_c.mutation.SetModel(v)
+	}
+	if _, ok := _c.mutation.PermissionMode(); !ok {
+		v := cronjob.DefaultPermissionMode
+		_c.mutation.SetPermissionMode(v)
+	}
+	if _, ok := _c.mutation.Tools(); !ok {
+		v := cronjob.DefaultTools
+		_c.mutation.SetTools(v)
+	}
 	if _, ok := _c.mutation.LastResult(); !ok {
 		v := cronjob.DefaultLastResult
 		_c.mutation.SetLastResult(v)
@@ -437,6 +599,36 @@ func (_c *CronJobCreate) check() error {
 	}
 	if _, ok := _c.mutation.Hours(); !ok {
 		return &ValidationError{Name: "hours", err: errors.New(`ent: missing required field "CronJob.hours"`)}
+	}
+	if _, ok := _c.mutation.Report(); !ok {
+		return &ValidationError{Name: "report", err: errors.New(`ent: missing required field "CronJob.report"`)}
+	}
+	if _, ok := _c.mutation.Session(); !ok {
+		return &ValidationError{Name: "session", err: errors.New(`ent: missing required field "CronJob.session"`)}
+	}
+	if _, ok := _c.mutation.CostCapUsd(); !ok {
+		return &ValidationError{Name: "cost_cap_usd", err: errors.New(`ent: missing required field "CronJob.cost_cap_usd"`)}
+	}
+	if _, ok := _c.mutation.Timeout(); !ok {
+		return &ValidationError{Name: "timeout", err: errors.New(`ent: missing required field "CronJob.timeout"`)}
+	}
+	switch _c.driver.Dialect() {
+	case dialect.MySQL, dialect.SQLite:
+		if _, ok := _c.mutation.IfRoom(); !ok {
+			return &ValidationError{Name: "if_room", err: errors.New(`ent: missing required field "CronJob.if_room"`)}
+		}
+	}
+	if _, ok := _c.mutation.WhenCommand(); !ok {
+		return &ValidationError{Name: "when_command", err: errors.New(`ent: missing required field "CronJob.when_command"`)}
+	}
+	if _, ok := _c.mutation.Model(); !ok {
+		return &ValidationError{Name: "model", err: errors.New(`ent: missing required field "CronJob.model"`)}
+	}
+	if _, ok := _c.mutation.PermissionMode(); !ok {
+		return &ValidationError{Name: "permission_mode", err: errors.New(`ent: missing required field "CronJob.permission_mode"`)}
+	}
+	if _, ok := _c.mutation.Tools(); !ok {
+		return &ValidationError{Name: "tools", err: errors.New(`ent: missing required field "CronJob.tools"`)}
 	}
 	if _, ok := _c.mutation.LastResult(); !ok {
 		return &ValidationError{Name: "last_result", err: errors.New(`ent: missing required field "CronJob.last_result"`)}
@@ -545,6 +737,42 @@ func (_c *CronJobCreate) createSpec() (*CronJob, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Hours(); ok {
 		_spec.SetField(cronjob.FieldHours, field.TypeString, value)
 		_node.Hours = value
+	}
+	if value, ok := _c.mutation.Report(); ok {
+		_spec.SetField(cronjob.FieldReport, field.TypeString, value)
+		_node.Report = value
+	}
+	if value, ok := _c.mutation.Session(); ok {
+		_spec.SetField(cronjob.FieldSession, field.TypeString, value)
+		_node.Session = value
+	}
+	if value, ok := _c.mutation.CostCapUsd(); ok {
+		_spec.SetField(cronjob.FieldCostCapUsd, field.TypeFloat64, value)
+		_node.CostCapUsd = value
+	}
+	if value, ok := _c.mutation.Timeout(); ok {
+		_spec.SetField(cronjob.FieldTimeout, field.TypeString, value)
+		_node.Timeout = value
+	}
+	if value, ok := _c.mutation.IfRoom(); ok {
+		_spec.SetField(cronjob.FieldIfRoom, field.TypeOther, value)
+		_node.IfRoom = value
+	}
+	if value, ok := _c.mutation.WhenCommand(); ok {
+		_spec.SetField(cronjob.FieldWhenCommand, field.TypeString, value)
+		_node.WhenCommand = value
+	}
+	if value, ok := _c.mutation.Model(); ok {
+		_spec.SetField(cronjob.FieldModel, field.TypeString, value)
+		_node.Model = value
+	}
+	if value, ok := _c.mutation.PermissionMode(); ok {
+		_spec.SetField(cronjob.FieldPermissionMode, field.TypeString, value)
+		_node.PermissionMode = value
+	}
+	if value, ok := _c.mutation.Tools(); ok {
+		_spec.SetField(cronjob.FieldTools, field.TypeString, value)
+		_node.Tools = value
 	}
 	if value, ok := _c.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
@@ -811,6 +1039,120 @@ func (u *CronJobUpsert) SetHours(v string) *CronJobUpsert {
 // UpdateHours sets the "hours" field to the value that was provided on create.
 func (u *CronJobUpsert) UpdateHours() *CronJobUpsert {
 	u.SetExcluded(cronjob.FieldHours)
+	return u
+}
+
+// SetReport sets the "report" field.
+func (u *CronJobUpsert) SetReport(v pluginsdk.CronReport) *CronJobUpsert {
+	u.Set(cronjob.FieldReport, v)
+	return u
+}
+
+// UpdateReport sets the "report" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateReport() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldReport)
+	return u
+}
+
+// SetSession sets the "session" field.
+func (u *CronJobUpsert) SetSession(v pluginsdk.TurnSession) *CronJobUpsert {
+	u.Set(cronjob.FieldSession, v)
+	return u
+}
+
+// UpdateSession sets the "session" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateSession() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldSession)
+	return u
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (u *CronJobUpsert) SetCostCapUsd(v float64) *CronJobUpsert {
+	u.Set(cronjob.FieldCostCapUsd, v)
+	return u
+}
+
+// UpdateCostCapUsd sets the "cost_cap_usd" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateCostCapUsd() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldCostCapUsd)
+	return u
+}
+
+// AddCostCapUsd adds v to the "cost_cap_usd" field.
+func (u *CronJobUpsert) AddCostCapUsd(v float64) *CronJobUpsert {
+	u.Add(cronjob.FieldCostCapUsd, v)
+	return u
+}
+
+// SetTimeout sets the "timeout" field.
+func (u *CronJobUpsert) SetTimeout(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldTimeout, v)
+	return u
+}
+
+// UpdateTimeout sets the "timeout" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateTimeout() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldTimeout)
+	return u
+}
+
+// SetIfRoom sets the "if_room" field.
+func (u *CronJobUpsert) SetIfRoom(v schema.Switch) *CronJobUpsert {
+	u.Set(cronjob.FieldIfRoom, v)
+	return u
+}
+
+// UpdateIfRoom sets the "if_room" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateIfRoom() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldIfRoom)
+	return u
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (u *CronJobUpsert) SetWhenCommand(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldWhenCommand, v)
+	return u
+}
+
+// UpdateWhenCommand sets the "when_command" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateWhenCommand() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldWhenCommand)
+	return u
+}
+
+// SetModel sets the "model" field.
+func (u *CronJobUpsert) SetModel(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldModel, v)
+	return u
+}
+
+// UpdateModel sets the "model" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateModel() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldModel)
+	return u
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (u *CronJobUpsert) SetPermissionMode(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldPermissionMode, v)
+	return u
+}
+
+// UpdatePermissionMode sets the "permission_mode" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdatePermissionMode() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldPermissionMode)
+	return u
+}
+
+// SetTools sets the "tools" field.
+func (u *CronJobUpsert) SetTools(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldTools, v)
+	return u
+}
+
+// UpdateTools sets the "tools" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateTools() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldTools)
 	return u
 }
 
@@ -1164,6 +1506,139 @@ func (u *CronJobUpsertOne) SetHours(v string) *CronJobUpsertOne {
 func (u *CronJobUpsertOne) UpdateHours() *CronJobUpsertOne {
 	return u.Update(func(s *CronJobUpsert) {
 		s.UpdateHours()
+	})
+}
+
+// SetReport sets the "report" field.
+func (u *CronJobUpsertOne) SetReport(v pluginsdk.CronReport) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetReport(v)
+	})
+}
+
+// UpdateReport sets the "report" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateReport() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateReport()
+	})
+}
+
+// SetSession sets the "session" field.
+func (u *CronJobUpsertOne) SetSession(v pluginsdk.TurnSession) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetSession(v)
+	})
+}
+
+// UpdateSession sets the "session" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateSession() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateSession()
+	})
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (u *CronJobUpsertOne) SetCostCapUsd(v float64) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetCostCapUsd(v)
+	})
+}
+
+// AddCostCapUsd adds v to the "cost_cap_usd" field.
+func (u *CronJobUpsertOne) AddCostCapUsd(v float64) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.AddCostCapUsd(v)
+	})
+}
+
+// UpdateCostCapUsd sets the "cost_cap_usd" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateCostCapUsd() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateCostCapUsd()
+	})
+}
+
+// SetTimeout sets the "timeout" field.
+func (u *CronJobUpsertOne) SetTimeout(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetTimeout(v)
+	})
+}
+
+// UpdateTimeout sets the "timeout" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateTimeout() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateTimeout()
+	})
+}
+
+// SetIfRoom sets the "if_room" field.
+func (u *CronJobUpsertOne) SetIfRoom(v schema.Switch) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetIfRoom(v)
+	})
+}
+
+// UpdateIfRoom sets the "if_room" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateIfRoom() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateIfRoom()
+	})
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (u *CronJobUpsertOne) SetWhenCommand(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetWhenCommand(v)
+	})
+}
+
+// UpdateWhenCommand sets the "when_command" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateWhenCommand() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateWhenCommand()
+	})
+}
+
+// SetModel sets the "model" field.
+func (u *CronJobUpsertOne) SetModel(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetModel(v)
+	})
+}
+
+// UpdateModel sets the "model" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateModel() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateModel()
+	})
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (u *CronJobUpsertOne) SetPermissionMode(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetPermissionMode(v)
+	})
+}
+
+// UpdatePermissionMode sets the "permission_mode" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdatePermissionMode() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdatePermissionMode()
+	})
+}
+
+// SetTools sets the "tools" field.
+func (u *CronJobUpsertOne) SetTools(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetTools(v)
+	})
+}
+
+// UpdateTools sets the "tools" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateTools() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateTools()
 	})
 }
 
@@ -1697,6 +2172,139 @@ func (u *CronJobUpsertBulk) SetHours(v string) *CronJobUpsertBulk {
 func (u *CronJobUpsertBulk) UpdateHours() *CronJobUpsertBulk {
 	return u.Update(func(s *CronJobUpsert) {
 		s.UpdateHours()
+	})
+}
+
+// SetReport sets the "report" field.
+func (u *CronJobUpsertBulk) SetReport(v pluginsdk.CronReport) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetReport(v)
+	})
+}
+
+// UpdateReport sets the "report" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateReport() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateReport()
+	})
+}
+
+// SetSession sets the "session" field.
+func (u *CronJobUpsertBulk) SetSession(v pluginsdk.TurnSession) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetSession(v)
+	})
+}
+
+// UpdateSession sets the "session" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateSession() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateSession()
+	})
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (u *CronJobUpsertBulk) SetCostCapUsd(v float64) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetCostCapUsd(v)
+	})
+}
+
+// AddCostCapUsd adds v to the "cost_cap_usd" field.
+func (u *CronJobUpsertBulk) AddCostCapUsd(v float64) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.AddCostCapUsd(v)
+	})
+}
+
+// UpdateCostCapUsd sets the "cost_cap_usd" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateCostCapUsd() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateCostCapUsd()
+	})
+}
+
+// SetTimeout sets the "timeout" field.
+func (u *CronJobUpsertBulk) SetTimeout(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetTimeout(v)
+	})
+}
+
+// UpdateTimeout sets the "timeout" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateTimeout() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateTimeout()
+	})
+}
+
+// SetIfRoom sets the "if_room" field.
+func (u *CronJobUpsertBulk) SetIfRoom(v schema.Switch) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetIfRoom(v)
+	})
+}
+
+// UpdateIfRoom sets the "if_room" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateIfRoom() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateIfRoom()
+	})
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (u *CronJobUpsertBulk) SetWhenCommand(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetWhenCommand(v)
+	})
+}
+
+// UpdateWhenCommand sets the "when_command" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateWhenCommand() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateWhenCommand()
+	})
+}
+
+// SetModel sets the "model" field.
+func (u *CronJobUpsertBulk) SetModel(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetModel(v)
+	})
+}
+
+// UpdateModel sets the "model" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateModel() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateModel()
+	})
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (u *CronJobUpsertBulk) SetPermissionMode(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetPermissionMode(v)
+	})
+}
+
+// UpdatePermissionMode sets the "permission_mode" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdatePermissionMode() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdatePermissionMode()
+	})
+}
+
+// SetTools sets the "tools" field.
+func (u *CronJobUpsertBulk) SetTools(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetTools(v)
+	})
+}
+
+// UpdateTools sets the "tools" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateTools() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateTools()
 	})
 }
 

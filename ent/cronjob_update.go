@@ -253,6 +253,139 @@ func (_u *CronJobUpdate) SetNillableHours(v *string) *CronJobUpdate {
 	return _u
 }
 
+// SetReport sets the "report" field.
+func (_u *CronJobUpdate) SetReport(v pluginsdk.CronReport) *CronJobUpdate {
+	_u.mutation.SetReport(v)
+	return _u
+}
+
+// SetNillableReport sets the "report" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableReport(v *pluginsdk.CronReport) *CronJobUpdate {
+	if v != nil {
+		_u.SetReport(*v)
+	}
+	return _u
+}
+
+// SetSession sets the "session" field.
+func (_u *CronJobUpdate) SetSession(v pluginsdk.TurnSession) *CronJobUpdate {
+	_u.mutation.SetSession(v)
+	return _u
+}
+
+// SetNillableSession sets the "session" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableSession(v *pluginsdk.TurnSession) *CronJobUpdate {
+	if v != nil {
+		_u.SetSession(*v)
+	}
+	return _u
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (_u *CronJobUpdate) SetCostCapUsd(v float64) *CronJobUpdate {
+	_u.mutation.ResetCostCapUsd()
+	_u.mutation.SetCostCapUsd(v)
+	return _u
+}
+
+// SetNillableCostCapUsd sets the "cost_cap_usd" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableCostCapUsd(v *float64) *CronJobUpdate {
+	if v != nil {
+		_u.SetCostCapUsd(*v)
+	}
+	return _u
+}
+
+// AddCostCapUsd adds value to the "cost_cap_usd" field.
+func (_u *CronJobUpdate) AddCostCapUsd(v float64) *CronJobUpdate {
+	_u.mutation.AddCostCapUsd(v)
+	return _u
+}
+
+// SetTimeout sets the "timeout" field.
+func (_u *CronJobUpdate) SetTimeout(v string) *CronJobUpdate {
+	_u.mutation.SetTimeout(v)
+	return _u
+}
+
+// SetNillableTimeout sets the "timeout" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableTimeout(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetTimeout(*v)
+	}
+	return _u
+}
+
+// SetIfRoom sets the "if_room" field.
+func (_u *CronJobUpdate) SetIfRoom(v schema.Switch) *CronJobUpdate {
+	_u.mutation.SetIfRoom(v)
+	return _u
+}
+
+// SetNillableIfRoom sets the "if_room" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableIfRoom(v *schema.Switch) *CronJobUpdate {
+	if v != nil {
+		_u.SetIfRoom(*v)
+	}
+	return _u
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (_u *CronJobUpdate) SetWhenCommand(v string) *CronJobUpdate {
+	_u.mutation.SetWhenCommand(v)
+	return _u
+}
+
+// SetNillableWhenCommand sets the "when_command" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableWhenCommand(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetWhenCommand(*v)
+	}
+	return _u
+}
+
+// SetModel sets the "model" field.
+func (_u *CronJobUpdate) SetModel(v string) *CronJobUpdate {
+	_u.mutation.SetModel(v)
+	return _u
+}
+
+// SetNillableModel sets the "model" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableModel(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetModel(*v)
+	}
+	return _u
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (_u *CronJobUpdate) SetPermissionMode(v string) *CronJobUpdate {
+	_u.mutation.SetPermissionMode(v)
+	return _u
+}
+
+// SetNillablePermissionMode sets the "permission_mode" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillablePermissionMode(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetPermissionMode(*v)
+	}
+	return _u
+}
+
+// SetTools sets the "tools" field.
+func (_u *CronJobUpdate) SetTools(v string) *CronJobUpdate {
+	_u.mutation.SetTools(v)
+	return _u
+}
+
+// SetNillableTools sets the "tools" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableTools(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetTools(*v)
+	}
+	return _u
+}
+
 // SetLastRun sets the "last_run" field.
 func (_u *CronJobUpdate) SetLastRun(v time.Time) *CronJobUpdate {
 	_u.mutation.SetLastRun(v)
@@ -439,6 +572,36 @@ func (_u *CronJobUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Hours(); ok {
 		_spec.SetField(cronjob.FieldHours, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Report(); ok {
+		_spec.SetField(cronjob.FieldReport, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Session(); ok {
+		_spec.SetField(cronjob.FieldSession, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.CostCapUsd(); ok {
+		_spec.SetField(cronjob.FieldCostCapUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedCostCapUsd(); ok {
+		_spec.AddField(cronjob.FieldCostCapUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Timeout(); ok {
+		_spec.SetField(cronjob.FieldTimeout, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.IfRoom(); ok {
+		_spec.SetField(cronjob.FieldIfRoom, field.TypeOther, value)
+	}
+	if value, ok := _u.mutation.WhenCommand(); ok {
+		_spec.SetField(cronjob.FieldWhenCommand, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Model(); ok {
+		_spec.SetField(cronjob.FieldModel, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.PermissionMode(); ok {
+		_spec.SetField(cronjob.FieldPermissionMode, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Tools(); ok {
+		_spec.SetField(cronjob.FieldTools, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
@@ -708,6 +871,139 @@ func (_u *CronJobUpdateOne) SetNillableHours(v *string) *CronJobUpdateOne {
 	return _u
 }
 
+// SetReport sets the "report" field.
+func (_u *CronJobUpdateOne) SetReport(v pluginsdk.CronReport) *CronJobUpdateOne {
+	_u.mutation.SetReport(v)
+	return _u
+}
+
+// SetNillableReport sets the "report" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableReport(v *pluginsdk.CronReport) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetReport(*v)
+	}
+	return _u
+}
+
+// SetSession sets the "session" field.
+func (_u *CronJobUpdateOne) SetSession(v pluginsdk.TurnSession) *CronJobUpdateOne {
+	_u.mutation.SetSession(v)
+	return _u
+}
+
+// SetNillableSession sets the "session" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableSession(v *pluginsdk.TurnSession) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetSession(*v)
+	}
+	return _u
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (_u *CronJobUpdateOne) SetCostCapUsd(v float64) *CronJobUpdateOne {
+	_u.mutation.ResetCostCapUsd()
+	_u.mutation.SetCostCapUsd(v)
+	return _u
+}
+
+// SetNillableCostCapUsd sets the "cost_cap_usd" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableCostCapUsd(v *float64) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetCostCapUsd(*v)
+	}
+	return _u
+}
+
+// AddCostCapUsd adds value to the "cost_cap_usd" field.
+func (_u *CronJobUpdateOne) AddCostCapUsd(v float64) *CronJobUpdateOne {
+	_u.mutation.AddCostCapUsd(v)
+	return _u
+}
+
+// SetTimeout sets the "timeout" field.
+func (_u *CronJobUpdateOne) SetTimeout(v string) *CronJobUpdateOne {
+	_u.mutation.SetTimeout(v)
+	return _u
+}
+
+// SetNillableTimeout sets the "timeout" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableTimeout(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetTimeout(*v)
+	}
+	return _u
+}
+
+// SetIfRoom sets the "if_room" field.
+func (_u *CronJobUpdateOne) SetIfRoom(v schema.Switch) *CronJobUpdateOne {
+	_u.mutation.SetIfRoom(v)
+	return _u
+}
+
+// SetNillableIfRoom sets the "if_room" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableIfRoom(v *schema.Switch) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetIfRoom(*v)
+	}
+	return _u
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (_u *CronJobUpdateOne) SetWhenCommand(v string) *CronJobUpdateOne {
+	_u.mutation.SetWhenCommand(v)
+	return _u
+}
+
+// SetNillableWhenCommand sets the "when_command" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableWhenCommand(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetWhenCommand(*v)
+	}
+	return _u
+}
+
+// SetModel sets the "model" field.
+func (_u *CronJobUpdateOne) SetModel(v string) *CronJobUpdateOne {
+	_u.mutation.SetModel(v)
+	return _u
+}
+
+// SetNillableModel sets the "model" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableModel(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetModel(*v)
+	}
+	return _u
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (_u *CronJobUpdateOne) SetPermissionMode(v string) *CronJobUpdateOne {
+	_u.mutation.SetPermissionMode(v)
+	return _u
+}
+
+// SetNillablePermissionMode sets the "permission_mode" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillablePermissionMode(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetPermissionMode(*v)
+	}
+	return _u
+}
+
+// SetTools sets the "tools" field.
+func (_u *CronJobUpdateOne) SetTools(v string) *CronJobUpdateOne {
+	_u.mutation.SetTools(v)
+	return _u
+}
+
+// SetNillableTools sets the "tools" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableTools(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetTools(*v)
+	}
+	return _u
+}
+
 // SetLastRun sets the "last_run" field.
 func (_u *CronJobUpdateOne) SetLastRun(v time.Time) *CronJobUpdateOne {
 	_u.mutation.SetLastRun(v)
@@ -924,6 +1220,36 @@ func (_u *CronJobUpdateOne) sqlSave(ctx context.Context) (_node *CronJob, err er
 	}
 	if value, ok := _u.mutation.Hours(); ok {
 		_spec.SetField(cronjob.FieldHours, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Report(); ok {
+		_spec.SetField(cronjob.FieldReport, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Session(); ok {
+		_spec.SetField(cronjob.FieldSession, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.CostCapUsd(); ok {
+		_spec.SetField(cronjob.FieldCostCapUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedCostCapUsd(); ok {
+		_spec.AddField(cronjob.FieldCostCapUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Timeout(); ok {
+		_spec.SetField(cronjob.FieldTimeout, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.IfRoom(); ok {
+		_spec.SetField(cronjob.FieldIfRoom, field.TypeOther, value)
+	}
+	if value, ok := _u.mutation.WhenCommand(); ok {
+		_spec.SetField(cronjob.FieldWhenCommand, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Model(); ok {
+		_spec.SetField(cronjob.FieldModel, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.PermissionMode(); ok {
+		_spec.SetField(cronjob.FieldPermissionMode, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Tools(); ok {
+		_spec.SetField(cronjob.FieldTools, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)

@@ -7632,35 +7632,45 @@ func (m *CronFireMutation) ResetEdge(name string) error {
 // CronJobMutation represents an operation that mutates the CronJob nodes in the graph.
 type CronJobMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *string
-	name          *string
-	schedule      *string
-	fire_at       *time.Time
-	timezone      *string
-	prompt        *string
-	thread_id     *string
-	target        *string
-	enabled       *schema.Switch
-	missed        *pluginsdk.MissedPolicy
-	lateness      *string
-	overlap       *pluginsdk.OverlapPolicy
-	jitter        *string
-	until         *time.Time
-	except        *string
-	hours         *string
-	last_run      *time.Time
-	next_run      *time.Time
-	last_result   *string
-	failures      *int
-	addfailures   *int
-	mark          *string
-	created_at    *time.Time
-	clearedFields map[string]struct{}
-	done          bool
-	oldValue      func(context.Context) (*CronJob, error)
-	predicates    []predicate.CronJob
+	op              Op
+	typ             string
+	id              *string
+	name            *string
+	schedule        *string
+	fire_at         *time.Time
+	timezone        *string
+	prompt          *string
+	thread_id       *string
+	target          *string
+	enabled         *schema.Switch
+	missed          *pluginsdk.MissedPolicy
+	lateness        *string
+	overlap         *pluginsdk.OverlapPolicy
+	jitter          *string
+	until           *time.Time
+	except          *string
+	hours           *string
+	report          *pluginsdk.CronReport
+	session         *pluginsdk.TurnSession
+	cost_cap_usd    *float64
+	addcost_cap_usd *float64
+	timeout         *string
+	if_room         *schema.Switch
+	when_command    *string
+	model           *string
+	permission_mode *string
+	tools           *string
+	last_run        *time.Time
+	next_run        *time.Time
+	last_result     *string
+	failures        *int
+	addfailures     *int
+	mark            *string
+	created_at      *time.Time
+	clearedFields   map[string]struct{}
+	done            bool
+	oldValue        func(context.Context) (*CronJob, error)
+	predicates      []predicate.CronJob
 }
 
 var _ ent.Mutation = (*CronJobMutation)(nil)
@@ -8333,6 +8343,350 @@ func (m *CronJobMutation) ResetHours() {
 	m.hours = nil
 }
 
+// SetReport sets the "report" field.
+func (m *CronJobMutation) SetReport(pr pluginsdk.CronReport) {
+	m.report = &pr
+}
+
+// Report returns the value of the "report" field in the mutation.
+func (m *CronJobMutation) Report() (r pluginsdk.CronReport, exists bool) {
+	v := m.report
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReport returns the old "report" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldReport(ctx context.Context) (v pluginsdk.CronReport, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReport is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReport requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReport: %w", err)
+	}
+	return oldValue.Report, nil
+}
+
+// ResetReport resets all changes to the "report" field.
+func (m *CronJobMutation) ResetReport() {
+	m.report = nil
+}
+
+// SetSession sets the "session" field.
+func (m *CronJobMutation) SetSession(ps pluginsdk.TurnSession) {
+	m.session = &ps
+}
+
+// Session returns the value of the "session" field in the mutation.
+func (m *CronJobMutation) Session() (r pluginsdk.TurnSession, exists bool) {
+	v := m.session
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSession returns the old "session" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldSession(ctx context.Context) (v pluginsdk.TurnSession, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSession is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSession requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSession: %w", err)
+	}
+	return oldValue.Session, nil
+}
+
+// ResetSession resets all changes to the "session" field.
+func (m *CronJobMutation) ResetSession() {
+	m.session = nil
+}
+
+// SetCostCapUsd sets the "cost_cap_usd" field.
+func (m *CronJobMutation) SetCostCapUsd(f float64) {
+	m.cost_cap_usd = &f
+	m.addcost_cap_usd = nil
+}
+
+// CostCapUsd returns the value of the "cost_cap_usd" field in the mutation.
+func (m *CronJobMutation) CostCapUsd() (r float64, exists bool) {
+	v := m.cost_cap_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCostCapUsd returns the old "cost_cap_usd" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldCostCapUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCostCapUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCostCapUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCostCapUsd: %w", err)
+	}
+	return oldValue.CostCapUsd, nil
+}
+
+// AddCostCapUsd adds f to the "cost_cap_usd" field.
+func (m *CronJobMutation) AddCostCapUsd(f float64) {
+	if m.addcost_cap_usd != nil {
+		*m.addcost_cap_usd += f
+	} else {
+		m.addcost_cap_usd = &f
+	}
+}
+
+// AddedCostCapUsd returns the value that was added to the "cost_cap_usd" field in this mutation.
+func (m *CronJobMutation) AddedCostCapUsd() (r float64, exists bool) {
+	v := m.addcost_cap_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetCostCapUsd resets all changes to the "cost_cap_usd" field.
+func (m *CronJobMutation) ResetCostCapUsd() {
+	m.cost_cap_usd = nil
+	m.addcost_cap_usd = nil
+}
+
+// SetTimeout sets the "timeout" field.
+func (m *CronJobMutation) SetTimeout(s string) {
+	m.timeout = &s
+}
+
+// Timeout returns the value of the "timeout" field in the mutation.
+func (m *CronJobMutation) Timeout() (r string, exists bool) {
+	v := m.timeout
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTimeout returns the old "timeout" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldTimeout(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTimeout is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTimeout requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTimeout: %w", err)
+	}
+	return oldValue.Timeout, nil
+}
+
+// ResetTimeout resets all changes to the "timeout" field.
+func (m *CronJobMutation) ResetTimeout() {
+	m.timeout = nil
+}
+
+// SetIfRoom sets the "if_room" field.
+func (m *CronJobMutation) SetIfRoom(s schema.Switch) {
+	m.if_room = &s
+}
+
+// IfRoom returns the value of the "if_room" field in the mutation.
+func (m *CronJobMutation) IfRoom() (r schema.Switch, exists bool) {
+	v := m.if_room
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldIfRoom returns the old "if_room" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldIfRoom(ctx context.Context) (v schema.Switch, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldIfRoom is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldIfRoom requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldIfRoom: %w", err)
+	}
+	return oldValue.IfRoom, nil
+}
+
+// ResetIfRoom resets all changes to the "if_room" field.
+func (m *CronJobMutation) ResetIfRoom() {
+	m.if_room = nil
+}
+
+// SetWhenCommand sets the "when_command" field.
+func (m *CronJobMutation) SetWhenCommand(s string) {
+	m.when_command = &s
+}
+
+// WhenCommand returns the value of the "when_command" field in the mutation.
+func (m *CronJobMutation) WhenCommand() (r string, exists bool) {
+	v := m.when_command
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldWhenCommand returns the old "when_command" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldWhenCommand(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldWhenCommand is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldWhenCommand requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldWhenCommand: %w", err)
+	}
+	return oldValue.WhenCommand, nil
+}
+
+// ResetWhenCommand resets all changes to the "when_command" field.
+func (m *CronJobMutation) ResetWhenCommand() {
+	m.when_command = nil
+}
+
+// SetModel sets the "model" field.
+func (m *CronJobMutation) SetModel(s string) {
+	m.model = &s
+}
+
+// Model returns the value of the "model" field in the mutation.
+func (m *CronJobMutation) Model() (r string, exists bool) {
+	v := m.model
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldModel returns the old "model" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldModel(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldModel is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldModel requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldModel: %w", err)
+	}
+	return oldValue.Model, nil
+}
+
+// ResetModel resets all changes to the "model" field.
+func (m *CronJobMutation) ResetModel() {
+	m.model = nil
+}
+
+// SetPermissionMode sets the "permission_mode" field.
+func (m *CronJobMutation) SetPermissionMode(s string) {
+	m.permission_mode = &s
+}
+
+// PermissionMode returns the value of the "permission_mode" field in the mutation.
+func (m *CronJobMutation) PermissionMode() (r string, exists bool) {
+	v := m.permission_mode
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldPermissionMode returns the old "permission_mode" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldPermissionMode(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldPermissionMode is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldPermissionMode requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldPermissionMode: %w", err)
+	}
+	return oldValue.PermissionMode, nil
+}
+
+// ResetPermissionMode resets all changes to the "permission_mode" field.
+func (m *CronJobMutation) ResetPermissionMode() {
+	m.permission_mode = nil
+}
+
+// SetTools sets the "tools" field.
+func (m *CronJobMutation) SetTools(s string) {
+	m.tools = &s
+}
+
+// Tools returns the value of the "tools" field in the mutation.
+func (m *CronJobMutation) Tools() (r string, exists bool) {
+	v := m.tools
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTools returns the old "tools" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldTools(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTools is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTools requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTools: %w", err)
+	}
+	return oldValue.Tools, nil
+}
+
+// ResetTools resets all changes to the "tools" field.
+func (m *CronJobMutation) ResetTools() {
+	m.tools = nil
+}
+
 // SetLastRun sets the "last_run" field.
 func (m *CronJobMutation) SetLastRun(t time.Time) {
 	m.last_run = &t
@@ -8629,7 +8983,7 @@ func (m *CronJobMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CronJobMutation) Fields() []string {
-	fields := make([]string, 0, 21)
+	fields := make([]string, 0, 30)
 	if m.name != nil {
 		fields = append(fields, cronjob.FieldName)
 	}
@@ -8674,6 +9028,33 @@ func (m *CronJobMutation) Fields() []string {
 	}
 	if m.hours != nil {
 		fields = append(fields, cronjob.FieldHours)
+	}
+	if m.report != nil {
+		fields = append(fields, cronjob.FieldReport)
+	}
+	if m.session != nil {
+		fields = append(fields, cronjob.FieldSession)
+	}
+	if m.cost_cap_usd != nil {
+		fields = append(fields, cronjob.FieldCostCapUsd)
+	}
+	if m.timeout != nil {
+		fields = append(fields, cronjob.FieldTimeout)
+	}
+	if m.if_room != nil {
+		fields = append(fields, cronjob.FieldIfRoom)
+	}
+	if m.when_command != nil {
+		fields = append(fields, cronjob.FieldWhenCommand)
+	}
+	if m.model != nil {
+		fields = append(fields, cronjob.FieldModel)
+	}
+	if m.permission_mode != nil {
+		fields = append(fields, cronjob.FieldPermissionMode)
+	}
+	if m.tools != nil {
+		fields = append(fields, cronjob.FieldTools)
 	}
 	if m.last_run != nil {
 		fields = append(fields, cronjob.FieldLastRun)
@@ -8731,6 +9112,24 @@ func (m *CronJobMutation) Field(name string) (ent.Value, bool) {
 		return m.Except()
 	case cronjob.FieldHours:
 		return m.Hours()
+	case cronjob.FieldReport:
+		return m.Report()
+	case cronjob.FieldSession:
+		return m.Session()
+	case cronjob.FieldCostCapUsd:
+		return m.CostCapUsd()
+	case cronjob.FieldTimeout:
+		return m.Timeout()
+	case cronjob.FieldIfRoom:
+		return m.IfRoom()
+	case cronjob.FieldWhenCommand:
+		return m.WhenCommand()
+	case cronjob.FieldModel:
+		return m.Model()
+	case cronjob.FieldPermissionMode:
+		return m.PermissionMode()
+	case cronjob.FieldTools:
+		return m.Tools()
 	case cronjob.FieldLastRun:
 		return m.LastRun()
 	case cronjob.FieldNextRun:
@@ -8782,6 +9181,24 @@ func (m *CronJobMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldExcept(ctx)
 	case cronjob.FieldHours:
 		return m.OldHours(ctx)
+	case cronjob.FieldReport:
+		return m.OldReport(ctx)
+	case cronjob.FieldSession:
+		return m.OldSession(ctx)
+	case cronjob.FieldCostCapUsd:
+		return m.OldCostCapUsd(ctx)
+	case cronjob.FieldTimeout:
+		return m.OldTimeout(ctx)
+	case cronjob.FieldIfRoom:
+		return m.OldIfRoom(ctx)
+	case cronjob.FieldWhenCommand:
+		return m.OldWhenCommand(ctx)
+	case cronjob.FieldModel:
+		return m.OldModel(ctx)
+	case cronjob.FieldPermissionMode:
+		return m.OldPermissionMode(ctx)
+	case cronjob.FieldTools:
+		return m.OldTools(ctx)
 	case cronjob.FieldLastRun:
 		return m.OldLastRun(ctx)
 	case cronjob.FieldNextRun:
@@ -8908,6 +9325,69 @@ func (m *CronJobMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetHours(v)
 		return nil
+	case cronjob.FieldReport:
+		v, ok := value.(pluginsdk.CronReport)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReport(v)
+		return nil
+	case cronjob.FieldSession:
+		v, ok := value.(pluginsdk.TurnSession)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSession(v)
+		return nil
+	case cronjob.FieldCostCapUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCostCapUsd(v)
+		return nil
+	case cronjob.FieldTimeout:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTimeout(v)
+		return nil
+	case cronjob.FieldIfRoom:
+		v, ok := value.(schema.Switch)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetIfRoom(v)
+		return nil
+	case cronjob.FieldWhenCommand:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetWhenCommand(v)
+		return nil
+	case cronjob.FieldModel:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetModel(v)
+		return nil
+	case cronjob.FieldPermissionMode:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetPermissionMode(v)
+		return nil
+	case cronjob.FieldTools:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTools(v)
+		return nil
 	case cronjob.FieldLastRun:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -8958,6 +9438,9 @@ func (m *CronJobMutation) SetField(name string, value ent.Value) error {
 // this mutation.
 func (m *CronJobMutation) AddedFields() []string {
 	var fields []string
+	if m.addcost_cap_usd != nil {
+		fields = append(fields, cronjob.FieldCostCapUsd)
+	}
 	if m.addfailures != nil {
 		fields = append(fields, cronjob.FieldFailures)
 	}
@@ -8969,6 +9452,8 @@ func (m *CronJobMutation) AddedFields() []string {
 // was not set, or was not defined in the schema.
 func (m *CronJobMutation) AddedField(name string) (ent.Value, bool) {
 	switch name {
+	case cronjob.FieldCostCapUsd:
+		return m.AddedCostCapUsd()
 	case cronjob.FieldFailures:
 		return m.AddedFailures()
 	}
@@ -8980,6 +9465,13 @@ func (m *CronJobMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *CronJobMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case cronjob.FieldCostCapUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddCostCapUsd(v)
+		return nil
 	case cronjob.FieldFailures:
 		v, ok := value.(int)
 		if !ok {
@@ -9085,6 +9577,33 @@ func (m *CronJobMutation) ResetField(name string) error {
 		return nil
 	case cronjob.FieldHours:
 		m.ResetHours()
+		return nil
+	case cronjob.FieldReport:
+		m.ResetReport()
+		return nil
+	case cronjob.FieldSession:
+		m.ResetSession()
+		return nil
+	case cronjob.FieldCostCapUsd:
+		m.ResetCostCapUsd()
+		return nil
+	case cronjob.FieldTimeout:
+		m.ResetTimeout()
+		return nil
+	case cronjob.FieldIfRoom:
+		m.ResetIfRoom()
+		return nil
+	case cronjob.FieldWhenCommand:
+		m.ResetWhenCommand()
+		return nil
+	case cronjob.FieldModel:
+		m.ResetModel()
+		return nil
+	case cronjob.FieldPermissionMode:
+		m.ResetPermissionMode()
+		return nil
+	case cronjob.FieldTools:
+		m.ResetTools()
 		return nil
 	case cronjob.FieldLastRun:
 		m.ResetLastRun()

@@ -280,16 +280,52 @@ func init() {
 	cronjobDescHours := cronjobFields[15].Descriptor()
 	// cronjob.DefaultHours holds the default value on creation for the hours field.
 	cronjob.DefaultHours = cronjobDescHours.Default.(string)
+	// cronjobDescReport is the schema descriptor for report field.
+	cronjobDescReport := cronjobFields[16].Descriptor()
+	// cronjob.DefaultReport holds the default value on creation for the report field.
+	cronjob.DefaultReport = pluginsdk.CronReport(cronjobDescReport.Default.(string))
+	// cronjobDescSession is the schema descriptor for session field.
+	cronjobDescSession := cronjobFields[17].Descriptor()
+	// cronjob.DefaultSession holds the default value on creation for the session field.
+	cronjob.DefaultSession = pluginsdk.TurnSession(cronjobDescSession.Default.(string))
+	// cronjobDescCostCapUsd is the schema descriptor for cost_cap_usd field.
+	cronjobDescCostCapUsd := cronjobFields[18].Descriptor()
+	// cronjob.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
+	cronjob.DefaultCostCapUsd = cronjobDescCostCapUsd.Default.(float64)
+	// cronjobDescTimeout is the schema descriptor for timeout field.
+	cronjobDescTimeout := cronjobFields[19].Descriptor()
+	// cronjob.DefaultTimeout holds the default value on creation for the timeout field.
+	cronjob.DefaultTimeout = cronjobDescTimeout.Default.(string)
+	// cronjobDescIfRoom is the schema descriptor for if_room field.
+	cronjobDescIfRoom := cronjobFields[20].Descriptor()
+	// cronjob.DefaultIfRoom holds the default value on creation for the if_room field.
+	cronjob.DefaultIfRoom = cronjobDescIfRoom.Default.(schema.Switch)
+	// cronjobDescWhenCommand is the schema descriptor for when_command field.
+	cronjobDescWhenCommand := cronjobFields[21].Descriptor()
+	// cronjob.DefaultWhenCommand holds the default value on creation for the when_command field.
+	cronjob.DefaultWhenCommand = cronjobDescWhenCommand.Default.(string)
+	// cronjobDescModel is the schema descriptor for model field.
+	cronjobDescModel := cronjobFields[22].Descriptor()
+	// cronjob.DefaultModel holds the default value on creation for the model field.
+	cronjob.DefaultModel = cronjobDescModel.Default.(string)
+	// cronjobDescPermissionMode is the schema descriptor for permission_mode field.
+	cronjobDescPermissionMode := cronjobFields[23].Descriptor()
+	// cronjob.DefaultPermissionMode holds the default value on creation for the permission_mode field.
+	cronjob.DefaultPermissionMode = cronjobDescPermissionMode.Default.(string)
+	// cronjobDescTools is the schema descriptor for tools field.
+	cronjobDescTools := cronjobFields[24].Descriptor()
+	// cronjob.DefaultTools holds the default value on creation for the tools field.
+	cronjob.DefaultTools = cronjobDescTools.Default.(string)
 	// cronjobDescLastResult is the schema descriptor for last_result field.
-	cronjobDescLastResult := cronjobFields[18].Descriptor()
+	cronjobDescLastResult := cronjobFields[27].Descriptor()
 	// cronjob.DefaultLastResult holds the default value on creation for the last_result field.
 	cronjob.DefaultLastResult = cronjobDescLastResult.Default.(string)
 	// cronjobDescFailures is the schema descriptor for failures field.
-	cronjobDescFailures := cronjobFields[19].Descriptor()
+	cronjobDescFailures := cronjobFields[28].Descriptor()
 	// cronjob.DefaultFailures holds the default value on creation for the failures field.
 	cronjob.DefaultFailures = cronjobDescFailures.Default.(int)
 	// cronjobDescMark is the schema descriptor for mark field.
-	cronjobDescMark := cronjobFields[20].Descriptor()
+	cronjobDescMark := cronjobFields[29].Descriptor()
 	// cronjob.DefaultMark holds the default value on creation for the mark field.
 	cronjob.DefaultMark = cronjobDescMark.Default.(string)
 	deliveryFields := schema.Delivery{}.Fields()

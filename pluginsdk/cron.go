@@ -22,6 +22,16 @@ const (
 	OverlapCancel OverlapPolicy = "cancel" // the run before it is stopped
 )
 
+// CronReport says what of a job's runs people are shown beside the job's thread.
+type CronReport string
+
+// The ways of reporting; the empty one is ReportAlways.
+const (
+	ReportAlways   CronReport = "always"    // the reply
+	ReportOnNotify CronReport = "on_notify" // only what the agent hands to the tool notify
+	ReportNever    CronReport = "never"     // nothing
+)
+
 // CronSpec is what somebody wants a job to be: a prompt that is submitted on a
 // schedule, or once. Its days and hours are those of its timezone.
 type CronSpec struct {
@@ -47,6 +57,26 @@ type CronSpec struct {
 	Except string `json:"except,omitempty"`
 	// Hours is the part of the day in which it may be due, without its end, such as 08:00-18:00.
 	Hours string `json:"hours,omitempty"`
+
+	// Report says what of its runs people are shown. That it fails they are told in any case.
+	Report CronReport `json:"report,omitempty"`
+	// Session is that of its runs: SessionFresh, or SessionThread for that of the thread. Empty: fresh
+	// in a thread of the job's own, the thread's in another, where it cannot be fresh.
+	Session    TurnSession   `json:"session,omitempty"`
+	CostCapUSD float64       `json:"costCapUsd,omitempty"` // of a run; 0: none
+	Timeout    time.Duration `json:"timeout,omitempty"`    // nanoseconds, of a turn; 0: the daemon's
+	// IfRoom has it fire only while no window of the agent's plan is used up or nearly so.
+	IfRoom bool `json:"ifRoom,omitempty"`
+
+	// When, Model, PermissionMode and Tools say what it may cost and do: a job that has one of them
+	// is off until a person has confirmed them, unless a person has set them.
+
+	// When is a command, run by /bin/sh in the workspace when the job is due: exit code 0 is news, and
+	// what it prints goes into the prompt; 1 is none, and nothing is submitted; any other has failed.
+	When           string   `json:"when,omitempty"`
+	Model          string   `json:"model,omitempty"`          // empty: the thread's
+	PermissionMode string   `json:"permissionMode,omitempty"` // empty: the thread's
+	Tools          []string `json:"tools,omitempty"`          // rules of what its runs may do unasked beside what all may
 }
 
 // CronStatus is what became of a job so far. Who fires it reports it.

@@ -209,6 +209,32 @@ type Submission struct {
 	// does not say, and nothing is refused for it. Of a message that a run causes it does not
 	// count. The capabilities of the plugin are asked for all the same.
 	Scope TokenScope `json:"scope,omitempty"`
+	// Options say how the message's run is to be made; nil: as the thread says. They are a
+	// plugin's: a message of a run or a task has none (CodeDenied), and a command neither (CodeInvalid).
+	Options *RunOptions `json:"options,omitempty"`
+}
+
+// RunOptions are what a plugin wants of the run of one message. Such a run answers that message
+// alone: others wait for its end, whatever the thread's busy mode. A retry has the same options.
+type RunOptions struct {
+	// Purpose is under which usage is counted; empty: the name of the plugin.
+	Purpose string `json:"purpose,omitempty"`
+	// Session is SessionFresh for a session of its own, which the thread goes on with afterwards;
+	// empty, or SessionThread, for the thread's. A fresh one knows nothing of what was said in
+	// the thread. It needs what Threads.Update of the thread would.
+	Session TurnSession `json:"session,omitempty"`
+	// Quiet keeps what the run says in its thread: its reply is not carried to people, nor is
+	// that it has failed or waits. What is appended for people meanwhile (Messages.Append) is.
+	Quiet  bool   `json:"quiet,omitempty"`
+	Model  string `json:"model,omitempty"`  // empty: the thread's
+	Effort string `json:"effort,omitempty"` // empty: the thread's
+	// PermissionMode and AllowedTools, where they go beyond the thread's, need threads.admin, and
+	// are audited.
+	PermissionMode  string        `json:"permissionMode,omitempty"`
+	AllowedTools    []string      `json:"allowedTools,omitempty"`
+	DisallowedTools []string      `json:"disallowedTools,omitempty"`
+	CostCapUSD      float64       `json:"costCapUsd,omitempty"` // of all attempts together; 0: none
+	Timeout         time.Duration `json:"timeout,omitempty"`    // nanoseconds, of each turn; 0: the daemon's
 }
 
 // Accepted is the answer to a Submission. It is given only after one

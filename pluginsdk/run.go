@@ -99,7 +99,7 @@ type Run struct {
 	// These are a turn's. Its MessageID is the newest message of its thread when it was
 	// asked for, which is where it stands among the thread's runs.
 	Plugin  string `json:"plugin,omitempty"`  // that has asked for it
-	Purpose string `json:"purpose,omitempty"` // as in StartTurnRequest
+	Purpose string `json:"purpose,omitempty"` // as in StartTurnRequest; of a message's run as in RunOptions, and empty without
 	TaskID  string `json:"taskId,omitempty"`
 
 	// Parked says why and until when a queued run waits for a window of the account's plan;

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -101,6 +102,9 @@ func checkCronLengths(spec pluginsdk.CronSpec) error {
 		length{"reportTo", len(spec.ReportTo.String()), maxCronPlace},
 		length{"except", len(spec.Except), maxCronExcept},
 		length{"hours", len(spec.Hours), maxCronName},
+		length{"model", len(spec.Model), maxWord},
+		length{"when", len(spec.When), maxCronExcept},
+		length{"tools", len(strings.Join(spec.Tools, "")), maxTurnTools},
 	)
 }
 

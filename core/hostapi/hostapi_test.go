@@ -2,6 +2,7 @@ package hostapi
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -180,7 +181,7 @@ func TestCronsAreWrittenInParts(t *testing.T) {
 	f, ctx := newFixture(), t.Context()
 	spec := pluginsdk.CronSpec{Name: "x", Schedule: "* * * * *", Timezone: "America/Phoenix", ReportTo: pluginsdk.Target{Plugin: "discord", Place: "general"}}
 	saved, err := f.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: spec, Enabled: true})
-	if err != nil || saved.Job.Spec != spec || !saved.Job.Enabled || !saved.Existed {
+	if err != nil || !reflect.DeepEqual(saved.Job.Spec, spec) || !saved.Job.Enabled || !saved.Existed {
 		t.Errorf("%+v %v", saved, err)
 	}
 	off, err := f.Crons.SetEnabled(ctx, &pluginsdk.SetCronEnabledRequest{Name: "x"})

@@ -33,10 +33,18 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		if err != nil {
 			return nil, err
 		}
+		permits, err := s.mayRun(ctx, submission, by)
+		if err != nil {
+			return nil, err
+		}
 		if err := s.maySubmit(submission); err != nil {
 			return nil, err
 		}
 		if err := s.checkAttachments(ctx, submission.Attachments); err != nil {
+			return nil, err
+		}
+		// Before it is done, as for a turn: what a run may do beyond its thread is in the log, always.
+		if err := s.audit(ctx, "message "+submission.Source+"/"+submission.Key, permits); err != nil {
 			return nil, err
 		}
 		accepted, err := s.Inbox.Submit(ctx, by, submission)

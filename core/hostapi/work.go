@@ -3,6 +3,7 @@ package hostapi
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -377,11 +378,37 @@ func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
 	if spec.Lateness < 0 || spec.Jitter < 0 {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "lateness, jitter: a duration is not negative")
 	}
+	if err := s.checkRuns(spec); err != nil {
+		return err
+	}
 	if _, err := time.LoadLocation(spec.Timezone); err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid,
 			"timezone: %q is not a name of the IANA database, such as America/Phoenix", spec.Timezone)
 	}
 	return s.checkCarried(ctx, "reportTo", spec.ReportTo)
+}
+
+// checkRuns refuses what the runs of a job cannot be.
+func (s crons) checkRuns(spec pluginsdk.CronSpec) error {
+	switch spec.Report {
+	case "", pluginsdk.ReportAlways, pluginsdk.ReportOnNotify, pluginsdk.ReportNever:
+	default:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "report: %q is not one of always, on_notify, never", spec.Report)
+	}
+	switch {
+	case spec.Session != "" && spec.Session != pluginsdk.SessionFresh && spec.Session != pluginsdk.SessionThread:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "session: %q is neither %s nor %s", spec.Session, pluginsdk.SessionFresh, pluginsdk.SessionThread)
+	case spec.Session == pluginsdk.SessionFresh && spec.ThreadID != "":
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "session: a job in a thread of people is part of their conversation, and cannot begin a fresh one; leave session or threadId out")
+	case spec.Timeout < 0 || spec.Timeout > maxTurnTimeout:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "timeout: %s is not between 0 (the daemon's) and %s", spec.Timeout, maxTurnTimeout)
+	case spec.CostCapUSD < 0 || math.IsNaN(spec.CostCapUSD) || math.IsInf(spec.CostCapUSD, 0):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: %v is not an amount", spec.CostCapUSD)
+	}
+	if i := slices.IndexFunc(spec.Tools, func(rule string) bool { return strings.TrimSpace(rule) == "" || strings.Contains(rule, "\n") }); i >= 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "tools[%d]: %q is no rule: it has one line, such as WebFetch", i, spec.Tools[i])
+	}
+	return s.CheckPermissionMode(spec.PermissionMode)
 }
 
 // checkTime refuses a time that not every database can keep, nor every program read.

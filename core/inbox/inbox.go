@@ -60,6 +60,8 @@ type Store interface {
 	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
 	Run(ctx context.Context, id string) (pluginsdk.Run, error)
+	// RunOptions returns the options of a message's run; nil: it has none.
+	RunOptions(ctx context.Context, run pluginsdk.Run) (*pluginsdk.RunOptions, error)
 	Runs(ctx context.Context, query pluginsdk.RunQuery) ([]pluginsdk.Run, error)
 	Message(ctx context.Context, id int64) (pluginsdk.Message, error)
 	FirstQueued(ctx context.Context, threadID string, state pluginsdk.RunState) (pluginsdk.Run, error)

@@ -101,6 +101,10 @@ func (m *memory) UpdateThread(_ context.Context, id string, patch pluginsdk.Thre
 	return thread, nil
 }
 
+func (m *memory) RunOptions(context.Context, pluginsdk.Run) (*pluginsdk.RunOptions, error) {
+	return nil, nil
+}
+
 func (m *memory) ResetSession(context.Context, string) error { return nil }
 
 func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted, error) {

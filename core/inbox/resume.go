@@ -47,6 +47,9 @@ func (in *Inbox) park(ctx context.Context, log *slog.Logger, w *worker, attempt 
 	claim, parked := attempt.claim, row.Parked
 	bare := attempt.left
 	bare.Effects = nil
+	if claim.Run.Quiet() {
+		row.Row = nil
+	}
 	var lanes []ledger.Lane
 	park := func(left ledger.Left) func() error {
 		return func() (err error) {

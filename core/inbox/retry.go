@@ -30,6 +30,9 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInternal, "retry a run: %w", err)
 	}
 	again := pluginsdk.Submission{ThreadID: run.ThreadID, Key: "retry:" + run.ID, Metadata: metadata}
+	if again.Options, err = in.store.RunOptions(ctx, run); err != nil {
+		return pluginsdk.Accepted{}, err
+	}
 	var of ledger.By
 	var contents []string
 	var files []pluginsdk.Attachment

@@ -41,11 +41,19 @@ type Run struct {
 	// result was stored: empty when it wrote none, nil when that is not known.
 	Commands []Command
 	// Turn is what was asked of the agent; nil but for turns.
-	Turn   *pluginsdk.StartTurnRequest
-	Beside bool // the turn is in no thread's queue
+	Turn *pluginsdk.StartTurnRequest
+	// Options are those of the message that the run answers; nil: it has none, and no turn has.
+	Options *pluginsdk.RunOptions
+	Beside  bool // the turn is in no thread's queue
 	// Unattended says that nobody is there to answer the agent's questions.
 	Unattended bool
 }
+
+// Quiet reports whether what the run says is not carried to people.
+func (r Run) Quiet() bool { return r.Options != nil && r.Options.Quiet }
+
+// Fresh reports whether a message's run begins a session of its own.
+func (r Run) Fresh() bool { return r.Options != nil && r.Options.Session == pluginsdk.SessionFresh }
 
 // Command is one that the agent wrote in a result.
 type Command struct {

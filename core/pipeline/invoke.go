@@ -46,6 +46,9 @@ func (t *trip) capRun() error {
 	if t.run.Turn != nil {
 		limit = lower(limit, t.run.Turn.CostCapUSD)
 	}
+	if t.run.Options != nil {
+		limit = lower(limit, t.run.Options.CostCapUSD)
+	}
 	if t.capLeft = 0; limit == 0 {
 		return nil
 	}
@@ -73,7 +76,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 		return err
 	}
 	p.config.Fault("commitIntent", t.run.ID)
-	if !t.resume {
+	if !t.resume && t.sessionID == "" {
 		t.sessionID = uuid.NewString()
 	}
 	hash := sha256.Sum256([]byte(t.prompt))
@@ -129,14 +132,20 @@ func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	}
 }
 
-// agentRequest returns the request for the agent. What a requested turn sets wins over
-// the thread's settings.
+// agentRequest returns the request for the agent. What a requested turn, or the options of a
+// message, set wins over the thread's settings.
 func (p *Pipeline) agentRequest(t *trip) ledger.AgentRequest {
 	request := ledger.AgentRequest{
 		RunID: t.run.ID, ThreadID: t.thread.ID, SessionID: t.sessionID, Resume: t.resume, Prompt: t.prompt,
 		Purpose: t.purpose(), Account: t.account, Model: p.modelOf(t), Effort: t.thread.Effort,
 		PermissionMode: cmp.Or(t.permissionMode, t.thread.PermissionMode), Cwd: t.cwd, Apart: t.apart, AllowedTools: t.tools, CostCapUSD: t.capLeft,
 		Files: t.filesOf(), In: t.desk.In, Out: t.desk.Out,
+	}
+	if o := t.run.Options; o != nil {
+		request.Effort = cmp.Or(o.Effort, request.Effort)
+		request.PermissionMode = cmp.Or(o.PermissionMode, request.PermissionMode)
+		request.AllowedTools, request.DisallowedTools = slices.Concat(t.tools, o.AllowedTools), o.DisallowedTools
+		request.Timeout = o.Timeout
 	}
 	asked := t.run.Turn
 	if asked == nil {
@@ -162,10 +171,13 @@ func (p *Pipeline) modelOf(t *trip) string {
 	if t.run.Turn != nil {
 		asked = t.run.Turn.Model
 	}
+	if t.run.Options != nil {
+		asked = t.run.Options.Model
+	}
 	return cmp.Or(said, asked, t.thread.Model, p.config.Model)
 }
 
-// purposeOfMessages is the purpose of turns that answer messages.
+// purposeOfMessages is the purpose of turns that answer messages without options.
 const purposeOfMessages = "pipeline"
 
 // purpose returns the name under which the run's usage is counted.
@@ -173,7 +185,7 @@ func (t *trip) purpose() string {
 	if t.run.Kind == pluginsdk.RunTurn {
 		return cmp.Or(t.run.Purpose, "turn")
 	}
-	return purposeOfMessages
+	return cmp.Or(t.run.Purpose, purposeOfMessages)
 }
 
 // commitResult is step 5b. It also records a turn without an answer, and then returns the
@@ -266,7 +278,8 @@ func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 	return pluginsdk.StepAccepted
 }
 
-// keptSession returns the session that the thread has after the turn.
+// keptSession returns the session that the thread has after the turn. When a fresh one has come to
+// nothing, the thread has none.
 func (t *trip) keptSession() string {
 	if f := t.result.Failure; f == nil || f.Kind == pluginsdk.FailureInterrupted || f.Kind == pluginsdk.FailureParked {
 		if t.result.SessionID != "" {
@@ -275,6 +288,9 @@ func (t *trip) keptSession() string {
 	}
 	if t.result.Failure == nil {
 		return t.sessionID
+	}
+	if t.run.Fresh() {
+		return ""
 	}
 	return t.thread.SessionID
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -104,12 +106,26 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	t.calls.takeUp(t.run.Hooks)
 	record := t.calls.add
 	t.on.Record, t.beside.Record = record, record
+	if t.run.Fresh() {
+		t.begin()
+	}
 	if t.interrupted && t.sessionID == "" && !t.fence.Beside() && claim.Run.SessionID != "" {
 		// The attempt that died had begun the session.
 		t.sessionID, t.resume = claim.Run.SessionID, true
 		t.thread.SessionID, t.thread.SessionOpen, t.thread.SessionAccount = claim.Run.SessionID, true, claim.Run.Account
 	}
 	return t
+}
+
+// begin gives the run a session of its own. The thread is shown with it, so that nobody repeats what
+// was said before. An attempt that was interrupted has begun it already.
+func (t *trip) begin() {
+	t.sessionID, t.resume, t.noNews = "", false, true
+	t.thread.SessionID, t.thread.SessionAccount, t.thread.SessionOpen = "", "", false
+	if !t.interrupted {
+		t.sessionID = uuid.NewString()
+		t.thread.SessionID = t.sessionID
+	}
 }
 
 // labelled is the thread with the label that it is apart, once the directory is known. The

@@ -27,7 +27,7 @@ const (
 )
 
 // Absorbable returns the messages that wait behind a run that is at work, up to the
-// first one that cannot be merged into it: a command, or one that was begun before;
+// first one that cannot be merged into it: a command, one with options, or one that was begun before;
 // or as many as are merged at a time. What runs have caused is none while an operator has
 // paused what plugins start, nor is what comes after it. It changes nothing.
 func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string) ([]pluginsdk.Message, error) {
@@ -44,6 +44,9 @@ func (s *Store) Absorbable(ctx context.Context, fence ledger.Fence, runID string
 	r, err := atWorkNow(ctx, s.read, runID)
 	if err != nil {
 		return nil, wrap("look for waiting messages", err)
+	}
+	if r.Purpose != "" { // it answers one message alone
+		return nil, nil
 	}
 	pause, err := s.readLever(ctx, ledger.LeverPause)
 	if err != nil {
@@ -91,7 +94,7 @@ func (s *Store) Absorb(ctx context.Context, fence ledger.Fence, runID string, me
 // atWorkNow reads what of a run there is to know before something is merged into
 // it, and refuses one that is not at work.
 func atWorkNow(ctx context.Context, from *ent.Client, runID string) (*pluginsdk.Run, error) {
-	r, err := from.Run.Query().Where(run.ID(runID)).Select(run.FieldID, run.FieldThreadID, run.FieldState, run.FieldAbsorbed).Only(ctx)
+	r, err := from.Run.Query().Where(run.ID(runID)).Select(run.FieldID, run.FieldThreadID, run.FieldState, run.FieldAbsorbed, run.FieldPurpose).Only(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func (t *tx) merge(ctx context.Context, threadID, into string, messages []plugin
 		named = "= ANY(string_to_array($4, ',')::bigint[])"
 	}
 	rows, err := t.exec.QueryContext(ctx, `UPDATE runs SET state = 'merged', merged_into = $1, finished_at = $2
-		WHERE thread_id = $3 AND state = 'queued' AND kind = 'message' AND message_id `+named+` RETURNING message_id`,
+		WHERE thread_id = $3 AND state = 'queued' AND kind = 'message' AND purpose = '' AND message_id `+named+` RETURNING message_id`,
 		into, now, threadID, strings.Join(list, ","))
 	if err != nil {
 		return nil, err
@@ -158,13 +161,13 @@ func absorbable(ctx context.Context, from *ent.Client, threadID string, before [
 	}
 	waiting, err := from.Run.Query().Where(run.StateEQ(pluginsdk.RunQueued), run.ThreadID(threadID), run.Beside(false), on).
 		Order(run.ByMessageID(), run.ByID()).Limit(absorbMax). // as many always: the statement is kept
-		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt, run.FieldCauseRunID).All(ctx)
+		Select(run.FieldMessageID, run.FieldKind, run.FieldAttempt, run.FieldCauseRunID, run.FieldPurpose).All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int64
 	for _, r := range waiting {
-		if r.Kind != pluginsdk.RunMessage || r.Attempt > 0 || len(ids) == limit || uncaused && r.CauseRunID != "" {
+		if r.Kind != pluginsdk.RunMessage || r.Purpose != "" || r.Attempt > 0 || len(ids) == limit || uncaused && r.CauseRunID != "" {
 			break
 		}
 		ids = append(ids, r.MessageID)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -112,7 +113,10 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	r := ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: user.ThreadID, MessageID: user.ID, Kind: a.Kind, State: pluginsdk.RunQueued,
 		CauseRunID: a.Submission.CauseRunID, Depth: depth, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
-	}, Unattended: a.Submission.Unattended}
+	}, Unattended: a.Submission.Unattended, Options: a.Submission.Options}
+	if r.Options != nil { // which tells also who reads the run without them that there are some
+		r.Purpose = cmp.Or(r.Options.Purpose, a.Plugin, a.Submission.Source)
+	}
 	switch {
 	case a.Answer != nil:
 		r.State, r.Attempt, r.StartedAt, r.FinishedAt = a.Answer.State, 1, r.QueuedAt, r.QueuedAt

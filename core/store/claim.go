@@ -153,7 +153,7 @@ func (s *Store) claimedRun(ctx context.Context, from *ent.Client, query entsql.E
 		return ledger.Run{}, err
 	}
 	r := claimedRunOf(stored)
-	if r.Plugin != "" { // it is a turn
+	if r.Purpose != "" || r.Plugin != "" { // it is a turn, or has options
 		if err := readRequest(ctx, query, &r); err != nil {
 			return r, err
 		}

@@ -35,7 +35,9 @@ func (s *Store) SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled b
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		err := insertCron(tx.CronJob, fresh).OnConflictColumns(cronjob.FieldName).Update(func(u *ent.CronJobUpsert) {
 			u.UpdateSchedule().UpdateFireAt().UpdateTimezone().UpdatePrompt().UpdateThreadID().UpdateTarget().UpdateMissed().
-				UpdateLateness().UpdateOverlap().UpdateJitter().UpdateUntil().UpdateExcept().UpdateHours()
+				UpdateLateness().UpdateOverlap().UpdateJitter().UpdateUntil().UpdateExcept().UpdateHours().
+				UpdateReport().UpdateSession().UpdateCostCapUsd().UpdateTimeout().UpdateIfRoom().
+				UpdateWhenCommand().UpdateModel().UpdatePermissionMode().UpdateTools()
 		}).Exec(ctx)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -216,7 +217,6 @@ func TestCronsMark(t *testing.T) {
 	})
 }
 
-
 func TestCrons(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := context.Background()
@@ -261,7 +261,7 @@ func TestTheThreePartsOfACronAreWrittenApart(t *testing.T) {
 			ID: job.ID, Spec: spec, CreatedAt: job.CreatedAt,
 			Status: pluginsdk.CronStatus{LastRun: last, NextRun: next, LastResult: "done"},
 		}
-		if !existed || saved != want {
+		if !existed || !reflect.DeepEqual(saved, want) {
 			t.Errorf("saved %+v (existed: %v)\n want %+v", saved, existed, want)
 		}
 		same(t, want, only[pluginsdk.CronJob](t)(s.Crons(ctx)))

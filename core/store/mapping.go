@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -179,8 +180,11 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		SetCostUsd(r.CostUSD).SetNotionalUsd(r.NotionalUSD).SetCostUnsure(r.CostUnsure).SetQueuedAt(instant(r.QueuedAt)).
 		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt)).
 		SetAccount(clean(r.Account)).SetBeside(r.Beside).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
-	if r.Turn != nil {
-		request, err := json.Marshal(r.Turn)
+	if r.Turn != nil || r.Options != nil {
+		var request []byte
+		if request, err = json.Marshal(r.Turn); r.Options != nil {
+			request, err = json.Marshal(r.Options)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -464,6 +468,8 @@ func cronOf(row *ent.CronJob) pluginsdk.CronJob {
 			Prompt: row.Prompt, ThreadID: row.ThreadID, ReportTo: reportTo, Missed: row.Missed,
 			Lateness: durationOf(row.Lateness), Overlap: row.Overlap, Jitter: durationOf(row.Jitter),
 			Until: keepable(orZero(row.Until)), Except: row.Except, Hours: row.Hours,
+			Report: row.Report, Session: row.Session, CostCapUSD: row.CostCapUsd, Timeout: durationOf(row.Timeout), IfRoom: bool(row.IfRoom),
+			When: row.WhenCommand, Model: row.Model, PermissionMode: row.PermissionMode, Tools: linesOf(row.Tools),
 		},
 		Status: pluginsdk.CronStatus{
 			LastRun: keepable(orZero(row.LastRun)), NextRun: keepable(orZero(row.NextRun)), LastResult: row.LastResult,
@@ -479,9 +485,22 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 		SetTarget(clean(j.Spec.ReportTo.String())).SetMissed(j.Spec.Missed).
 		SetLateness(durationText(j.Spec.Lateness)).SetOverlap(j.Spec.Overlap).SetJitter(durationText(j.Spec.Jitter)).
 		SetNillableUntil(nullable(j.Spec.Until)).SetExcept(clean(j.Spec.Except)).SetHours(clean(j.Spec.Hours)).
+		SetReport(j.Spec.Report).SetSession(j.Spec.Session).SetCostCapUsd(j.Spec.CostCapUSD).SetTimeout(durationText(j.Spec.Timeout)).
+		SetIfRoom(schema.Switch(j.Spec.IfRoom)).SetWhenCommand(clean(j.Spec.When)).SetModel(clean(j.Spec.Model)).
+		SetPermissionMode(clean(j.Spec.PermissionMode)).SetTools(clean(strings.Join(j.Spec.Tools, "\n"))).
 		SetEnabled(schema.Switch(j.Enabled)).SetFailures(j.Status.Failures).SetMark(clean(j.Status.Mark)).
 		SetNillableLastRun(nullable(j.Status.LastRun)).SetNillableNextRun(nullable(j.Status.NextRun)).
 		SetLastResult(clean(j.Status.LastResult)).SetCreatedAt(instant(j.CreatedAt))
+}
+
+// linesOf are the lines of a column that operators edit, without those that are empty.
+func linesOf(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // durationText is how a column that operators edit has a duration: 1h30m0s; empty: 0.

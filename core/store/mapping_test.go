@@ -82,11 +82,13 @@ func filled[T any](t *testing.T) T {
 	return value
 }
 
-// parkedRun is a filled run. A queued one shows how it is parked, another remembers it.
+// parkedRun is a filled run of a turn, which has no options. A queued one shows how it is parked, another
+// remembers it.
 func parkedRun(t *testing.T) ledger.Run {
 	t.Helper()
 	run := filled[ledger.Run](t)
 	run.State, run.LastParked = pluginsdk.RunQueued, run.Parked
+	run.Kind, run.Options = pluginsdk.RunTurn, nil
 	return run
 }
 
@@ -131,6 +133,12 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		check(t, s.KeepRun(ctx, run))
 		same(t, run, must[ledger.Run](t)(s.KeptRun(ctx, run.ID)))
 		same(t, run.Run, must[pluginsdk.Run](t)(s.Run(ctx, run.ID)))
+
+		optional := filled[ledger.Run](t) // of a message that has options
+		optional.ID, optional.Kind, optional.State, optional.Plugin, optional.Turn = "another", pluginsdk.RunMessage, pluginsdk.RunQueued, "", nil
+		optional.LastParked = optional.Parked
+		check(t, s.KeepRun(ctx, optional))
+		same(t, optional, must[ledger.Run](t)(s.KeptRun(ctx, optional.ID)))
 
 		task := filled[ledger.Task](t)
 		task.CostUSD, task.NotionalUSD, task.CostUnsure = 0, 0, false // are summed up, not stored

@@ -309,12 +309,29 @@ func (t *tx) messageOfRun(ctx context.Context, r ledger.Run) (pluginsdk.Message,
 	return messageOf(m), nil
 }
 
-// readRequest reads what a turn asks. One that cannot be read asks nothing, and fails
-// for that.
+// RunOptions returns the options of a message's run; nil: it has none.
+func (s *Store) RunOptions(ctx context.Context, r pluginsdk.Run) (*pluginsdk.RunOptions, error) {
+	if r.Kind == pluginsdk.RunTurn || r.Purpose == "" {
+		return nil, nil
+	}
+	read := ledger.Run{Run: r}
+	err := readRequest(ctx, s.query, &read)
+	return read.Options, wrap("read how a message is run", err)
+}
+
+// readRequest reads what a turn asks, or the options of a message's run. A turn that cannot be read
+// asks nothing, and fails for that; options that cannot be read are none but Quiet.
 func readRequest(ctx context.Context, query entsql.ExecQuerier, r *ledger.Run) error {
 	var stored sql.NullString
 	if err := row(ctx, query, "SELECT request FROM runs WHERE id = $1", []any{r.ID}, &stored); err != nil {
 		return err
+	}
+	if r.Kind != pluginsdk.RunTurn {
+		r.Options = &pluginsdk.RunOptions{}
+		if json.Unmarshal([]byte(stored.String), r.Options) != nil {
+			r.Options = &pluginsdk.RunOptions{Quiet: true}
+		}
+		return nil
 	}
 	r.Turn = &pluginsdk.StartTurnRequest{}
 	if json.Unmarshal([]byte(stored.String), r.Turn) != nil {

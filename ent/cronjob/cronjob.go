@@ -43,6 +43,24 @@ const (
 	FieldExcept = "except"
 	// FieldHours holds the string denoting the hours field in the database.
 	FieldHours = "hours"
+	// FieldReport holds the string denoting the report field in the database.
+	FieldReport = "report"
+	// FieldSession holds the string denoting the session field in the database.
+	FieldSession = "session"
+	// FieldCostCapUsd holds the string denoting the cost_cap_usd field in the database.
+	FieldCostCapUsd = "cost_cap_usd"
+	// FieldTimeout holds the string denoting the timeout field in the database.
+	FieldTimeout = "timeout"
+	// FieldIfRoom holds the string denoting the if_room field in the database.
+	FieldIfRoom = "if_room"
+	// FieldWhenCommand holds the string denoting the when_command field in the database.
+	FieldWhenCommand = "when_command"
+	// FieldModel holds the string denoting the model field in the database.
+	FieldModel = "model"
+	// FieldPermissionMode holds the string denoting the permission_mode field in the database.
+	FieldPermissionMode = "permission_mode"
+	// FieldTools holds the string denoting the tools field in the database.
+	FieldTools = "tools"
 	// FieldLastRun holds the string denoting the last_run field in the database.
 	FieldLastRun = "last_run"
 	// FieldNextRun holds the string denoting the next_run field in the database.
@@ -77,6 +95,15 @@ var Columns = []string{
 	FieldUntil,
 	FieldExcept,
 	FieldHours,
+	FieldReport,
+	FieldSession,
+	FieldCostCapUsd,
+	FieldTimeout,
+	FieldIfRoom,
+	FieldWhenCommand,
+	FieldModel,
+	FieldPermissionMode,
+	FieldTools,
 	FieldLastRun,
 	FieldNextRun,
 	FieldLastResult,
@@ -118,6 +145,24 @@ var (
 	DefaultExcept string
 	// DefaultHours holds the default value on creation for the "hours" field.
 	DefaultHours string
+	// DefaultReport holds the default value on creation for the "report" field.
+	DefaultReport pluginsdk.CronReport
+	// DefaultSession holds the default value on creation for the "session" field.
+	DefaultSession pluginsdk.TurnSession
+	// DefaultCostCapUsd holds the default value on creation for the "cost_cap_usd" field.
+	DefaultCostCapUsd float64
+	// DefaultTimeout holds the default value on creation for the "timeout" field.
+	DefaultTimeout string
+	// DefaultIfRoom holds the default value on creation for the "if_room" field.
+	DefaultIfRoom schema.Switch
+	// DefaultWhenCommand holds the default value on creation for the "when_command" field.
+	DefaultWhenCommand string
+	// DefaultModel holds the default value on creation for the "model" field.
+	DefaultModel string
+	// DefaultPermissionMode holds the default value on creation for the "permission_mode" field.
+	DefaultPermissionMode string
+	// DefaultTools holds the default value on creation for the "tools" field.
+	DefaultTools string
 	// DefaultLastResult holds the default value on creation for the "last_result" field.
 	DefaultLastResult string
 	// DefaultFailures holds the default value on creation for the "failures" field.
@@ -207,6 +252,51 @@ func ByExcept(opts ...sql.OrderTermOption) OrderOption {
 // ByHours orders the results by the hours field.
 func ByHours(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldHours, opts...).ToFunc()
+}
+
+// ByReport orders the results by the report field.
+func ByReport(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReport, opts...).ToFunc()
+}
+
+// BySession orders the results by the session field.
+func BySession(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSession, opts...).ToFunc()
+}
+
+// ByCostCapUsd orders the results by the cost_cap_usd field.
+func ByCostCapUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCostCapUsd, opts...).ToFunc()
+}
+
+// ByTimeout orders the results by the timeout field.
+func ByTimeout(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTimeout, opts...).ToFunc()
+}
+
+// ByIfRoom orders the results by the if_room field.
+func ByIfRoom(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldIfRoom, opts...).ToFunc()
+}
+
+// ByWhenCommand orders the results by the when_command field.
+func ByWhenCommand(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldWhenCommand, opts...).ToFunc()
+}
+
+// ByModel orders the results by the model field.
+func ByModel(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldModel, opts...).ToFunc()
+}
+
+// ByPermissionMode orders the results by the permission_mode field.
+func ByPermissionMode(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldPermissionMode, opts...).ToFunc()
+}
+
+// ByTools orders the results by the tools field.
+func ByTools(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTools, opts...).ToFunc()
 }
 
 // ByLastRun orders the results by the last_run field.

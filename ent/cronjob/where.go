@@ -143,6 +143,53 @@ func Hours(v string) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldHours, v))
 }
 
+// Report applies equality check predicate on the "report" field. It's identical to ReportEQ.
+func Report(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEQ(FieldReport, vc))
+}
+
+// Session applies equality check predicate on the "session" field. It's identical to SessionEQ.
+func Session(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEQ(FieldSession, vc))
+}
+
+// CostCapUsd applies equality check predicate on the "cost_cap_usd" field. It's identical to CostCapUsdEQ.
+func CostCapUsd(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldCostCapUsd, v))
+}
+
+// Timeout applies equality check predicate on the "timeout" field. It's identical to TimeoutEQ.
+func Timeout(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldTimeout, v))
+}
+
+// IfRoom applies equality check predicate on the "if_room" field. It's identical to IfRoomEQ.
+func IfRoom(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldIfRoom, v))
+}
+
+// WhenCommand applies equality check predicate on the "when_command" field. It's identical to WhenCommandEQ.
+func WhenCommand(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldWhenCommand, v))
+}
+
+// Model applies equality check predicate on the "model" field. It's identical to ModelEQ.
+func Model(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldModel, v))
+}
+
+// PermissionMode applies equality check predicate on the "permission_mode" field. It's identical to PermissionModeEQ.
+func PermissionMode(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldPermissionMode, v))
+}
+
+// Tools applies equality check predicate on the "tools" field. It's identical to ToolsEQ.
+func Tools(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldTools, v))
+}
+
 // LastRun applies equality check predicate on the "last_run" field. It's identical to LastRunEQ.
 func LastRun(v time.Time) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldLastRun, v))
@@ -1129,6 +1176,579 @@ func HoursEqualFold(v string) predicate.CronJob {
 // HoursContainsFold applies the ContainsFold predicate on the "hours" field.
 func HoursContainsFold(v string) predicate.CronJob {
 	return predicate.CronJob(sql.FieldContainsFold(FieldHours, v))
+}
+
+// ReportEQ applies the EQ predicate on the "report" field.
+func ReportEQ(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEQ(FieldReport, vc))
+}
+
+// ReportNEQ applies the NEQ predicate on the "report" field.
+func ReportNEQ(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldNEQ(FieldReport, vc))
+}
+
+// ReportIn applies the In predicate on the "report" field.
+func ReportIn(vs ...pluginsdk.CronReport) predicate.CronJob {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.CronJob(sql.FieldIn(FieldReport, v...))
+}
+
+// ReportNotIn applies the NotIn predicate on the "report" field.
+func ReportNotIn(vs ...pluginsdk.CronReport) predicate.CronJob {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.CronJob(sql.FieldNotIn(FieldReport, v...))
+}
+
+// ReportGT applies the GT predicate on the "report" field.
+func ReportGT(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldGT(FieldReport, vc))
+}
+
+// ReportGTE applies the GTE predicate on the "report" field.
+func ReportGTE(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldGTE(FieldReport, vc))
+}
+
+// ReportLT applies the LT predicate on the "report" field.
+func ReportLT(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldLT(FieldReport, vc))
+}
+
+// ReportLTE applies the LTE predicate on the "report" field.
+func ReportLTE(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldLTE(FieldReport, vc))
+}
+
+// ReportContains applies the Contains predicate on the "report" field.
+func ReportContains(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldContains(FieldReport, vc))
+}
+
+// ReportHasPrefix applies the HasPrefix predicate on the "report" field.
+func ReportHasPrefix(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldHasPrefix(FieldReport, vc))
+}
+
+// ReportHasSuffix applies the HasSuffix predicate on the "report" field.
+func ReportHasSuffix(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldHasSuffix(FieldReport, vc))
+}
+
+// ReportEqualFold applies the EqualFold predicate on the "report" field.
+func ReportEqualFold(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEqualFold(FieldReport, vc))
+}
+
+// ReportContainsFold applies the ContainsFold predicate on the "report" field.
+func ReportContainsFold(v pluginsdk.CronReport) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldContainsFold(FieldReport, vc))
+}
+
+// SessionEQ applies the EQ predicate on the "session" field.
+func SessionEQ(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEQ(FieldSession, vc))
+}
+
+// SessionNEQ applies the NEQ predicate on the "session" field.
+func SessionNEQ(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldNEQ(FieldSession, vc))
+}
+
+// SessionIn applies the In predicate on the "session" field.
+func SessionIn(vs ...pluginsdk.TurnSession) predicate.CronJob {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.CronJob(sql.FieldIn(FieldSession, v...))
+}
+
+// SessionNotIn applies the NotIn predicate on the "session" field.
+func SessionNotIn(vs ...pluginsdk.TurnSession) predicate.CronJob {
+	v := make([]any, len(vs))
+	for i := range v {
+		v[i] = string(vs[i])
+	}
+	return predicate.CronJob(sql.FieldNotIn(FieldSession, v...))
+}
+
+// SessionGT applies the GT predicate on the "session" field.
+func SessionGT(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldGT(FieldSession, vc))
+}
+
+// SessionGTE applies the GTE predicate on the "session" field.
+func SessionGTE(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldGTE(FieldSession, vc))
+}
+
+// SessionLT applies the LT predicate on the "session" field.
+func SessionLT(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldLT(FieldSession, vc))
+}
+
+// SessionLTE applies the LTE predicate on the "session" field.
+func SessionLTE(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldLTE(FieldSession, vc))
+}
+
+// SessionContains applies the Contains predicate on the "session" field.
+func SessionContains(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldContains(FieldSession, vc))
+}
+
+// SessionHasPrefix applies the HasPrefix predicate on the "session" field.
+func SessionHasPrefix(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldHasPrefix(FieldSession, vc))
+}
+
+// SessionHasSuffix applies the HasSuffix predicate on the "session" field.
+func SessionHasSuffix(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldHasSuffix(FieldSession, vc))
+}
+
+// SessionEqualFold applies the EqualFold predicate on the "session" field.
+func SessionEqualFold(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldEqualFold(FieldSession, vc))
+}
+
+// SessionContainsFold applies the ContainsFold predicate on the "session" field.
+func SessionContainsFold(v pluginsdk.TurnSession) predicate.CronJob {
+	vc := string(v)
+	return predicate.CronJob(sql.FieldContainsFold(FieldSession, vc))
+}
+
+// CostCapUsdEQ applies the EQ predicate on the "cost_cap_usd" field.
+func CostCapUsdEQ(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldCostCapUsd, v))
+}
+
+// CostCapUsdNEQ applies the NEQ predicate on the "cost_cap_usd" field.
+func CostCapUsdNEQ(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldCostCapUsd, v))
+}
+
+// CostCapUsdIn applies the In predicate on the "cost_cap_usd" field.
+func CostCapUsdIn(vs ...float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldCostCapUsd, vs...))
+}
+
+// CostCapUsdNotIn applies the NotIn predicate on the "cost_cap_usd" field.
+func CostCapUsdNotIn(vs ...float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldCostCapUsd, vs...))
+}
+
+// CostCapUsdGT applies the GT predicate on the "cost_cap_usd" field.
+func CostCapUsdGT(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldCostCapUsd, v))
+}
+
+// CostCapUsdGTE applies the GTE predicate on the "cost_cap_usd" field.
+func CostCapUsdGTE(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldCostCapUsd, v))
+}
+
+// CostCapUsdLT applies the LT predicate on the "cost_cap_usd" field.
+func CostCapUsdLT(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldCostCapUsd, v))
+}
+
+// CostCapUsdLTE applies the LTE predicate on the "cost_cap_usd" field.
+func CostCapUsdLTE(v float64) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldCostCapUsd, v))
+}
+
+// TimeoutEQ applies the EQ predicate on the "timeout" field.
+func TimeoutEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldTimeout, v))
+}
+
+// TimeoutNEQ applies the NEQ predicate on the "timeout" field.
+func TimeoutNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldTimeout, v))
+}
+
+// TimeoutIn applies the In predicate on the "timeout" field.
+func TimeoutIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldTimeout, vs...))
+}
+
+// TimeoutNotIn applies the NotIn predicate on the "timeout" field.
+func TimeoutNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldTimeout, vs...))
+}
+
+// TimeoutGT applies the GT predicate on the "timeout" field.
+func TimeoutGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldTimeout, v))
+}
+
+// TimeoutGTE applies the GTE predicate on the "timeout" field.
+func TimeoutGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldTimeout, v))
+}
+
+// TimeoutLT applies the LT predicate on the "timeout" field.
+func TimeoutLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldTimeout, v))
+}
+
+// TimeoutLTE applies the LTE predicate on the "timeout" field.
+func TimeoutLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldTimeout, v))
+}
+
+// TimeoutContains applies the Contains predicate on the "timeout" field.
+func TimeoutContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldTimeout, v))
+}
+
+// TimeoutHasPrefix applies the HasPrefix predicate on the "timeout" field.
+func TimeoutHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldTimeout, v))
+}
+
+// TimeoutHasSuffix applies the HasSuffix predicate on the "timeout" field.
+func TimeoutHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldTimeout, v))
+}
+
+// TimeoutEqualFold applies the EqualFold predicate on the "timeout" field.
+func TimeoutEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldTimeout, v))
+}
+
+// TimeoutContainsFold applies the ContainsFold predicate on the "timeout" field.
+func TimeoutContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldTimeout, v))
+}
+
+// IfRoomEQ applies the EQ predicate on the "if_room" field.
+func IfRoomEQ(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldIfRoom, v))
+}
+
+// IfRoomNEQ applies the NEQ predicate on the "if_room" field.
+func IfRoomNEQ(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldIfRoom, v))
+}
+
+// IfRoomIn applies the In predicate on the "if_room" field.
+func IfRoomIn(vs ...schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldIfRoom, vs...))
+}
+
+// IfRoomNotIn applies the NotIn predicate on the "if_room" field.
+func IfRoomNotIn(vs ...schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldIfRoom, vs...))
+}
+
+// IfRoomGT applies the GT predicate on the "if_room" field.
+func IfRoomGT(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldIfRoom, v))
+}
+
+// IfRoomGTE applies the GTE predicate on the "if_room" field.
+func IfRoomGTE(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldIfRoom, v))
+}
+
+// IfRoomLT applies the LT predicate on the "if_room" field.
+func IfRoomLT(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldIfRoom, v))
+}
+
+// IfRoomLTE applies the LTE predicate on the "if_room" field.
+func IfRoomLTE(v schema.Switch) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldIfRoom, v))
+}
+
+// WhenCommandEQ applies the EQ predicate on the "when_command" field.
+func WhenCommandEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldWhenCommand, v))
+}
+
+// WhenCommandNEQ applies the NEQ predicate on the "when_command" field.
+func WhenCommandNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldWhenCommand, v))
+}
+
+// WhenCommandIn applies the In predicate on the "when_command" field.
+func WhenCommandIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldWhenCommand, vs...))
+}
+
+// WhenCommandNotIn applies the NotIn predicate on the "when_command" field.
+func WhenCommandNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldWhenCommand, vs...))
+}
+
+// WhenCommandGT applies the GT predicate on the "when_command" field.
+func WhenCommandGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldWhenCommand, v))
+}
+
+// WhenCommandGTE applies the GTE predicate on the "when_command" field.
+func WhenCommandGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldWhenCommand, v))
+}
+
+// WhenCommandLT applies the LT predicate on the "when_command" field.
+func WhenCommandLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldWhenCommand, v))
+}
+
+// WhenCommandLTE applies the LTE predicate on the "when_command" field.
+func WhenCommandLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldWhenCommand, v))
+}
+
+// WhenCommandContains applies the Contains predicate on the "when_command" field.
+func WhenCommandContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldWhenCommand, v))
+}
+
+// WhenCommandHasPrefix applies the HasPrefix predicate on the "when_command" field.
+func WhenCommandHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldWhenCommand, v))
+}
+
+// WhenCommandHasSuffix applies the HasSuffix predicate on the "when_command" field.
+func WhenCommandHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldWhenCommand, v))
+}
+
+// WhenCommandEqualFold applies the EqualFold predicate on the "when_command" field.
+func WhenCommandEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldWhenCommand, v))
+}
+
+// WhenCommandContainsFold applies the ContainsFold predicate on the "when_command" field.
+func WhenCommandContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldWhenCommand, v))
+}
+
+// ModelEQ applies the EQ predicate on the "model" field.
+func ModelEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldModel, v))
+}
+
+// ModelNEQ applies the NEQ predicate on the "model" field.
+func ModelNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldModel, v))
+}
+
+// ModelIn applies the In predicate on the "model" field.
+func ModelIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldModel, vs...))
+}
+
+// ModelNotIn applies the NotIn predicate on the "model" field.
+func ModelNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldModel, vs...))
+}
+
+// ModelGT applies the GT predicate on the "model" field.
+func ModelGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldModel, v))
+}
+
+// ModelGTE applies the GTE predicate on the "model" field.
+func ModelGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldModel, v))
+}
+
+// ModelLT applies the LT predicate on the "model" field.
+func ModelLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldModel, v))
+}
+
+// ModelLTE applies the LTE predicate on the "model" field.
+func ModelLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldModel, v))
+}
+
+// ModelContains applies the Contains predicate on the "model" field.
+func ModelContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldModel, v))
+}
+
+// ModelHasPrefix applies the HasPrefix predicate on the "model" field.
+func ModelHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldModel, v))
+}
+
+// ModelHasSuffix applies the HasSuffix predicate on the "model" field.
+func ModelHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldModel, v))
+}
+
+// ModelEqualFold applies the EqualFold predicate on the "model" field.
+func ModelEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldModel, v))
+}
+
+// ModelContainsFold applies the ContainsFold predicate on the "model" field.
+func ModelContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldModel, v))
+}
+
+// PermissionModeEQ applies the EQ predicate on the "permission_mode" field.
+func PermissionModeEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldPermissionMode, v))
+}
+
+// PermissionModeNEQ applies the NEQ predicate on the "permission_mode" field.
+func PermissionModeNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldPermissionMode, v))
+}
+
+// PermissionModeIn applies the In predicate on the "permission_mode" field.
+func PermissionModeIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldPermissionMode, vs...))
+}
+
+// PermissionModeNotIn applies the NotIn predicate on the "permission_mode" field.
+func PermissionModeNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldPermissionMode, vs...))
+}
+
+// PermissionModeGT applies the GT predicate on the "permission_mode" field.
+func PermissionModeGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldPermissionMode, v))
+}
+
+// PermissionModeGTE applies the GTE predicate on the "permission_mode" field.
+func PermissionModeGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldPermissionMode, v))
+}
+
+// PermissionModeLT applies the LT predicate on the "permission_mode" field.
+func PermissionModeLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldPermissionMode, v))
+}
+
+// PermissionModeLTE applies the LTE predicate on the "permission_mode" field.
+func PermissionModeLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldPermissionMode, v))
+}
+
+// PermissionModeContains applies the Contains predicate on the "permission_mode" field.
+func PermissionModeContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldPermissionMode, v))
+}
+
+// PermissionModeHasPrefix applies the HasPrefix predicate on the "permission_mode" field.
+func PermissionModeHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldPermissionMode, v))
+}
+
+// PermissionModeHasSuffix applies the HasSuffix predicate on the "permission_mode" field.
+func PermissionModeHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldPermissionMode, v))
+}
+
+// PermissionModeEqualFold applies the EqualFold predicate on the "permission_mode" field.
+func PermissionModeEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldPermissionMode, v))
+}
+
+// PermissionModeContainsFold applies the ContainsFold predicate on the "permission_mode" field.
+func PermissionModeContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldPermissionMode, v))
+}
+
+// ToolsEQ applies the EQ predicate on the "tools" field.
+func ToolsEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldTools, v))
+}
+
+// ToolsNEQ applies the NEQ predicate on the "tools" field.
+func ToolsNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldTools, v))
+}
+
+// ToolsIn applies the In predicate on the "tools" field.
+func ToolsIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldTools, vs...))
+}
+
+// ToolsNotIn applies the NotIn predicate on the "tools" field.
+func ToolsNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldTools, vs...))
+}
+
+// ToolsGT applies the GT predicate on the "tools" field.
+func ToolsGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldTools, v))
+}
+
+// ToolsGTE applies the GTE predicate on the "tools" field.
+func ToolsGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldTools, v))
+}
+
+// ToolsLT applies the LT predicate on the "tools" field.
+func ToolsLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldTools, v))
+}
+
+// ToolsLTE applies the LTE predicate on the "tools" field.
+func ToolsLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldTools, v))
+}
+
+// ToolsContains applies the Contains predicate on the "tools" field.
+func ToolsContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldTools, v))
+}
+
+// ToolsHasPrefix applies the HasPrefix predicate on the "tools" field.
+func ToolsHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldTools, v))
+}
+
+// ToolsHasSuffix applies the HasSuffix predicate on the "tools" field.
+func ToolsHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldTools, v))
+}
+
+// ToolsEqualFold applies the EqualFold predicate on the "tools" field.
+func ToolsEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldTools, v))
+}
+
+// ToolsContainsFold applies the ContainsFold predicate on the "tools" field.
+func ToolsContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldTools, v))
 }
 
 // LastRunEQ applies the EQ predicate on the "last_run" field.

@@ -129,6 +129,37 @@ func submissionTo(v pluginsdk.Submission) *typesv1.Submission {
 		Metadata:    v.Metadata,
 		Unattended:  v.Unattended,
 		Scope:       string(v.Scope),
+		Options:     pointerTo(v.Options, runOptionsTo),
+	}
+}
+
+func runOptionsTo(v pluginsdk.RunOptions) *typesv1.RunOptions {
+	return &typesv1.RunOptions{
+		Purpose:         v.Purpose,
+		Session:         string(v.Session),
+		Quiet:           v.Quiet,
+		Model:           v.Model,
+		Effort:          v.Effort,
+		PermissionMode:  v.PermissionMode,
+		AllowedTools:    v.AllowedTools,
+		DisallowedTools: v.DisallowedTools,
+		CostCapUsd:      v.CostCapUSD,
+		Timeout:         durationTo(v.Timeout),
+	}
+}
+
+func runOptionsFrom(m *typesv1.RunOptions) pluginsdk.RunOptions {
+	return pluginsdk.RunOptions{
+		Purpose:         m.GetPurpose(),
+		Session:         pluginsdk.TurnSession(m.GetSession()),
+		Quiet:           m.GetQuiet(),
+		Model:           m.GetModel(),
+		Effort:          m.GetEffort(),
+		PermissionMode:  m.GetPermissionMode(),
+		AllowedTools:    m.GetAllowedTools(),
+		DisallowedTools: m.GetDisallowedTools(),
+		CostCapUSD:      m.GetCostCapUsd(),
+		Timeout:         durationFrom(m.GetTimeout()),
 	}
 }
 
@@ -144,6 +175,7 @@ func submissionFrom(m *typesv1.Submission) pluginsdk.Submission {
 		Metadata:    m.GetMetadata(),
 		Unattended:  m.GetUnattended(),
 		Scope:       pluginsdk.TokenScope(m.GetScope()),
+		Options:     pointerFrom(m.GetOptions(), runOptionsFrom),
 	}
 }
 

@@ -202,6 +202,16 @@ func cronSpecTo(v pluginsdk.CronSpec) *typesv1.CronSpec {
 		Until:    timeTo(v.Until),
 		Except:   v.Except,
 		Hours:    v.Hours,
+
+		Report:         string(v.Report),
+		Session:        string(v.Session),
+		CostCapUsd:     v.CostCapUSD,
+		Timeout:        durationTo(v.Timeout),
+		IfRoom:         v.IfRoom,
+		When:           v.When,
+		Model:          v.Model,
+		PermissionMode: v.PermissionMode,
+		Tools:          v.Tools,
 	}
 }
 
@@ -221,6 +231,16 @@ func cronSpecFrom(m *typesv1.CronSpec) pluginsdk.CronSpec {
 		Until:    timeFrom(m.GetUntil()),
 		Except:   m.GetExcept(),
 		Hours:    m.GetHours(),
+
+		Report:         pluginsdk.CronReport(m.GetReport()),
+		Session:        pluginsdk.TurnSession(m.GetSession()),
+		CostCapUSD:     m.GetCostCapUsd(),
+		Timeout:        durationFrom(m.GetTimeout()),
+		IfRoom:         m.GetIfRoom(),
+		When:           m.GetWhen(),
+		Model:          m.GetModel(),
+		PermissionMode: m.GetPermissionMode(),
+		Tools:          m.GetTools(),
 	}
 }
 

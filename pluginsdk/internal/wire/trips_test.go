@@ -221,6 +221,7 @@ func trips() []trip {
 		roundTrip(newMessageTo, newMessageFrom),
 		roundTrip(messageQueryTo, messageQueryFrom),
 		roundTrip(submissionTo, submissionFrom),
+		roundTrip(runOptionsTo, runOptionsFrom),
 		roundTrip(acceptedTo, acceptedFrom),
 		roundTrip(newMetricTo, newMetricFrom),
 		roundTrip(metricTo, metricFrom),

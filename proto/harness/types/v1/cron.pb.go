@@ -50,7 +50,23 @@ type CronSpec struct {
 	// Days on which it is not due, with commas between them.
 	Except string `protobuf:"bytes,13,opt,name=except,proto3" json:"except,omitempty"`
 	// The part of the day in which it may be due, such as 08:00-18:00.
-	Hours         string `protobuf:"bytes,14,opt,name=hours,proto3" json:"hours,omitempty"`
+	Hours string `protobuf:"bytes,14,opt,name=hours,proto3" json:"hours,omitempty"`
+	// always, on_notify or never: what of its runs people are shown; empty: always.
+	Report string `protobuf:"bytes,15,opt,name=report,proto3" json:"report,omitempty"`
+	// fresh or thread: the session of its runs; empty: fresh in a thread of its own.
+	Session string `protobuf:"bytes,16,opt,name=session,proto3" json:"session,omitempty"`
+	// Of a run; 0: none.
+	CostCapUsd float64 `protobuf:"fixed64,17,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	// Of a turn; absent: the daemon's.
+	Timeout *durationpb.Duration `protobuf:"bytes,18,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// It fires only while no window of the agent's plan is used up or nearly so.
+	IfRoom bool `protobuf:"varint,19,opt,name=if_room,json=ifRoom,proto3" json:"if_room,omitempty"`
+	// A command: exit code 0 is news, 1 is none, and nothing is submitted.
+	When           string `protobuf:"bytes,20,opt,name=when,proto3" json:"when,omitempty"`
+	Model          string `protobuf:"bytes,21,opt,name=model,proto3" json:"model,omitempty"`
+	PermissionMode string `protobuf:"bytes,22,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	// Rules of what its runs may do unasked.
+	Tools         []string `protobuf:"bytes,23,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +197,69 @@ func (x *CronSpec) GetHours() string {
 		return x.Hours
 	}
 	return ""
+}
+
+func (x *CronSpec) GetReport() string {
+	if x != nil {
+		return x.Report
+	}
+	return ""
+}
+
+func (x *CronSpec) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *CronSpec) GetCostCapUsd() float64 {
+	if x != nil {
+		return x.CostCapUsd
+	}
+	return 0
+}
+
+func (x *CronSpec) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+func (x *CronSpec) GetIfRoom() bool {
+	if x != nil {
+		return x.IfRoom
+	}
+	return false
+}
+
+func (x *CronSpec) GetWhen() string {
+	if x != nil {
+		return x.When
+	}
+	return ""
+}
+
+func (x *CronSpec) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *CronSpec) GetPermissionMode() string {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return ""
+}
+
+func (x *CronSpec) GetTools() []string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
 }
 
 // What became of a job so far. Who fires it reports it.
@@ -480,7 +559,7 @@ var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xf3\x03\n" +
+	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xfe\x05\n" +
 	"\bCronSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bschedule\x18\x02 \x01(\tR\bschedule\x123\n" +
@@ -496,7 +575,17 @@ const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\x06jitter\x18\v \x01(\v2\x19.google.protobuf.DurationR\x06jitter\x120\n" +
 	"\x05until\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
 	"\x06except\x18\r \x01(\tR\x06except\x12\x14\n" +
-	"\x05hours\x18\x0e \x01(\tR\x05hours\"\xcb\x01\n" +
+	"\x05hours\x18\x0e \x01(\tR\x05hours\x12\x16\n" +
+	"\x06report\x18\x0f \x01(\tR\x06report\x12\x18\n" +
+	"\asession\x18\x10 \x01(\tR\asession\x12 \n" +
+	"\fcost_cap_usd\x18\x11 \x01(\x01R\n" +
+	"costCapUsd\x123\n" +
+	"\atimeout\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12\x17\n" +
+	"\aif_room\x18\x13 \x01(\bR\x06ifRoom\x12\x12\n" +
+	"\x04when\x18\x14 \x01(\tR\x04when\x12\x14\n" +
+	"\x05model\x18\x15 \x01(\tR\x05model\x12'\n" +
+	"\x0fpermission_mode\x18\x16 \x01(\tR\x0epermissionMode\x12\x14\n" +
+	"\x05tools\x18\x17 \x03(\tR\x05tools\"\xcb\x01\n" +
 	"\n" +
 	"CronStatus\x125\n" +
 	"\blast_run\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\alastRun\x125\n" +
@@ -556,20 +645,21 @@ var file_harness_types_v1_cron_proto_depIdxs = []int32{
 	6,  // 2: harness.types.v1.CronSpec.lateness:type_name -> google.protobuf.Duration
 	6,  // 3: harness.types.v1.CronSpec.jitter:type_name -> google.protobuf.Duration
 	4,  // 4: harness.types.v1.CronSpec.until:type_name -> google.protobuf.Timestamp
-	4,  // 5: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
-	4,  // 6: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
-	0,  // 7: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
-	1,  // 8: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
-	4,  // 9: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
-	4,  // 10: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
-	4,  // 11: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
-	4,  // 12: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
-	4,  // 13: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	6,  // 5: harness.types.v1.CronSpec.timeout:type_name -> google.protobuf.Duration
+	4,  // 6: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
+	4,  // 7: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
+	0,  // 8: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
+	1,  // 9: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
+	4,  // 10: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
+	4,  // 11: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
+	4,  // 12: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
+	4,  // 13: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
+	4,  // 14: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_cron_proto_init() }

@@ -9,6 +9,7 @@ package typesv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -509,7 +510,9 @@ type Submission struct {
 	// work or admin. A message needs chat, a command may need more; else it is refused. Empty: the
 	// plugin does not say, and nothing is refused for it. Of a message that a run causes it does
 	// not count. The capabilities of the plugin are asked for all the same.
-	Scope         string `protobuf:"bytes,10,opt,name=scope,proto3" json:"scope,omitempty"`
+	Scope string `protobuf:"bytes,10,opt,name=scope,proto3" json:"scope,omitempty"`
+	// How the message's run is to be made; absent: as the thread says.
+	Options       *RunOptions `protobuf:"bytes,11,opt,name=options,proto3" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -614,6 +617,138 @@ func (x *Submission) GetScope() string {
 	return ""
 }
 
+func (x *Submission) GetOptions() *RunOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+// What a plugin wants of the run of one message. Such a run answers that message alone.
+type RunOptions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Under which usage is counted; empty: the name of the plugin.
+	Purpose string `protobuf:"bytes,1,opt,name=purpose,proto3" json:"purpose,omitempty"`
+	// fresh for a session of its own, which the thread goes on with afterwards; empty, or thread,
+	// for the thread's.
+	Session string `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
+	// The reply is not carried to people, nor is that the run has failed or waits.
+	Quiet bool `protobuf:"varint,3,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	// Empty: the thread's.
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// Empty: the thread's.
+	Effort          string   `protobuf:"bytes,5,opt,name=effort,proto3" json:"effort,omitempty"`
+	PermissionMode  string   `protobuf:"bytes,6,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
+	AllowedTools    []string `protobuf:"bytes,7,rep,name=allowed_tools,json=allowedTools,proto3" json:"allowed_tools,omitempty"`
+	DisallowedTools []string `protobuf:"bytes,8,rep,name=disallowed_tools,json=disallowedTools,proto3" json:"disallowed_tools,omitempty"`
+	// Of all attempts together; 0: none.
+	CostCapUsd float64 `protobuf:"fixed64,9,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	// Of each turn; absent: the daemon's.
+	Timeout       *durationpb.Duration `protobuf:"bytes,10,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunOptions) Reset() {
+	*x = RunOptions{}
+	mi := &file_harness_types_v1_message_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunOptions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunOptions) ProtoMessage() {}
+
+func (x *RunOptions) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_message_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunOptions.ProtoReflect.Descriptor instead.
+func (*RunOptions) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_message_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RunOptions) GetPurpose() string {
+	if x != nil {
+		return x.Purpose
+	}
+	return ""
+}
+
+func (x *RunOptions) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *RunOptions) GetQuiet() bool {
+	if x != nil {
+		return x.Quiet
+	}
+	return false
+}
+
+func (x *RunOptions) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *RunOptions) GetEffort() string {
+	if x != nil {
+		return x.Effort
+	}
+	return ""
+}
+
+func (x *RunOptions) GetPermissionMode() string {
+	if x != nil {
+		return x.PermissionMode
+	}
+	return ""
+}
+
+func (x *RunOptions) GetAllowedTools() []string {
+	if x != nil {
+		return x.AllowedTools
+	}
+	return nil
+}
+
+func (x *RunOptions) GetDisallowedTools() []string {
+	if x != nil {
+		return x.DisallowedTools
+	}
+	return nil
+}
+
+func (x *RunOptions) GetCostCapUsd() float64 {
+	if x != nil {
+		return x.CostCapUsd
+	}
+	return 0
+}
+
+func (x *RunOptions) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
 // The answer to a Submission. It is given only after one transaction has stored the
 // message and its run.
 type Accepted struct {
@@ -629,7 +764,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_harness_types_v1_message_proto_msgTypes[5]
+	mi := &file_harness_types_v1_message_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +776,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_message_proto_msgTypes[5]
+	mi := &file_harness_types_v1_message_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +789,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_message_proto_rawDescGZIP(), []int{5}
+	return file_harness_types_v1_message_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Accepted) GetThreadId() string {
@@ -689,7 +824,7 @@ var File_harness_types_v1_message_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/label.proto\"\xde\x03\n" +
+	"\x1eharness/types/v1/message.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1charness/types/v1/label.proto\"\xde\x03\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x12\n" +
@@ -733,7 +868,7 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"\rbefore_run_id\x18\x06 \x01(\tR\vbeforeRunId\x12\x12\n" +
 	"\x04last\x18\a \x01(\bR\x04last\x12\x14\n" +
 	"\x05limit\x18\b \x01(\x03R\x05limit\x12\x15\n" +
-	"\x06run_id\x18\t \x01(\tR\x05runId\"\xb9\x02\n" +
+	"\x06run_id\x18\t \x01(\tR\x05runId\"\xf1\x02\n" +
 	"\n" +
 	"Submission\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x16\n" +
@@ -749,7 +884,22 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"unattended\x18\t \x01(\bR\n" +
 	"unattended\x12\x14\n" +
 	"\x05scope\x18\n" +
-	" \x01(\tR\x05scope\"w\n" +
+	" \x01(\tR\x05scope\x126\n" +
+	"\aoptions\x18\v \x01(\v2\x1c.harness.types.v1.RunOptionsR\aoptions\"\xd4\x02\n" +
+	"\n" +
+	"RunOptions\x12\x18\n" +
+	"\apurpose\x18\x01 \x01(\tR\apurpose\x12\x18\n" +
+	"\asession\x18\x02 \x01(\tR\asession\x12\x14\n" +
+	"\x05quiet\x18\x03 \x01(\bR\x05quiet\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12\x16\n" +
+	"\x06effort\x18\x05 \x01(\tR\x06effort\x12'\n" +
+	"\x0fpermission_mode\x18\x06 \x01(\tR\x0epermissionMode\x12#\n" +
+	"\rallowed_tools\x18\a \x03(\tR\fallowedTools\x12)\n" +
+	"\x10disallowed_tools\x18\b \x03(\tR\x0fdisallowedTools\x12 \n" +
+	"\fcost_cap_usd\x18\t \x01(\x01R\n" +
+	"costCapUsd\x123\n" +
+	"\atimeout\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\atimeout\"w\n" +
 	"\bAccepted\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1d\n" +
 	"\n" +
@@ -769,28 +919,32 @@ func file_harness_types_v1_message_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_message_proto_rawDescData
 }
 
-var file_harness_types_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_harness_types_v1_message_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_harness_types_v1_message_proto_goTypes = []any{
 	(*Message)(nil),               // 0: harness.types.v1.Message
 	(*Attachment)(nil),            // 1: harness.types.v1.Attachment
 	(*NewMessage)(nil),            // 2: harness.types.v1.NewMessage
 	(*MessageQuery)(nil),          // 3: harness.types.v1.MessageQuery
 	(*Submission)(nil),            // 4: harness.types.v1.Submission
-	(*Accepted)(nil),              // 5: harness.types.v1.Accepted
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(*Origin)(nil),                // 7: harness.types.v1.Origin
+	(*RunOptions)(nil),            // 5: harness.types.v1.RunOptions
+	(*Accepted)(nil),              // 6: harness.types.v1.Accepted
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*Origin)(nil),                // 8: harness.types.v1.Origin
+	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
 }
 var file_harness_types_v1_message_proto_depIdxs = []int32{
 	1, // 0: harness.types.v1.Message.attachments:type_name -> harness.types.v1.Attachment
-	6, // 1: harness.types.v1.Message.created_at:type_name -> google.protobuf.Timestamp
-	7, // 2: harness.types.v1.Message.origin:type_name -> harness.types.v1.Origin
+	7, // 1: harness.types.v1.Message.created_at:type_name -> google.protobuf.Timestamp
+	8, // 2: harness.types.v1.Message.origin:type_name -> harness.types.v1.Origin
 	1, // 3: harness.types.v1.NewMessage.attachments:type_name -> harness.types.v1.Attachment
 	1, // 4: harness.types.v1.Submission.attachments:type_name -> harness.types.v1.Attachment
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	5, // 5: harness.types.v1.Submission.options:type_name -> harness.types.v1.RunOptions
+	9, // 6: harness.types.v1.RunOptions.timeout:type_name -> google.protobuf.Duration
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_message_proto_init() }
@@ -805,7 +959,7 @@ func file_harness_types_v1_message_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_message_proto_rawDesc), len(file_harness_types_v1_message_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
