@@ -123,6 +123,9 @@ type FireCause string
 const (
 	FireScheduled FireCause = "schedule" // it was due
 	FireAsked     FireCause = "asked"    // somebody has asked for it
+	// FireBackfill is of a fire by which somebody makes up for a time that has passed. It is due less
+	// than a second after that time, which has its own row.
+	FireBackfill FireCause = "backfill"
 )
 
 // CronFire is a time at which a job was due, and what became of it: also one that was not

@@ -223,9 +223,13 @@ type RunOptions struct {
 	// empty, or SessionThread, for the thread's. A fresh one knows nothing of what was said in
 	// the thread. It needs what Threads.Update of the thread would.
 	Session TurnSession `json:"session,omitempty"`
-	// Quiet keeps what the run says in its thread: its reply is not carried to people, nor is
-	// that it has failed or waits. What is appended for people meanwhile (Messages.Append) is.
-	Quiet  bool   `json:"quiet,omitempty"`
+	// QuietReply keeps the reply in the thread: it is not carried to people. What is appended for
+	// people meanwhile (Messages.Append) is.
+	QuietReply bool `json:"quietReply,omitempty"`
+	// QuietNotices keeps it in the thread that the run has failed, was cancelled, or waits for a
+	// plugin or the plan: the plugin tells people of that itself.
+	QuietNotices bool `json:"quietNotices,omitempty"`
+
 	Model  string `json:"model,omitempty"`  // empty: the thread's
 	Effort string `json:"effort,omitempty"` // empty: the thread's
 	// PermissionMode and AllowedTools, where they go beyond the thread's, need threads.admin, and

@@ -33,12 +33,12 @@ func TestOptionsOfASubmission(t *testing.T) {
 	refused(t, "another's session", say(t.Context(), plain, "ann's", "hello", pluginsdk.RunOptions{Session: pluginsdk.SessionFresh}), pluginsdk.CodeDenied, "options.session", "threads.admin")
 	for _, of := range []ledger.Behalf{{RunID: "R"}, {TaskID: "K"}} {
 		in, _ := plain.within(t, of)
-		refused(t, "an agent", say(in, plain, "mine", "hello", pluginsdk.RunOptions{Quiet: true}), pluginsdk.CodeDenied, "of its own accord")
+		refused(t, "an agent", say(in, plain, "mine", "hello", pluginsdk.RunOptions{QuietReply: true}), pluginsdk.CodeDenied, "of its own accord")
 	}
 	if n := len(plain.inbox.submissions); n != 0 {
 		t.Fatalf("%d were submitted", n)
 	}
-	within := pluginsdk.RunOptions{Quiet: true, Session: pluginsdk.SessionFresh, Model: "haiku", PermissionMode: "acceptEdits", CostCapUSD: 1, Timeout: time.Minute}
+	within := pluginsdk.RunOptions{QuietReply: true, Session: pluginsdk.SessionFresh, Model: "haiku", PermissionMode: "acceptEdits", CostCapUSD: 1, Timeout: time.Minute}
 	if err := say(t.Context(), plain, "mine", "hello", within); err != nil || len(plain.store.audits) != 0 {
 		t.Errorf("what its thread may do anyway: %v, audited %q", err, plain.store.audits)
 	}

@@ -47,7 +47,7 @@ func (in *Inbox) park(ctx context.Context, log *slog.Logger, w *worker, attempt 
 	claim, parked := attempt.claim, row.Parked
 	bare := attempt.left
 	bare.Effects = nil
-	if claim.Run.Quiet() {
+	if claim.Run.QuietNotices() {
 		row.Row = nil
 	}
 	var lanes []ledger.Lane

@@ -49,8 +49,11 @@ type Run struct {
 	Unattended bool
 }
 
-// Quiet reports whether what the run says is not carried to people.
-func (r Run) Quiet() bool { return r.Options != nil && r.Options.Quiet }
+// QuietReply reports whether the run's reply is not carried to people.
+func (r Run) QuietReply() bool { return r.Options != nil && r.Options.QuietReply }
+
+// QuietNotices reports whether people are not told that the run has failed or waits.
+func (r Run) QuietNotices() bool { return r.Options != nil && r.Options.QuietNotices }
 
 // Fresh reports whether a message's run begins a session of its own.
 func (r Run) Fresh() bool { return r.Options != nil && r.Options.Session == pluginsdk.SessionFresh }

@@ -36,7 +36,7 @@ func (p *Pipeline) hold(t *trip, call pluginsdk.HookCall) (over func(ctx context
 // tellHeld stores which call the run waits for, and tells the thread's people.
 func (p *Pipeline) tellHeld(t *trip, call pluginsdk.HookCall) {
 	held := ledger.HeldRun{RunID: t.run.ID, Hooks: append(t.calls.all(), call)}
-	if !t.fence.Beside() && !t.run.Quiet() {
+	if !t.fence.Beside() && !t.run.QuietNotices() {
 		held.Row = heldRow(t, call)
 	}
 	lanes, err := p.store.HoldRun(t.work, t.fence, held)

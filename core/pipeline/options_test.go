@@ -40,21 +40,24 @@ func TestTheOptionsOfAMessageHold(t *testing.T) {
 	}
 }
 
-// What a quiet run says is stored, and reaches nobody: its reply, and that it has failed.
-func TestAQuietRunReachesNobody(t *testing.T) {
-	b := optionBench(pluginsdk.RunOptions{Quiet: true})
-	if err := b.handle(); err != nil {
-		t.Fatal(err)
-	}
-	if end := b.store.finishes[0]; end.Deliver || len(end.Rows) != 1 {
-		t.Errorf("ended %+v", end)
-	}
-	b = optionBench(pluginsdk.RunOptions{Quiet: true})
-	if err := b.line.Fail(t.Context(), b.claim, pluginsdk.Errorf(pluginsdk.CodeInternal, "it broke"), ledger.Left{}); err != nil {
-		t.Fatal(err)
-	}
-	if end := b.store.finishes[0]; end.Deliver || len(end.Rows) != 1 || end.State != pluginsdk.RunFailed {
-		t.Errorf("failed %+v", end)
+// What a quiet run says is stored, and carried to nobody: its reply, and that it has failed, each as the
+// options say.
+func TestAQuietRun(t *testing.T) {
+	for _, options := range []pluginsdk.RunOptions{{QuietReply: true}, {QuietNotices: true}, {}} {
+		b := optionBench(options)
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if end := b.store.finishes[0]; end.Deliver == options.QuietReply || len(end.Rows) != 1 {
+			t.Errorf("%+v: answered %+v", options, end)
+		}
+		b = optionBench(options)
+		if err := b.line.Fail(t.Context(), b.claim, pluginsdk.Errorf(pluginsdk.CodeInternal, "it broke"), ledger.Left{}); err != nil {
+			t.Fatal(err)
+		}
+		if end := b.store.finishes[0]; end.Deliver == options.QuietNotices || len(end.Rows) != 1 || end.State != pluginsdk.RunFailed {
+			t.Errorf("%+v: failed %+v", options, end)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func (p *Pipeline) commitReply(t *trip) (int64, error) {
 	}
 	p.config.Fault("commitReply", t.run.ID)
 	reply, err := p.finish(t, "commit the reply", ledger.Finish{
-		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: !t.run.Quiet(),
+		RunID: t.run.ID, State: pluginsdk.RunSucceeded, Steps: t.steps, Rows: t.replyRows(), Deliver: !t.run.QuietReply(),
 	})
 	if err == nil {
 		p.config.Fault("clearFiles", t.run.ID)
@@ -295,7 +295,7 @@ func (p *Pipeline) Fail(ctx context.Context, claim ledger.Claim, cause error, le
 func (p *Pipeline) close(t *trip, state pluginsdk.RunState, row pluginsdk.NewMessage, reason string) error {
 	end := ledger.Finish{RunID: t.run.ID, State: state, Error: reason, Steps: t.steps}
 	if t.run.Kind != pluginsdk.RunTurn { // the plugin that asked for a turn reads it in the run
-		end.Rows, end.Deliver = []ledger.Row{t.row("error", row)}, !t.run.Quiet()
+		end.Rows, end.Deliver = []ledger.Row{t.row("error", row)}, !t.run.QuietNotices()
 	}
 	id, err := p.finish(t, "end the run", end)
 	if err != nil {

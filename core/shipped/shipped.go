@@ -64,7 +64,7 @@ var Plugins = Table{
 	{"cron", []Grants{{Since: 11, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapCronsRead, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesSubmit,
 		pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapEventsRead, pluginsdk.CapState,
-	}}}},
+	}}, {Since: 12, Capabilities: []pluginsdk.Capability{pluginsdk.CapInstallationRead}, Env: []string{"HARNESS_WORKSPACE"}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the

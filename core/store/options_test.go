@@ -18,7 +18,7 @@ func TestAMessageWithOptionsIsAnsweredAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx := t.Context()
 		thread := newThread(t, s, "options")
-		options := &pluginsdk.RunOptions{Quiet: true, Session: pluginsdk.SessionFresh, Model: "haiku", CostCapUSD: 0.5, Timeout: time.Minute, AllowedTools: []string{"WebFetch"}}
+		options := &pluginsdk.RunOptions{QuietReply: true, Session: pluginsdk.SessionFresh, Model: "haiku", CostCapUSD: 0.5, Timeout: time.Minute, AllowedTools: []string{"WebFetch"}}
 		accept := func(run, key string, options *pluginsdk.RunOptions, claimer string) ledger.Accepted {
 			t.Helper()
 			return must[ledger.Accepted](t)(s.Accept(ctx, ledger.Acceptance{

@@ -320,7 +320,7 @@ func (s *Store) RunOptions(ctx context.Context, r pluginsdk.Run) (*pluginsdk.Run
 }
 
 // readRequest reads what a turn asks, or the options of a message's run. A turn that cannot be read
-// asks nothing, and fails for that; options that cannot be read are none but Quiet.
+// asks nothing, and fails for that; options that cannot be read are none, and the run is quiet.
 func readRequest(ctx context.Context, query entsql.ExecQuerier, r *ledger.Run) error {
 	var stored sql.NullString
 	if err := row(ctx, query, "SELECT request FROM runs WHERE id = $1", []any{r.ID}, &stored); err != nil {
@@ -329,7 +329,7 @@ func readRequest(ctx context.Context, query entsql.ExecQuerier, r *ledger.Run) e
 	if r.Kind != pluginsdk.RunTurn {
 		r.Options = &pluginsdk.RunOptions{}
 		if json.Unmarshal([]byte(stored.String), r.Options) != nil {
-			r.Options = &pluginsdk.RunOptions{Quiet: true}
+			r.Options = &pluginsdk.RunOptions{QuietReply: true, QuietNotices: true}
 		}
 		return nil
 	}

@@ -5,11 +5,14 @@ import (
 	"runtime"
 
 	"github.com/seed-706843ae/harness/plugins/cron/internal/cron"
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// New returns the plugin, and sets up this process for it.
+// New returns the plugin, and sets up this process for it. It does not return in a process
+// that was started to end what a job's command has left behind (see run.Reap).
 func New() pluginsdk.Plugin {
+	run.Reap()
 	runtime.GOMAXPROCS(1) // it waits for others; see the plugin time
 	return new(cron.Plugin)
 }

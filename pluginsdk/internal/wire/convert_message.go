@@ -137,7 +137,8 @@ func runOptionsTo(v pluginsdk.RunOptions) *typesv1.RunOptions {
 	return &typesv1.RunOptions{
 		Purpose:         v.Purpose,
 		Session:         string(v.Session),
-		Quiet:           v.Quiet,
+		QuietReply:      v.QuietReply,
+		QuietNotices:    v.QuietNotices,
 		Model:           v.Model,
 		Effort:          v.Effort,
 		PermissionMode:  v.PermissionMode,
@@ -152,7 +153,8 @@ func runOptionsFrom(m *typesv1.RunOptions) pluginsdk.RunOptions {
 	return pluginsdk.RunOptions{
 		Purpose:         m.GetPurpose(),
 		Session:         pluginsdk.TurnSession(m.GetSession()),
-		Quiet:           m.GetQuiet(),
+		QuietReply:      m.GetQuietReply(),
+		QuietNotices:    m.GetQuietNotices(),
 		Model:           m.GetModel(),
 		Effort:          m.GetEffort(),
 		PermissionMode:  m.GetPermissionMode(),

@@ -8,13 +8,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-const usage = "list | show NAME | next NAME [N] | history NAME [N] | on NAME | off NAME | run NAME | rm NAME | add NAME | SCHEDULE | TIMEZONE | PROMPT"
+const usage = "list | show NAME | next NAME [N] | history NAME [N] | on NAME | off NAME | run NAME | rm NAME | " +
+	"add NAME | SCHEDULE | TIMEZONE | PROMPT | edit NAME | FIELD = VALUE ... | confirm NAME | backfill NAME | FROM | TO"
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
 		Name: name, Scope: pluginsdk.ScopeWork, Description: "scheduled jobs: what there is, what became of it, on and off", Usage: usage,
 		Options: []pluginsdk.CommandOption{
-			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "show", "next", "history", "on", "off", "run", "rm", "add"}},
+			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "show", "next", "history", "on", "off", "run", "rm", "add", "edit", "confirm", "backfill"}},
 			{Name: "schedule", Description: "its name; for add: NAME | SCHEDULE | TIMEZONE | PROMPT", Type: pluginsdk.OptionText},
 		},
 	}}
@@ -29,19 +30,23 @@ func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequ
 		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "/cron is for people; an agent calls the tools cron_list, cron_create and so on")
 	}
 	verb, rest, _ := strings.Cut(strings.TrimSpace(request.Body), " ")
-	reply, err := p.typed(ctx, verb, strings.TrimSpace(rest))
+	reply, err := p.typed(ctx, request.Message.Label(), verb, strings.TrimSpace(rest))
 	if err != nil {
 		return nil, err
 	}
 	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
 }
 
-func (p *Plugin) typed(ctx context.Context, verb, rest string) (string, error) {
+func (p *Plugin) typed(ctx context.Context, by pluginsdk.Label, verb, rest string) (string, error) {
 	switch verb {
 	case "", "list":
 		return p.list(ctx)
 	case "add":
 		return p.add(ctx, rest)
+	case "edit":
+		return p.edit(ctx, by, rest)
+	case "backfill":
+		return p.backfill(ctx, rest)
 	case "next", "history":
 		words, n := numbered(rest)
 		job, err := p.named(ctx, words)
@@ -52,7 +57,7 @@ func (p *Plugin) typed(ctx context.Context, verb, rest string) (string, error) {
 			return p.nextWords(job, n)
 		}
 		return p.historyWords(ctx, job, n)
-	case "show", "on", "off", "run", "rm":
+	case "show", "on", "off", "run", "rm", "confirm":
 	default:
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/cron has no %q; it has %s", verb, usage)
 	}
@@ -75,23 +80,24 @@ func (p *Plugin) typed(ctx context.Context, verb, rest string) (string, error) {
 		times, err := p.nextWords(job, shownNext)
 		return job.Spec.Name + " is on. " + times, err
 	case "run":
-		fire, err := p.fireNow(ctx, job)
-		if err != nil {
+		if err := p.ask(ctx, job, pluginsdk.FireAsked, p.now()); err != nil {
 			return "", err
 		}
-		return job.Spec.Name + ": " + strings.TrimPrefix(historyLine(fire, job.Spec), "- "), nil
+		return job.Spec.Name + " fires now. What becomes of it: /cron history " + job.Spec.Name, nil
+	case "confirm":
+		return p.confirm(ctx, by, job)
 	case "rm":
 		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
 		return job.Spec.Name + " is removed.", err
 	}
 	text := line(job) + "\n\n> " + strings.ReplaceAll(job.Spec.Prompt, "\n", "\n> ")
-	for _, one := range []struct{ name, value string }{
-		{"except", job.Spec.Except}, {"hours", job.Spec.Hours}, {"missed", string(job.Spec.Missed)}, {"overlap", string(job.Spec.Overlap)},
-		{"report to", job.Spec.ReportTo.String()}, {"thread", job.Spec.ThreadID},
-	} {
-		if one.value != "" {
-			text += "\n- " + one.name + ": " + one.value
+	for _, f := range fields {
+		if value := f.get(job.Spec); value != "" {
+			text += "\n- " + f.name + ": " + value
 		}
+	}
+	if job.Spec.ThreadID != "" {
+		text += "\n- thread: " + job.Spec.ThreadID
 	}
 	return text, nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -33,7 +34,9 @@ type note struct {
 	Decided time.Time `json:"decided"`       // the times up to this one are decided
 	Of      string    `json:"of"`            // the timing that they were of
 	Off     bool      `json:"off,omitempty"` // the job was off
-	Bad     string    `json:"bad,omitempty"` // why the schedule cannot be read
+	Bad     string    `json:"bad,omitempty"` // why the schedule cannot be read, or the job is not confirmed
+	// Confirmed is of what an operator has set or confirmed; see powers.
+	Confirmed string `json:"confirmed,omitempty"`
 }
 
 func noteOf(job pluginsdk.CronJob) (n note) {
@@ -137,7 +140,8 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 		return d
 	}
 	of := timing(job.Spec)
-	if before.Of == of && !before.Off && now.Before(d.next) && !before.Decided.After(now.Add(clockWrong)) {
+	sure := confirmed(job)
+	if before.Of == of && !before.Off && sure && now.Before(d.next) && !before.Decided.After(now.Add(clockWrong)) {
 		return d // most of the time: nothing is due, and nothing has changed
 	}
 	d.next = time.Time{}
@@ -151,6 +155,9 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	}
 	d.note.Of, d.note.Off, d.note.Bad = of, false, ""
 	when, err := timesOf(job.Spec)
+	if err == nil && !sure {
+		err = errors.New(unconfirmedWords(job.Spec))
+	}
 	if err != nil {
 		if d.note.Bad = clip(err.Error()); before.Bad != "" {
 			d.note.Decided = before.Decided // each look finds the same
@@ -231,6 +238,11 @@ func (d *decision) latest(job pluginsdk.CronJob, open []pluginsdk.CronFire, when
 		}
 		fire.Reason = fmt.Sprintf("it is made %s late", short(late))
 	}
+	if n := job.Status.Failures; n > 0 {
+		if again := job.Status.LastRun.Add(backoff(n)); due.Before(again) {
+			return not(pluginsdk.FireSkipped, "it has failed %d times in a row: it is tried again from %s on", n, again.UTC().Format(time.RFC3339))
+		}
+	}
 	if len(open) > 0 {
 		switch job.Spec.Overlap {
 		case pluginsdk.OverlapQueue:
@@ -244,6 +256,11 @@ func (d *decision) latest(job pluginsdk.CronJob, open []pluginsdk.CronFire, when
 	}
 	fire.State = pluginsdk.FirePending
 	return fire, true
+}
+
+// backoff is how long a job that has failed so often in a row rests.
+func backoff(failures int) time.Duration {
+	return min(time.Minute<<min(failures, 10), time.Hour)
 }
 
 // missed are the rows of times that passed before the latest one: count in all, of which due are the last,

@@ -9,6 +9,7 @@ import (
 	"time"
 	_ "time/tzdata" // a machine without a zone database must still know the zones
 
+	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -22,11 +23,16 @@ type Plugin struct {
 	Now func() time.Time
 
 	host pluginsdk.Host
+	do   func(context.Context, run.Command) (run.Result, error) // runs the commands of jobs
+	work context.Context                                        // ends when it is not active any more; commands end with it
 
 	mu     sync.Mutex                      // held while jobs are looked at, and guards what follows
 	loaded bool                            // open is what the rows say
 	open   map[string][]pluginsdk.CronFire // by job, in order: those of which something is yet to become
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
+	// lookings are the commands that look for news for a fire, until it is made.
+	lookings map[fireKey]*looking
+	notices  map[string][]string // by run: the calls by which it has told people something
 
 	over  atomic.Bool        // the run of a fire may be over
 	wake  chan struct{}      // has an element when it is to look at once
@@ -39,10 +45,11 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	ends := []string{string(pluginsdk.EventPipelineComplete), string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineMerged)}
 	return pluginsdk.Manifest{
 		Name: name, Version: "0.1.0", Description: "Fires jobs on a schedule, and keeps what became of each fire", Exclusive: true,
-		Commands:   commands(),
-		Tools:      tools(),
-		Events:     append(ends, string(pluginsdk.EventCronChanged), string(pluginsdk.EventResync)),
-		EventRules: []pluginsdk.EventRule{{Types: ends, Own: true}, {Types: []string{string(pluginsdk.EventCronChanged)}}},
+		Environment: []pluginsdk.EnvironmentRequest{{Name: workspaceVariable, Reason: "where the commands of jobs run"}},
+		Commands:    commands(),
+		Tools:       tools(),
+		Events:      append(ends, string(pluginsdk.EventCronChanged), string(pluginsdk.EventResync)),
+		EventRules:  []pluginsdk.EventRule{{Types: ends, Own: true}, {Types: []string{string(pluginsdk.EventCronChanged)}}},
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapCronsRead, Reason: "know the jobs"},
 			{Capability: pluginsdk.CapCronsWrite, Reason: "make and change jobs for people and the agent, and say what became of each fire"},
@@ -54,6 +61,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapMessagesWrite, Reason: "say in a job's thread that it was turned off after failures"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "know what became of a fire, and what it has cost"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "stop the run before, of jobs that want that"},
+			{Capability: pluginsdk.CapInstallationRead, Reason: "know whether the agent's plan has room, for jobs that fire only with some"},
 			{Capability: pluginsdk.CapState, Reason: "know which jobs it has made at the first start"},
 			{Capability: pluginsdk.CapEventsRead, Reason: "learn that a job was changed, and that the run of a fire is over"},
 		},
@@ -61,9 +69,14 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 }
 
 // Start keeps the host.
-func (p *Plugin) Start(_ context.Context, host pluginsdk.Host) error {
+func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host = host
 	p.wake = make(chan struct{}, 1)
+	p.lookings, p.notices = make(map[fireKey]*looking), make(map[string][]string)
+	p.work = context.WithoutCancel(ctx)
+	if p.do == nil {
+		p.do = run.Do
+	}
 	return nil
 }
 
@@ -89,8 +102,9 @@ const (
 func (p *Plugin) Activate(ctx context.Context) error {
 	p.mu.Lock()
 	p.loaded = false // what became of fires while it was not active is in their rows
-	p.mu.Unlock()
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.work = work
+	p.mu.Unlock()
 	p.end, p.ended = end, make(chan struct{})
 	go p.follow(work, p.ended)
 	return nil

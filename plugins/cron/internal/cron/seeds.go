@@ -20,7 +20,8 @@ var seeds = []pluginsdk.CronSpec{
 	},
 	{
 		Name: "Calendar/Email Refresh", Schedule: "*/30 * * * *",
-		Prompt: "Look at the calendar and the mail for what is new since the last time. Say what somebody has to know today. If there is nothing, say so in one line.",
+		Prompt: "Look at the calendar and the mail for what is new since the last time. Keep world-state.md current. Tell people what they have to know today, and nothing else.",
+		Report: pluginsdk.ReportOnNotify,
 	},
 	{
 		Name: "Weekly Review", Schedule: "0 17 * * fri",

@@ -19,6 +19,9 @@ const (
 	toolDelete  = "cron_delete"
 	toolToggle  = "cron_toggle"
 	toolHistory = "cron_history"
+	toolNotify  = "notify"
+
+	urgent = "high"
 )
 
 func tools() []pluginsdk.ToolSpec {
@@ -33,7 +36,10 @@ func tools() []pluginsdk.ToolSpec {
 			"overlap": {"enum": ["skip", "queue", "cancel"], "description": "What becomes of a time while the run before still goes on: it is skipped (the default), waits, or ends that run"},
 			"except": {"type": "string", "maxLength": 4000, "description": "Days on which it is not due, with commas between them: sat, 2026-12-24, 12-24 (of every year), 2026-12-24..2027-01-02"},
 			"hours": {"type": "string", "maxLength": 20, "description": "The part of the day in which it may be due, such as 08:00-18:00"},
-			"until": {"type": "string", "maxLength": 40, "description": "The last time at which it may be due"}`
+			"until": {"type": "string", "maxLength": 40, "description": "The last time at which it may be due"},
+			"report": {"enum": ["always", "on_notify", "never"], "description": "What of its runs the person is shown: what you answer (the default); only what you give to the tool notify, for a watch that is to be silent until there is something; or nothing"},
+			"if_room": {"type": "boolean", "description": "It fires only while the person's plan has room"},
+			"cost_cap": {"type": "number", "minimum": 0, "description": "What each run may cost, in USD"}`
 	)
 	spec := func(name, description, required string, properties ...string) pluginsdk.ToolSpec {
 		return pluginsdk.ToolSpec{Name: name, Description: description, InputSchema: json.RawMessage(
@@ -46,6 +52,9 @@ func tools() []pluginsdk.ToolSpec {
 		spec(toolUpdate, "Change a schedule. What is left out stays as it is.", `"name"`, which, timing, zone, prompt, limits),
 		spec(toolDelete, "Remove a schedule.", `"name"`, which),
 		spec(toolToggle, "Turn a schedule on or off.", `"name", "enabled"`, which, `"enabled": {"type": "boolean"}`),
+		spec(toolNotify, "Tell people something from the run of a schedule. In a schedule whose answers nobody reads this is all that they get.", `"text"`,
+			`"text": {"type": "string", "minLength": 1, "maxLength": 20000, "description": "What they are to know"}`,
+			`"urgency": {"enum": ["low", "normal", "high"], "description": "How soon they have to know it"}`),
 		spec(toolHistory, "What became of the times at which a schedule was due, the newest first.", `"name"`, which),
 	}
 }
@@ -63,6 +72,13 @@ type input struct {
 	Hours    *string `json:"hours"`
 	Until    *string `json:"until"`
 	Enabled  *bool   `json:"enabled"`
+
+	Report  *string  `json:"report"`
+	IfRoom  *bool    `json:"if_room"`
+	CostCap *float64 `json:"cost_cap"`
+
+	Text    string `json:"text"`
+	Urgency string `json:"urgency"`
 }
 
 // CallTool answers the tools. What the agent can correct is an error result.
@@ -91,6 +107,9 @@ func wrong(err error) (*pluginsdk.CallToolResponse, error) {
 }
 
 func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (string, error) {
+	if call.Name == toolNotify {
+		return p.notify(ctx, call, in)
+	}
 	if err := p.may(ctx, call); err != nil {
 		return "", err
 	}
@@ -225,6 +244,15 @@ func (in input) put(spec *pluginsdk.CronSpec) (err error) {
 	}
 	if in.Overlap != nil {
 		spec.Overlap = pluginsdk.OverlapPolicy(*in.Overlap)
+	}
+	if in.Report != nil {
+		spec.Report = pluginsdk.CronReport(*in.Report)
+	}
+	if in.IfRoom != nil {
+		spec.IfRoom = *in.IfRoom
+	}
+	if in.CostCap != nil {
+		spec.CostCapUSD = *in.CostCap
 	}
 	if in.Until != nil {
 		if spec.Until, err = parseTime(*in.Until, spec.Timezone); err != nil {

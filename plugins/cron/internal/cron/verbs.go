@@ -129,39 +129,80 @@ func (p *Plugin) toggle(ctx context.Context, name string, on bool) (pluginsdk.Cr
 	return answer.Job, nil
 }
 
-// fireNow has a job fire at once, also one that is off.
-func (p *Plugin) fireNow(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronFire, error) {
+// ask has a job fire for each of some times, also one that is off. The fires are made at once, beside the
+// call: what they submit is not caused by the run in which somebody has asked.
+func (p *Plugin) ask(ctx context.Context, job pluginsdk.CronJob, cause pluginsdk.FireCause, times ...time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(ctx); err != nil {
-		return pluginsdk.CronFire{}, err
+		return err
 	}
 	jobs, err := p.jobs(ctx) // what became of it meanwhile is said of it now
 	if err != nil {
-		return pluginsdk.CronFire{}, err
+		return err
 	}
 	i := slices.IndexFunc(jobs, func(one pluginsdk.CronJob) bool { return one.ID == job.ID })
 	if i < 0 {
-		return pluginsdk.CronFire{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the schedule %q is not there any more", job.Spec.Name)
+		return pluginsdk.Errorf(pluginsdk.CodeNotFound, "the schedule %q is not there any more", job.Spec.Name)
 	}
 	job = jobs[i]
-	now := p.now()
-	fire := pluginsdk.CronFire{JobID: job.ID, Job: job.Spec.Name, Due: now.Truncate(time.Microsecond), Cause: pluginsdk.FireAsked, State: pluginsdk.FirePending, DecidedAt: now}
-	if err := p.report(ctx, job, fire); err != nil {
-		return fire, err
+	var fires []pluginsdk.CronFire
+	for _, due := range times {
+		fires = append(fires, pluginsdk.CronFire{
+			JobID: job.ID, Job: job.Spec.Name, Due: due.Truncate(time.Microsecond), Cause: cause, State: pluginsdk.FirePending, DecidedAt: p.now(),
+		})
 	}
-	made, err := p.submit(ctx, job, fire, nil, now)
-	if err == nil {
-		job, err = p.say(ctx, job, made)
+	if err := p.report(ctx, job, fires...); err != nil {
+		return err
 	}
-	if err != nil { // the next look tries it again
-		p.open[job.ID] = append(p.open[job.ID], fire)
-		return fire, err
+	p.open[job.ID] = append(p.open[job.ID], fires...)
+	p.soon()
+	return nil
+}
+
+// mostBackfill is how many times can be made up for at once.
+const mostBackfill = 50
+
+// backfill makes up for the times at which a job was due: NAME | FROM | TO. It does so whatever became of them.
+func (p *Plugin) backfill(ctx context.Context, rest string) (string, error) {
+	parts := strings.Split(rest, "|")
+	if len(parts) != 3 {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron backfill NAME | FROM | TO, as in /cron backfill Stand-up | 2026-11-02 00:00 | 2026-11-06 23:59")
 	}
-	if made.State.Open() {
-		p.open[job.ID] = append(p.open[job.ID], made)
+	job, err := p.exactly(ctx, parts[0])
+	if err != nil {
+		return "", err
 	}
-	return made, nil
+	from, err := parseTime(strings.TrimSpace(parts[1]), job.Spec.Timezone)
+	if err != nil {
+		return "", err
+	}
+	to, err := parseTime(strings.TrimSpace(parts[2]), job.Spec.Timezone)
+	if err != nil {
+		return "", err
+	}
+	if now := p.now(); to.After(now) {
+		to = now
+	}
+	when, err := timesOf(job.Spec)
+	if err != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "%w", err)
+	}
+	// Each has a row of its own, also when the same is made up for again.
+	own := time.Microsecond + time.Duration(p.now().UnixMicro()%900_000)*time.Microsecond
+	var times []time.Time
+	for at := when.Next(from.Add(-time.Second)); !at.IsZero() && !at.After(to); at = when.Next(at) {
+		if times = append(times, at.Add(own)); len(times) > mostBackfill {
+			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "it was due more than %d times from %s to %s, and so many are made up for at once; say a shorter span", mostBackfill, moment(from, job.Spec), moment(to, job.Spec))
+		}
+	}
+	if len(times) == 0 {
+		return job.Spec.Name + " was not due from " + moment(from, job.Spec) + " to " + moment(to, job.Spec) + ".", nil
+	}
+	if err := p.ask(ctx, job, pluginsdk.FireBackfill, times...); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s fires for %d times, one after the other. What becomes of them: /cron history %s", job.Spec.Name, len(times), job.Spec.Name), nil
 }
 
 // next lists times at which a job is due, in its zone.

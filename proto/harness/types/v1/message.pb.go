@@ -632,8 +632,10 @@ type RunOptions struct {
 	// fresh for a session of its own, which the thread goes on with afterwards; empty, or thread,
 	// for the thread's.
 	Session string `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
-	// The reply is not carried to people, nor is that the run has failed or waits.
-	Quiet bool `protobuf:"varint,3,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	// The reply is not carried to people.
+	QuietReply bool `protobuf:"varint,3,opt,name=quiet_reply,json=quietReply,proto3" json:"quiet_reply,omitempty"`
+	// That the run has failed, was cancelled or waits is not carried to people.
+	QuietNotices bool `protobuf:"varint,11,opt,name=quiet_notices,json=quietNotices,proto3" json:"quiet_notices,omitempty"`
 	// Empty: the thread's.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
 	// Empty: the thread's.
@@ -693,9 +695,16 @@ func (x *RunOptions) GetSession() string {
 	return ""
 }
 
-func (x *RunOptions) GetQuiet() bool {
+func (x *RunOptions) GetQuietReply() bool {
 	if x != nil {
-		return x.Quiet
+		return x.QuietReply
+	}
+	return false
+}
+
+func (x *RunOptions) GetQuietNotices() bool {
+	if x != nil {
+		return x.QuietNotices
 	}
 	return false
 }
@@ -885,12 +894,14 @@ const file_harness_types_v1_message_proto_rawDesc = "" +
 	"unattended\x12\x14\n" +
 	"\x05scope\x18\n" +
 	" \x01(\tR\x05scope\x126\n" +
-	"\aoptions\x18\v \x01(\v2\x1c.harness.types.v1.RunOptionsR\aoptions\"\xd4\x02\n" +
+	"\aoptions\x18\v \x01(\v2\x1c.harness.types.v1.RunOptionsR\aoptions\"\x84\x03\n" +
 	"\n" +
 	"RunOptions\x12\x18\n" +
 	"\apurpose\x18\x01 \x01(\tR\apurpose\x12\x18\n" +
-	"\asession\x18\x02 \x01(\tR\asession\x12\x14\n" +
-	"\x05quiet\x18\x03 \x01(\bR\x05quiet\x12\x14\n" +
+	"\asession\x18\x02 \x01(\tR\asession\x12\x1f\n" +
+	"\vquiet_reply\x18\x03 \x01(\bR\n" +
+	"quietReply\x12#\n" +
+	"\rquiet_notices\x18\v \x01(\bR\fquietNotices\x12\x14\n" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x12\x16\n" +
 	"\x06effort\x18\x05 \x01(\tR\x06effort\x12'\n" +
 	"\x0fpermission_mode\x18\x06 \x01(\tR\x0epermissionMode\x12#\n" +

@@ -1,0 +1,32 @@
+package cron
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// powers is a checksum of what in a specification says what a job may cost and do beyond others: a
+// command, a model, a permission mode, tools. Empty: nothing does.
+func powers(spec pluginsdk.CronSpec) string {
+	if spec.When == "" && spec.Model == "" && spec.PermissionMode == "" && len(spec.Tools) == 0 {
+		return ""
+	}
+	encoded, _ := json.Marshal([]any{spec.When, spec.Model, spec.PermissionMode, spec.Tools}) //nolint:errchkjson // strings
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}
+
+// confirmed reports whether an operator has set, or confirmed, what a job may do beyond others. Its row
+// may have been written by anybody: a tool, the API, SQL.
+func confirmed(job pluginsdk.CronJob) bool {
+	of := powers(job.Spec)
+	return of == "" || of == noteOf(job).Confirmed
+}
+
+// unconfirmedWords say what is to be done about a job that is not confirmed.
+func unconfirmedWords(spec pluginsdk.CronSpec) string {
+	return "its when, model, permission_mode or tools were not set by an operator: look at them with /cron show " + spec.Name + ", then /cron confirm " + spec.Name
+}

@@ -1,0 +1,297 @@
+package cron
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// field is a part of a specification that people read and write by name.
+type field struct {
+	name  string
+	power bool // only an operator sets it; see powers
+	get   func(pluginsdk.CronSpec) string
+	set   func(spec *pluginsdk.CronSpec, value string) error
+}
+
+// fields are all that people change of a job but its name and its prompt.
+var fields = []field{
+	{
+		name: "schedule", get: func(s pluginsdk.CronSpec) string { return s.Schedule },
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			s.Schedule, s.FireAt = value, time.Time{}
+			return nil
+		},
+	},
+	{
+		name: "at",
+		get: func(s pluginsdk.CronSpec) string {
+			if s.FireAt.IsZero() {
+				return ""
+			}
+			return s.FireAt.In(zoneOf(s)).Format(time.RFC3339)
+		},
+		set: func(s *pluginsdk.CronSpec, value string) (err error) {
+			s.Schedule = ""
+			s.FireAt, err = parseTime(value, s.Timezone)
+			return err
+		},
+	},
+	text("timezone", func(s *pluginsdk.CronSpec) *string { return &s.Timezone }),
+	named("missed", func(s *pluginsdk.CronSpec) *pluginsdk.MissedPolicy { return &s.Missed }),
+	lasting("lateness", func(s *pluginsdk.CronSpec) *time.Duration { return &s.Lateness }),
+	named("overlap", func(s *pluginsdk.CronSpec) *pluginsdk.OverlapPolicy { return &s.Overlap }),
+	lasting("jitter", func(s *pluginsdk.CronSpec) *time.Duration { return &s.Jitter }),
+	{
+		name: "until",
+		get: func(s pluginsdk.CronSpec) string {
+			if s.Until.IsZero() {
+				return ""
+			}
+			return s.Until.In(zoneOf(s)).Format(time.RFC3339)
+		},
+		set: func(s *pluginsdk.CronSpec, value string) (err error) {
+			if s.Until = (time.Time{}); value != "" {
+				s.Until, err = parseTime(value, s.Timezone)
+			}
+			return err
+		},
+	},
+	text("except", func(s *pluginsdk.CronSpec) *string { return &s.Except }),
+	text("hours", func(s *pluginsdk.CronSpec) *string { return &s.Hours }),
+	named("report", func(s *pluginsdk.CronSpec) *pluginsdk.CronReport { return &s.Report }),
+	{
+		name: "report_to", get: func(s pluginsdk.CronSpec) string { return s.ReportTo.String() },
+		set: func(s *pluginsdk.CronSpec, value string) (err error) {
+			s.ReportTo, err = pluginsdk.ParseTarget(value)
+			return err
+		},
+	},
+	named("session", func(s *pluginsdk.CronSpec) *pluginsdk.TurnSession { return &s.Session }),
+	{
+		name: "cost_cap",
+		get: func(s pluginsdk.CronSpec) string {
+			if s.CostCapUSD == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.2f", s.CostCapUSD)
+		},
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			usd, err := strconv.ParseFloat(strings.TrimPrefix(value, "$"), 64)
+			if err != nil || usd < 0 {
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no amount in dollars, such as 0.50; 0 is none", value)
+			}
+			s.CostCapUSD = usd
+			return nil
+		},
+	},
+	lasting("timeout", func(s *pluginsdk.CronSpec) *time.Duration { return &s.Timeout }),
+	{
+		name: "if_room",
+		get: func(s pluginsdk.CronSpec) string {
+			if s.IfRoom {
+				return "yes"
+			}
+			return ""
+		},
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			switch strings.ToLower(value) {
+			case "yes", "true", "on":
+				s.IfRoom = true
+			case "no", "false", "off", "":
+				s.IfRoom = false
+			default:
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is neither yes nor no", value)
+			}
+			return nil
+		},
+	},
+	powerful(text("when", func(s *pluginsdk.CronSpec) *string { return &s.When })),
+	powerful(text("model", func(s *pluginsdk.CronSpec) *string { return &s.Model })),
+	powerful(text("permission_mode", func(s *pluginsdk.CronSpec) *string { return &s.PermissionMode })),
+	{
+		name: "tools", power: true, get: func(s pluginsdk.CronSpec) string { return strings.Join(s.Tools, "; ") },
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			s.Tools = nil
+			for rule := range strings.SplitSeq(value, ";") {
+				if rule = strings.TrimSpace(rule); rule != "" {
+					s.Tools = append(s.Tools, rule)
+				}
+			}
+			return nil
+		},
+	},
+}
+
+func powerful(f field) field {
+	f.power = true
+	return f
+}
+
+func text(name string, of func(*pluginsdk.CronSpec) *string) field { return named(name, of) }
+
+// named is a field that is a text, which the host checks.
+func named[T ~string](name string, of func(*pluginsdk.CronSpec) *T) field {
+	return field{
+		name: name, get: func(s pluginsdk.CronSpec) string { return string(*of(&s)) },
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			*of(s) = T(value)
+			return nil
+		},
+	}
+}
+
+// lasting is a field that is a duration.
+func lasting(name string, of func(*pluginsdk.CronSpec) *time.Duration) field {
+	return field{
+		name: name,
+		get: func(s pluginsdk.CronSpec) string {
+			if d := *of(&s); d != 0 {
+				return d.String()
+			}
+			return ""
+		},
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			if *of(s) = 0; value == "" {
+				return nil
+			}
+			d, err := time.ParseDuration(value)
+			if err != nil || d < 0 {
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no duration, such as 90s, 15m or 2h", value)
+			}
+			*of(s) = d
+			return nil
+		},
+	}
+}
+
+// fieldNames are those that can be edited.
+func fieldNames() string {
+	names := make([]string, len(fields), len(fields)+1)
+	for i, f := range fields {
+		names[i] = f.name
+	}
+	return strings.Join(append(names, "prompt"), ", ")
+}
+
+// edited is a specification with changes such as "schedule = 0 8 * * * | report = on_notify | prompt = ...".
+// A prompt, or a command, is the last of them, and all that follows it. powers says that one is only for
+// operators.
+func edited(spec pluginsdk.CronSpec, changes string) (changed pluginsdk.CronSpec, powers bool, err error) {
+	for rest := changes; rest != ""; {
+		name, value, assigned := strings.Cut(rest, "=")
+		name = strings.TrimSpace(name)
+		if !assigned || name == "" {
+			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q changes nothing: say FIELD = VALUE, and | before the next one. The fields are %s", strings.TrimSpace(rest), fieldNames())
+		}
+		if rest = ""; name == "prompt" {
+			spec.Prompt = strings.TrimSpace(value)
+			break
+		}
+		if name != "when" {
+			value, rest, _ = strings.Cut(value, "|")
+		}
+		f := fieldOf(name)
+		if f == nil {
+			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule has no %q; it has %s", name, fieldNames())
+		}
+		if err := f.set(&spec, strings.TrimSpace(value)); err != nil {
+			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", name, err)
+		}
+		powers = powers || f.power
+	}
+	return spec, powers, nil
+}
+
+func fieldOf(name string) *field {
+	for i := range fields {
+		if fields[i].name == name {
+			return &fields[i]
+		}
+	}
+	return nil
+}
+
+// operator refuses what only somebody may who may administer the installation: what a job can do beyond
+// others is done unasked, for as long as nobody looks.
+func operator(by pluginsdk.Label, what string) error {
+	if by.Scope.Has(pluginsdk.ScopeAdmin) {
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeDenied, "%s: only who may administer Harness says that (on its machine: harness cron ...)", what)
+}
+
+// edit changes a job: NAME | FIELD = VALUE | ... What an operator sets is confirmed with it.
+func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (string, error) {
+	words, changes, _ := strings.Cut(rest, "|")
+	job, err := p.named(ctx, words)
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(changes) == "" {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron edit NAME | FIELD = VALUE | FIELD = VALUE, as in /cron edit Stand-up | schedule = 30 9 * * mon-fri. The fields are %s", fieldNames())
+	}
+	was := powers(job.Spec)
+	spec, asksPowers, err := edited(job.Spec, changes)
+	if err != nil {
+		return "", err
+	}
+	if asksPowers {
+		if err := operator(by, "when, model, permission_mode, tools"); err != nil {
+			return "", err
+		}
+	}
+	if job, err = p.save(ctx, spec, job.Enabled); err != nil {
+		return "", err
+	}
+	if now := powers(spec); asksPowers && now != was {
+		if job, err = p.mark(ctx, job, now); err != nil {
+			return "", err
+		}
+	}
+	return p.told(job, "is changed")
+}
+
+// confirm says that what a job may do beyond others is wanted.
+func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.CronJob) (string, error) {
+	if err := operator(by, "confirm"); err != nil {
+		return "", err
+	}
+	if confirmed(job) {
+		return "There is nothing to confirm about " + job.Spec.Name + ".", nil
+	}
+	job, err := p.mark(ctx, job, powers(job.Spec))
+	if err != nil {
+		return "", err
+	}
+	return p.told(job, "is confirmed")
+}
+
+// mark stores what of a job is confirmed, if the job still says the same.
+func (p *Plugin) mark(ctx context.Context, job pluginsdk.CronJob, of string) (pluginsdk.CronJob, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	jobs, err := p.jobs(ctx) // what became of it meanwhile stays
+	if err != nil {
+		return job, err
+	}
+	now := find(jobs, job.Spec.Name)
+	if now == nil || now.ID != job.ID {
+		return job, pluginsdk.Errorf(pluginsdk.CodeNotFound, "the schedule %q is not there any more", job.Spec.Name)
+	}
+	if powers(now.Spec) != of {
+		return job, pluginsdk.Errorf(pluginsdk.CodeStale, "the schedule %q was changed just now: look at it again", job.Spec.Name)
+	}
+	n := noteOf(*now)
+	n.Confirmed = of
+	now.Status.Mark = n.mark()
+	if err := p.report(ctx, *now); err != nil {
+		return job, err
+	}
+	p.soon()
+	return *now, nil
+}

@@ -1,0 +1,138 @@
+package cron
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// mostNotices is how often a run may tell people something.
+const mostNotices = 8
+
+// quietWords tell the agent, with the prompt, who reads what it answers.
+func quietWords(report pluginsdk.CronReport) string {
+	switch report { //nolint:exhaustive // the reply of the others is read by people
+	case pluginsdk.ReportOnNotify:
+		return "\n\n(Nobody reads what you answer to this. If there is something that people are to know, give it to the tool " + name + "__" + toolNotify +
+			"; if there is nothing, do not call it.)"
+	case pluginsdk.ReportNever:
+		return "\n\n(Nobody reads what you answer to this, and you cannot tell people anything from here.)"
+	}
+	return ""
+}
+
+// fireOf finds the fire that a run is of, and its job's id; nil: it is of none that is open. The lock is
+// held.
+func (p *Plugin) fireOf(runID string) (jobID string, fire *pluginsdk.CronFire) {
+	for id, open := range p.open {
+		for i := range open {
+			if open[i].RunID == runID && runID != "" {
+				return id, &open[i]
+			}
+		}
+	}
+	return "", nil
+}
+
+// notice is the metadata of what a schedule tells people.
+type notice struct {
+	Event    string `json:"event"`
+	Schedule string `json:"schedule"`
+	Urgency  string `json:"urgency,omitempty"`
+}
+
+// notify carries the words of a schedule's run to the schedule's people.
+func (p *Plugin) notify(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (string, error) {
+	if in.Text == "" {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "text: say what people are to know")
+	}
+	job, err := p.notifies(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	metadata, err := json.Marshal(notice{"schedule_notice", job.Spec.Name, in.Urgency})
+	if err != nil {
+		return "", err
+	}
+	text := in.Text
+	if in.Urgency == urgent {
+		text = "**Urgent** (" + job.Spec.Name + "): " + text
+	}
+	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+		ThreadID: call.ThreadID, Key: "notice:" + call.Call.ID, Deliver: true,
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text, Metadata: metadata}},
+	})
+	if err != nil {
+		return "", err
+	}
+	return "The people of the schedule " + job.Spec.Name + " are told.", nil
+}
+
+// notifies is the job whose run calls the tool notify, once the call is counted.
+func (p *Plugin) notifies(ctx context.Context, call *pluginsdk.CallToolRequest) (job pluginsdk.CronJob, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return job, err
+	}
+	id, fire := p.fireOf(call.Call.RunID)
+	if fire == nil {
+		return job, pluginsdk.Errorf(pluginsdk.CodeStale, "only the run of a schedule tells people something in this way; here, say it in your answer")
+	}
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return job, err
+	}
+	i := slices.IndexFunc(jobs, func(one pluginsdk.CronJob) bool { return one.ID == id })
+	switch {
+	case i < 0:
+		return job, pluginsdk.Errorf(pluginsdk.CodeStale, "the schedule %s is not there any more", fire.Job)
+	case jobs[i].Spec.Report == pluginsdk.ReportNever:
+		return job, pluginsdk.Errorf(pluginsdk.CodeDenied, "the schedule %s is set to tell people nothing (report: never)", fire.Job)
+	}
+	given := p.notices[call.Call.RunID]
+	if !slices.Contains(given, call.Call.ID) {
+		if len(given) >= mostNotices {
+			return job, pluginsdk.Errorf(pluginsdk.CodeExhausted, "this run has told people something %d times, as often as it may: say the rest in one notice of the next run", mostNotices)
+		}
+		p.notices[call.Call.RunID] = append(given, call.Call.ID)
+	}
+	return jobs[i], nil
+}
+
+// tellFailure tells the people of a job that it has begun to fail. Of those that follow it they are not
+// told, but that the job is turned off.
+func (p *Plugin) tellFailure(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire) error {
+	words := fmt.Sprintf("The schedule %[1]s has failed: %[2]s", job.Spec.Name, fire.Reason)
+	if job.Spec.FireAt.IsZero() {
+		words += fmt.Sprintf("\n\nIt goes on, and is turned off after %d failures in a row, which you would be told. What became of it: /cron history %s", pauseAfter, job.Spec.Name)
+	} else {
+		words += "\n\nTo try it again: /cron run " + job.Spec.Name
+	}
+	err := p.tell(ctx, job, "failed:"+submitKey(job.ID, fire.Due), words)
+	if err != nil && final(err) {
+		p.host.Log.Warn("nobody could be told that a schedule has failed", "job", job.Spec.Name, "err", err)
+		return nil
+	}
+	return err
+}
+
+// tell appends words for the people of a job to its thread, once for the key.
+func (p *Plugin) tell(ctx context.Context, job pluginsdk.CronJob, key, words string) error {
+	threadID, err := p.thread(ctx, job)
+	if err != nil {
+		return err
+	}
+	metadata, err := json.Marshal(notice{Event: "schedule_failed", Schedule: job.Spec.Name})
+	if err != nil {
+		return err
+	}
+	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+		ThreadID: threadID, Key: key, Deliver: true,
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: words, Metadata: metadata}},
+	})
+	return err
+}

@@ -1,0 +1,109 @@
+package cron
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/internal/run"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	workspaceVariable = "HARNESS_WORKSPACE"
+	// whenLimit is how long the command of a job may look for news.
+	whenLimit = time.Minute
+	// whensAtOnce is how many such commands run at a time.
+	whensAtOnce = 4
+	// exitNothing is the exit code of a command that has found no news.
+	exitNothing = 1
+	// roomless is from which use of a plan's window on a job with IfRoom does not fire.
+	roomless = 0.9
+)
+
+// looking is the command of a job that looks, or has looked, for news for one fire.
+type looking struct {
+	over   bool
+	news   string                  // the end of what it has printed
+	state  pluginsdk.CronFireState // of a fire that is not made; empty: there are news
+	reason string
+}
+
+// lookFor runs a job's command for a fire, beside everything else, and returns what it has found; nil: it
+// still looks. After a crash it looks again. The lock is held.
+func (p *Plugin) lookFor(job pluginsdk.CronJob, fire pluginsdk.CronFire) *looking {
+	key := keyOf(fire)
+	if found := p.lookings[key]; found != nil {
+		if !found.over {
+			return nil
+		}
+		return found
+	}
+	running := 0
+	for _, one := range p.lookings {
+		if !one.over {
+			running++
+		}
+	}
+	if running >= whensAtOnce {
+		return nil // the end of another one has it looked at again
+	}
+	p.lookings[key] = &looking{}
+	work := p.work
+	go func() {
+		found := p.found(work, job)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if work.Err() != nil {
+			return // it is looked for again by whoever is active next
+		}
+		p.lookings[key] = found
+		p.soon()
+	}()
+	return nil
+}
+
+// found runs a job's command.
+func (p *Plugin) found(ctx context.Context, job pluginsdk.CronJob) *looking {
+	result, err := p.do(ctx, run.Command{
+		Args: []string{"/bin/sh", "-c", job.Spec.When}, Dir: os.Getenv(workspaceVariable), Env: append(os.Environ(), "HARNESS_SCHEDULE="+job.Spec.Name),
+		Limit: whenLimit, EndGroup: true,
+	})
+	said := strings.TrimSpace(strings.ToValidUTF8(string(result.Stdout), "�"))
+	switch {
+	case err != nil:
+		return &looking{over: true, state: pluginsdk.FireFailed, reason: "its command when has failed: " + clip(err.Error())}
+	case result.Code == exitNothing:
+		return &looking{over: true, state: pluginsdk.FireSkipped, reason: "its command when has found no news"}
+	case result.Code != 0:
+		return &looking{over: true, state: pluginsdk.FireFailed, reason: fmt.Sprintf("its command when has ended with the exit code %d: %s", result.Code, clip(strings.TrimSpace(result.Stderr+"\n"+said)))}
+	}
+	return &looking{over: true, news: said}
+}
+
+// room says why the agent's plan has no room for a job that fires only with some; empty: it has. Where
+// that cannot be found out, it has: a plan that is used up parks the run.
+func (p *Plugin) room(ctx context.Context) string {
+	answer, err := p.host.Accounts.List(ctx, &pluginsdk.ListAccountsRequest{})
+	if err != nil {
+		p.host.Log.Warn("it cannot be found out whether the plan has room for a schedule; it fires", "err", err)
+		return ""
+	}
+	now := p.now()
+	for _, account := range answer.Accounts {
+		if !account.Default {
+			continue
+		}
+		for _, window := range account.Windows {
+			if !window.ResetsAt.IsZero() && window.ResetsAt.Before(now) {
+				continue // what was seen of it is over
+			}
+			if window.Status == pluginsdk.PlanRejected || window.Used >= roomless {
+				return fmt.Sprintf("the plan has no room: the %s is %.0f %% used", pluginsdk.WindowName(window.Name, window.Model), 100*window.Used)
+			}
+		}
+	}
+	return ""
+}
