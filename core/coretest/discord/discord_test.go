@@ -25,7 +25,7 @@ func run(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(dir)
 		bin = filepath.Join(dir, "bin")
-		err = programs.Installation(bin, "activity", "context", "delegation", "discord", "time", "web")
+		err = programs.Installation(bin, "activity", "context", "cron", "delegation", "discord", "time", "web")
 	}
 	if err == nil {
 		service, err = discord.Build(dir)
