@@ -34,6 +34,8 @@ type CronFire struct {
 	State pluginsdk.CronFireState `json:"state,omitempty"`
 	// Reason holds the value of the "reason" field.
 	Reason string `json:"reason,omitempty"`
+	// Data holds the value of the "data" field.
+	Data string `json:"data,omitempty"`
 	// RunID holds the value of the "run_id" field.
 	RunID string `json:"run_id,omitempty"`
 	// CostUsd holds the value of the "cost_usd" field.
@@ -54,7 +56,7 @@ func (*CronFire) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case cronfire.FieldID, cronfire.FieldCount:
 			values[i] = new(sql.NullInt64)
-		case cronfire.FieldJobID, cronfire.FieldJob, cronfire.FieldCause, cronfire.FieldState, cronfire.FieldReason, cronfire.FieldRunID:
+		case cronfire.FieldJobID, cronfire.FieldJob, cronfire.FieldCause, cronfire.FieldState, cronfire.FieldReason, cronfire.FieldData, cronfire.FieldRunID:
 			values[i] = new(sql.NullString)
 		case cronfire.FieldDue, cronfire.FieldUntil, cronfire.FieldDecidedAt, cronfire.FieldEndedAt:
 			values[i] = new(sql.NullTime)
@@ -127,6 +129,12 @@ func (_m *CronFire) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field reason", values[i])
 			} else if value.Valid {
 				_m.Reason = value.String
+			}
+		case cronfire.FieldData:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field data", values[i])
+			} else if value.Valid {
+				_m.Data = value.String
 			}
 		case cronfire.FieldRunID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -215,6 +223,9 @@ func (_m *CronFire) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("reason=")
 	builder.WriteString(_m.Reason)
+	builder.WriteString(", ")
+	builder.WriteString("data=")
+	builder.WriteString(_m.Data)
 	builder.WriteString(", ")
 	builder.WriteString("run_id=")
 	builder.WriteString(_m.RunID)

@@ -95,6 +95,20 @@ func (_c *CronFireCreate) SetNillableReason(v *string) *CronFireCreate {
 	return _c
 }
 
+// SetData sets the "data" field.
+func (_c *CronFireCreate) SetData(v string) *CronFireCreate {
+	_c.mutation.SetData(v)
+	return _c
+}
+
+// SetNillableData sets the "data" field if the given value is not nil.
+func (_c *CronFireCreate) SetNillableData(v *string) *CronFireCreate {
+	if v != nil {
+		_c.SetData(*v)
+	}
+	return _c
+}
+
 // SetRunID sets the "run_id" field.
 func (_c *CronFireCreate) SetRunID(v string) *CronFireCreate {
 	_c.mutation.SetRunID(v)
@@ -200,6 +214,10 @@ func (_c *CronFireCreate) defaults() {
 		v := cronfire.DefaultReason
 		_c.mutation.SetReason(v)
 	}
+	if _, ok := _c.mutation.Data(); !ok {
+		v := cronfire.DefaultData
+		_c.mutation.SetData(v)
+	}
 	if _, ok := _c.mutation.RunID(); !ok {
 		v := cronfire.DefaultRunID
 		_c.mutation.SetRunID(v)
@@ -232,6 +250,9 @@ func (_c *CronFireCreate) check() error {
 	}
 	if _, ok := _c.mutation.Reason(); !ok {
 		return &ValidationError{Name: "reason", err: errors.New(`ent: missing required field "CronFire.reason"`)}
+	}
+	if _, ok := _c.mutation.Data(); !ok {
+		return &ValidationError{Name: "data", err: errors.New(`ent: missing required field "CronFire.data"`)}
 	}
 	if _, ok := _c.mutation.RunID(); !ok {
 		return &ValidationError{Name: "run_id", err: errors.New(`ent: missing required field "CronFire.run_id"`)}
@@ -303,6 +324,10 @@ func (_c *CronFireCreate) createSpec() (*CronFire, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Reason(); ok {
 		_spec.SetField(cronfire.FieldReason, field.TypeString, value)
 		_node.Reason = value
+	}
+	if value, ok := _c.mutation.Data(); ok {
+		_spec.SetField(cronfire.FieldData, field.TypeString, value)
+		_node.Data = value
 	}
 	if value, ok := _c.mutation.RunID(); ok {
 		_spec.SetField(cronfire.FieldRunID, field.TypeString, value)
@@ -453,6 +478,18 @@ func (u *CronFireUpsert) SetReason(v string) *CronFireUpsert {
 // UpdateReason sets the "reason" field to the value that was provided on create.
 func (u *CronFireUpsert) UpdateReason() *CronFireUpsert {
 	u.SetExcluded(cronfire.FieldReason)
+	return u
+}
+
+// SetData sets the "data" field.
+func (u *CronFireUpsert) SetData(v string) *CronFireUpsert {
+	u.Set(cronfire.FieldData, v)
+	return u
+}
+
+// UpdateData sets the "data" field to the value that was provided on create.
+func (u *CronFireUpsert) UpdateData() *CronFireUpsert {
+	u.SetExcluded(cronfire.FieldData)
 	return u
 }
 
@@ -671,6 +708,20 @@ func (u *CronFireUpsertOne) SetReason(v string) *CronFireUpsertOne {
 func (u *CronFireUpsertOne) UpdateReason() *CronFireUpsertOne {
 	return u.Update(func(s *CronFireUpsert) {
 		s.UpdateReason()
+	})
+}
+
+// SetData sets the "data" field.
+func (u *CronFireUpsertOne) SetData(v string) *CronFireUpsertOne {
+	return u.Update(func(s *CronFireUpsert) {
+		s.SetData(v)
+	})
+}
+
+// UpdateData sets the "data" field to the value that was provided on create.
+func (u *CronFireUpsertOne) UpdateData() *CronFireUpsertOne {
+	return u.Update(func(s *CronFireUpsert) {
+		s.UpdateData()
 	})
 }
 
@@ -1066,6 +1117,20 @@ func (u *CronFireUpsertBulk) SetReason(v string) *CronFireUpsertBulk {
 func (u *CronFireUpsertBulk) UpdateReason() *CronFireUpsertBulk {
 	return u.Update(func(s *CronFireUpsert) {
 		s.UpdateReason()
+	})
+}
+
+// SetData sets the "data" field.
+func (u *CronFireUpsertBulk) SetData(v string) *CronFireUpsertBulk {
+	return u.Update(func(s *CronFireUpsert) {
+		s.SetData(v)
+	})
+}
+
+// UpdateData sets the "data" field to the value that was provided on create.
+func (u *CronFireUpsertBulk) UpdateData() *CronFireUpsertBulk {
+	return u.Update(func(s *CronFireUpsert) {
+		s.UpdateData()
 	})
 }
 

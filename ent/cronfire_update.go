@@ -127,6 +127,20 @@ func (_u *CronFireUpdate) SetNillableReason(v *string) *CronFireUpdate {
 	return _u
 }
 
+// SetData sets the "data" field.
+func (_u *CronFireUpdate) SetData(v string) *CronFireUpdate {
+	_u.mutation.SetData(v)
+	return _u
+}
+
+// SetNillableData sets the "data" field if the given value is not nil.
+func (_u *CronFireUpdate) SetNillableData(v *string) *CronFireUpdate {
+	if v != nil {
+		_u.SetData(*v)
+	}
+	return _u
+}
+
 // SetRunID sets the "run_id" field.
 func (_u *CronFireUpdate) SetRunID(v string) *CronFireUpdate {
 	_u.mutation.SetRunID(v)
@@ -273,6 +287,9 @@ func (_u *CronFireUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Reason(); ok {
 		_spec.SetField(cronfire.FieldReason, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Data(); ok {
+		_spec.SetField(cronfire.FieldData, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.RunID(); ok {
 		_spec.SetField(cronfire.FieldRunID, field.TypeString, value)
 	}
@@ -409,6 +426,20 @@ func (_u *CronFireUpdateOne) SetReason(v string) *CronFireUpdateOne {
 func (_u *CronFireUpdateOne) SetNillableReason(v *string) *CronFireUpdateOne {
 	if v != nil {
 		_u.SetReason(*v)
+	}
+	return _u
+}
+
+// SetData sets the "data" field.
+func (_u *CronFireUpdateOne) SetData(v string) *CronFireUpdateOne {
+	_u.mutation.SetData(v)
+	return _u
+}
+
+// SetNillableData sets the "data" field if the given value is not nil.
+func (_u *CronFireUpdateOne) SetNillableData(v *string) *CronFireUpdateOne {
+	if v != nil {
+		_u.SetData(*v)
 	}
 	return _u
 }
@@ -588,6 +619,9 @@ func (_u *CronFireUpdateOne) sqlSave(ctx context.Context) (_node *CronFire, err 
 	}
 	if value, ok := _u.mutation.Reason(); ok {
 		_spec.SetField(cronfire.FieldReason, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Data(); ok {
+		_spec.SetField(cronfire.FieldData, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.RunID(); ok {
 		_spec.SetField(cronfire.FieldRunID, field.TypeString, value)

@@ -6589,6 +6589,7 @@ type CronFireMutation struct {
 	cause         *pluginsdk.FireCause
 	state         *pluginsdk.CronFireState
 	reason        *string
+	data          *string
 	run_id        *string
 	cost_usd      *float64
 	addcost_usd   *float64
@@ -7025,6 +7026,42 @@ func (m *CronFireMutation) ResetReason() {
 	m.reason = nil
 }
 
+// SetData sets the "data" field.
+func (m *CronFireMutation) SetData(s string) {
+	m.data = &s
+}
+
+// Data returns the value of the "data" field in the mutation.
+func (m *CronFireMutation) Data() (r string, exists bool) {
+	v := m.data
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldData returns the old "data" field's value of the CronFire entity.
+// If the CronFire object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronFireMutation) OldData(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldData is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldData requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldData: %w", err)
+	}
+	return oldValue.Data, nil
+}
+
+// ResetData resets all changes to the "data" field.
+func (m *CronFireMutation) ResetData() {
+	m.data = nil
+}
+
 // SetRunID sets the "run_id" field.
 func (m *CronFireMutation) SetRunID(s string) {
 	m.run_id = &s
@@ -7249,7 +7286,7 @@ func (m *CronFireMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CronFireMutation) Fields() []string {
-	fields := make([]string, 0, 12)
+	fields := make([]string, 0, 13)
 	if m.job_id != nil {
 		fields = append(fields, cronfire.FieldJobID)
 	}
@@ -7273,6 +7310,9 @@ func (m *CronFireMutation) Fields() []string {
 	}
 	if m.reason != nil {
 		fields = append(fields, cronfire.FieldReason)
+	}
+	if m.data != nil {
+		fields = append(fields, cronfire.FieldData)
 	}
 	if m.run_id != nil {
 		fields = append(fields, cronfire.FieldRunID)
@@ -7310,6 +7350,8 @@ func (m *CronFireMutation) Field(name string) (ent.Value, bool) {
 		return m.State()
 	case cronfire.FieldReason:
 		return m.Reason()
+	case cronfire.FieldData:
+		return m.Data()
 	case cronfire.FieldRunID:
 		return m.RunID()
 	case cronfire.FieldCostUsd:
@@ -7343,6 +7385,8 @@ func (m *CronFireMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldState(ctx)
 	case cronfire.FieldReason:
 		return m.OldReason(ctx)
+	case cronfire.FieldData:
+		return m.OldData(ctx)
 	case cronfire.FieldRunID:
 		return m.OldRunID(ctx)
 	case cronfire.FieldCostUsd:
@@ -7415,6 +7459,13 @@ func (m *CronFireMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetReason(v)
+		return nil
+	case cronfire.FieldData:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetData(v)
 		return nil
 	case cronfire.FieldRunID:
 		v, ok := value.(string)
@@ -7564,6 +7615,9 @@ func (m *CronFireMutation) ResetField(name string) error {
 		return nil
 	case cronfire.FieldReason:
 		m.ResetReason()
+		return nil
+	case cronfire.FieldData:
+		m.ResetData()
 		return nil
 	case cronfire.FieldRunID:
 		m.ResetRunID()

@@ -226,12 +226,16 @@ func init() {
 	cronfireDescReason := cronfireFields[8].Descriptor()
 	// cronfire.DefaultReason holds the default value on creation for the reason field.
 	cronfire.DefaultReason = cronfireDescReason.Default.(string)
+	// cronfireDescData is the schema descriptor for data field.
+	cronfireDescData := cronfireFields[9].Descriptor()
+	// cronfire.DefaultData holds the default value on creation for the data field.
+	cronfire.DefaultData = cronfireDescData.Default.(string)
 	// cronfireDescRunID is the schema descriptor for run_id field.
-	cronfireDescRunID := cronfireFields[9].Descriptor()
+	cronfireDescRunID := cronfireFields[10].Descriptor()
 	// cronfire.DefaultRunID holds the default value on creation for the run_id field.
 	cronfire.DefaultRunID = cronfireDescRunID.Default.(string)
 	// cronfireDescCostUsd is the schema descriptor for cost_usd field.
-	cronfireDescCostUsd := cronfireFields[10].Descriptor()
+	cronfireDescCostUsd := cronfireFields[11].Descriptor()
 	// cronfire.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	cronfire.DefaultCostUsd = cronfireDescCostUsd.Default.(float64)
 	cronjobFields := schema.CronJob{}.Fields()

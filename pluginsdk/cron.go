@@ -126,6 +126,7 @@ const (
 	// FireBackfill is of a fire by which somebody makes up for a time that has passed. It is due less
 	// than a second after that time, which has its own row.
 	FireBackfill FireCause = "backfill"
+	FireCalled   FireCause = "called" // a program elsewhere has asked for it, with data
 )
 
 // CronFire is a time at which a job was due, and what became of it: also one that was not
@@ -136,13 +137,15 @@ type CronFire struct {
 	Due   time.Time `json:"due"` // with the job it says which fire this is
 	// Until is the last of the times for which this row stands, and Count how many they are, when it
 	// stands for more than one.
-	Until     time.Time     `json:"until,omitzero"`
-	Count     int           `json:"count,omitempty"`
-	Cause     FireCause     `json:"cause"`
-	State     CronFireState `json:"state"`
-	Reason    string        `json:"reason,omitempty"`
-	RunID     string        `json:"runId,omitempty"`
-	CostUSD   float64       `json:"costUsd,omitempty"`
-	DecidedAt time.Time     `json:"decidedAt,omitzero"`
-	EndedAt   time.Time     `json:"endedAt,omitzero"`
+	Until  time.Time     `json:"until,omitzero"`
+	Count  int           `json:"count,omitempty"`
+	Cause  FireCause     `json:"cause"`
+	State  CronFireState `json:"state"`
+	Reason string        `json:"reason,omitempty"`
+	// Data is what who has asked for it gives the agent with the prompt. It is no instruction.
+	Data      string    `json:"data,omitempty"`
+	RunID     string    `json:"runId,omitempty"`
+	CostUSD   float64   `json:"costUsd,omitempty"`
+	DecidedAt time.Time `json:"decidedAt,omitzero"`
+	EndedAt   time.Time `json:"endedAt,omitzero"`
 }

@@ -256,6 +256,10 @@ type Crons interface {
 	// Fires returns what became of the times at which jobs were due, newest first. Needs
 	// crons.read.
 	Fires(ctx context.Context, request *CronFiresRequest) (*CronFiresResponse, error)
+	// Fire asks for a fire of a job now, also of one that is off, and returns the row of it, which is
+	// pending: who fires jobs finds it there. With Data it is CodeExhausted within a minute of
+	// the last one with Data. Needs crons.write.
+	Fire(ctx context.Context, request *FireCronRequest) (*FireCronResponse, error)
 	// Delete removes the job of that name; an absent one is CodeNotFound. The rows of its
 	// fires stay for as long as those of other jobs. Needs crons.write.
 	Delete(ctx context.Context, request *DeleteCronRequest) (*DeleteCronResponse, error)
@@ -319,6 +323,15 @@ type CronFiresResponse struct {
 	Fires []CronFire
 	More  bool // there are older ones
 }
+
+// FireCronRequest names a job.
+type FireCronRequest struct {
+	Name string
+	Data string // as in CronFire, at most 64 KiB; empty: none
+}
+
+// FireCronResponse has the fire.
+type FireCronResponse struct{ Fire CronFire }
 
 // DeleteCronRequest names a job.
 type DeleteCronRequest struct{ Name string }

@@ -114,7 +114,7 @@ func checkFires(fires []pluginsdk.CronFire) error {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "fires: %d at once; %d are possible", len(fires), maxCronFires)
 	}
 	for _, fire := range fires {
-		if err := checkLengths(length{"reason", len(fire.Reason), maxCronResult}, length{"runId", len(fire.RunID), maxCronName}); err != nil {
+		if err := checkLengths(length{"reason", len(fire.Reason), maxCronResult}, length{"runId", len(fire.RunID), maxCronName}, length{"data", len(fire.Data), maxCronPrompt}); err != nil {
 			return err
 		}
 		for field, at := range map[string]time.Time{"due": fire.Due, "until": fire.Until, "decidedAt": fire.DecidedAt, "endedAt": fire.EndedAt} {

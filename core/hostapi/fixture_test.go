@@ -254,6 +254,10 @@ func (s *stub) SetCronEnabled(_ context.Context, name string, enabled bool) (plu
 	return pluginsdk.CronJob{Spec: pluginsdk.CronSpec{Name: name}, Enabled: enabled}, nil
 }
 
+func (s *stub) FireCron(_ context.Context, name, data string) (pluginsdk.CronFire, error) {
+	return pluginsdk.CronFire{Job: name, Data: data, State: pluginsdk.FirePending}, nil
+}
+
 func (s *stub) CronFires(context.Context, pluginsdk.CronFiresRequest) ([]pluginsdk.CronFire, bool, error) {
 	return nil, false, nil
 }

@@ -40,6 +40,7 @@ type Store interface {
 	SetCronEnabled(ctx context.Context, name string, enabled bool) (pluginsdk.CronJob, error)
 	ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus, fires ...pluginsdk.CronFire) (pluginsdk.CronJob, error)
 	CronFires(ctx context.Context, query pluginsdk.CronFiresRequest) (fires []pluginsdk.CronFire, more bool, err error)
+	FireCron(ctx context.Context, name, data string) (pluginsdk.CronFire, error)
 	Crons(ctx context.Context) ([]pluginsdk.CronJob, error)
 	DeleteCron(ctx context.Context, name string) error
 

@@ -19,7 +19,7 @@ var anybodys = []string{
 	"Agent.Cancel", "Agent.Start", "Agent.Wait",
 	"Approvals.Get", "Approvals.List", "Approvals.Revoke", "Approvals.Rules",
 	"Commands.List",
-	"Crons.Delete", "Crons.Fires", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
+	"Crons.Delete", "Crons.Fire", "Crons.Fires", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
 	"Deliveries.List", "Deliveries.Retry",
 	"Events.List", "Events.Listen", "Events.Publish",
 	"Files.Begin", "Files.Commit", "Files.Delete", "Files.Get", "Files.List", "Files.Read", "Files.Write",

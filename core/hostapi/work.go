@@ -475,6 +475,23 @@ func (s crons) Fires(ctx context.Context, request *pluginsdk.CronFiresRequest) (
 	})
 }
 
+func (s crons) Fire(ctx context.Context, request *pluginsdk.FireCronRequest) (*pluginsdk.FireCronResponse, error) {
+	return serve(s.caller, "Crons.Fire", func() (*pluginsdk.FireCronResponse, error) {
+		if err := checkLengths(length{"data", len(request.Data), maxCronPrompt}); err != nil {
+			return nil, err
+		}
+		var response pluginsdk.FireCronResponse
+		err := s.write(ctx, 1, int64(len(request.Data)), func() (err error) {
+			response.Fire, err = s.Store.FireCron(ctx, request.Name, request.Data)
+			return err
+		})
+		if err == nil {
+			s.Events.Publish(pluginsdk.EventCronChanged, "", pluginsdk.CronPayload{})
+		}
+		return &response, err
+	})
+}
+
 func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {
 	return serve(s.caller, "Crons.Delete", func() (*pluginsdk.DeleteCronResponse, error) {
 		err := s.write(ctx, 1, 0, func() error { return s.Store.DeleteCron(ctx, request.Name) })

@@ -127,6 +127,44 @@ func (s *Store) CronFires(ctx context.Context, query pluginsdk.CronFiresRequest)
 	return all(found, cronFireOf), more, nil
 }
 
+// calledOnce is how long a job is not fired again by who gives it data.
+const calledOnce = time.Minute
+
+// FireCron stores that somebody asks for a fire of a job, and returns its row; CodeNotFound: there is no
+// such job. With data it is CodeExhausted when it was asked for with data less than a minute ago.
+func (s *Store) FireCron(ctx context.Context, name, data string) (fire pluginsdk.CronFire, err error) {
+	now := s.now()
+	fire = pluginsdk.CronFire{Due: now, Cause: pluginsdk.FireAsked, State: pluginsdk.FirePending, Data: clean(data), DecidedAt: now}
+	if data != "" {
+		fire.Cause = pluginsdk.FireCalled
+	}
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		rows, err := readCrons(ctx, tx.Client, tx.exec, cronjob.Name(clean(name)))
+		if err == nil && len(rows) == 0 {
+			err = noCron(name)
+		}
+		if err != nil {
+			return err
+		}
+		job := cronOf(rows[0])
+		fire.JobID, fire.Job = job.ID, job.Spec.Name
+		if data != "" {
+			lately, err := tx.CronFire.Query().Where(cronfire.JobID(job.ID), cronfire.CauseEQ(pluginsdk.FireCalled), cronfire.DueGT(now.Add(-calledOnce))).Exist(ctx)
+			if err == nil && lately {
+				err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the schedule %q was called less than a minute ago, and may be called once a minute; try again later", name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return tx.putFires(ctx, job, []pluginsdk.CronFire{fire})
+	})
+	if err != nil {
+		return pluginsdk.CronFire{}, wrap("fire scheduled job", err)
+	}
+	return fire, nil
+}
+
 func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJobUpdate), fires ...pluginsdk.CronFire) (job pluginsdk.CronJob, err error) {
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		update := tx.CronJob.Update().Where(cronjob.Name(clean(name))).SetName(clean(name)) // an update of nothing finds nothing

@@ -181,6 +181,27 @@ func TestATaskOfTheSameKeyIsTheSame(t *testing.T) {
 	})
 }
 
+// A fire that somebody asks for is on disk, for a job that there is, and with data once a minute.
+func TestAFireIsAskedFor(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		wantCode(t, second(s.FireCron(ctx, "ghost", "")), pluginsdk.CodeNotFound)
+		check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "morning"}, false)))
+		for range 2 {
+			if fire := must[pluginsdk.CronFire](t)(s.FireCron(ctx, "digest", "")); fire.Cause != pluginsdk.FireAsked || fire.Job != "digest" {
+				t.Errorf("asked for: %+v", fire)
+			}
+		}
+		called := must[pluginsdk.CronFire](t)(s.FireCron(ctx, "digest", "version 7"))
+		wantCode(t, second(s.FireCron(ctx, "digest", "version 8")), pluginsdk.CodeExhausted)
+		fires, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Open: true})
+		check(t, err)
+		if len(fires) != 3 || fires[0] != called || called.Cause != pluginsdk.FireCalled || called.Data != "version 7" {
+			t.Errorf("there are %+v, called %+v", fires, called)
+		}
+	})
+}
+
 // Whoever watches the jobs must see each change of what one is to be, and nothing else on SQLite: what
 // the plugin that fires them reports has it look once more.
 func TestCronsMark(t *testing.T) {

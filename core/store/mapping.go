@@ -520,14 +520,14 @@ func durationOf(text string) time.Duration {
 func cronFireOf(row *ent.CronFire) pluginsdk.CronFire {
 	return pluginsdk.CronFire{
 		JobID: row.JobID, Job: row.Job, Due: keepable(row.Due.UTC()), Until: keepable(orZero(row.Until)), Count: row.Count,
-		Cause: row.Cause, State: row.State, Reason: row.Reason, RunID: row.RunID, CostUSD: row.CostUsd,
+		Cause: row.Cause, State: row.State, Reason: row.Reason, Data: row.Data, RunID: row.RunID, CostUSD: row.CostUsd,
 		DecidedAt: keepable(orZero(row.DecidedAt)), EndedAt: keepable(orZero(row.EndedAt)),
 	}
 }
 
 func insertCronFire(into *ent.CronFireCreate, f pluginsdk.CronFire) {
 	into.SetJobID(f.JobID).SetJob(clean(f.Job)).SetDue(instant(f.Due)).SetNillableUntil(nullable(f.Until)).SetCount(f.Count).
-		SetCause(f.Cause).SetState(f.State).SetReason(clean(f.Reason)).SetRunID(clean(f.RunID)).SetCostUsd(f.CostUSD).
+		SetCause(f.Cause).SetState(f.State).SetReason(clean(f.Reason)).SetData(clean(f.Data)).SetRunID(clean(f.RunID)).SetCostUsd(f.CostUSD).
 		SetNillableDecidedAt(nullable(f.DecidedAt)).SetNillableEndedAt(nullable(f.EndedAt))
 }
 

@@ -27,6 +27,8 @@ const (
 	FieldState = "state"
 	// FieldReason holds the string denoting the reason field in the database.
 	FieldReason = "reason"
+	// FieldData holds the string denoting the data field in the database.
+	FieldData = "data"
 	// FieldRunID holds the string denoting the run_id field in the database.
 	FieldRunID = "run_id"
 	// FieldCostUsd holds the string denoting the cost_usd field in the database.
@@ -50,6 +52,7 @@ var Columns = []string{
 	FieldCause,
 	FieldState,
 	FieldReason,
+	FieldData,
 	FieldRunID,
 	FieldCostUsd,
 	FieldDecidedAt,
@@ -71,6 +74,8 @@ var (
 	DefaultCount int
 	// DefaultReason holds the default value on creation for the "reason" field.
 	DefaultReason string
+	// DefaultData holds the default value on creation for the "data" field.
+	DefaultData string
 	// DefaultRunID holds the default value on creation for the "run_id" field.
 	DefaultRunID string
 	// DefaultCostUsd holds the default value on creation for the "cost_usd" field.
@@ -123,6 +128,11 @@ func ByState(opts ...sql.OrderTermOption) OrderOption {
 // ByReason orders the results by the reason field.
 func ByReason(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldReason, opts...).ToFunc()
+}
+
+// ByData orders the results by the data field.
+func ByData(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldData, opts...).ToFunc()
 }
 
 // ByRunID orders the results by the run_id field.

@@ -97,6 +97,11 @@ func Reason(v string) predicate.CronFire {
 	return predicate.CronFire(sql.FieldEQ(FieldReason, v))
 }
 
+// Data applies equality check predicate on the "data" field. It's identical to DataEQ.
+func Data(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldEQ(FieldData, v))
+}
+
 // RunID applies equality check predicate on the "run_id" field. It's identical to RunIDEQ.
 func RunID(v string) predicate.CronFire {
 	return predicate.CronFire(sql.FieldEQ(FieldRunID, v))
@@ -608,6 +613,71 @@ func ReasonEqualFold(v string) predicate.CronFire {
 // ReasonContainsFold applies the ContainsFold predicate on the "reason" field.
 func ReasonContainsFold(v string) predicate.CronFire {
 	return predicate.CronFire(sql.FieldContainsFold(FieldReason, v))
+}
+
+// DataEQ applies the EQ predicate on the "data" field.
+func DataEQ(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldEQ(FieldData, v))
+}
+
+// DataNEQ applies the NEQ predicate on the "data" field.
+func DataNEQ(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldNEQ(FieldData, v))
+}
+
+// DataIn applies the In predicate on the "data" field.
+func DataIn(vs ...string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldIn(FieldData, vs...))
+}
+
+// DataNotIn applies the NotIn predicate on the "data" field.
+func DataNotIn(vs ...string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldNotIn(FieldData, vs...))
+}
+
+// DataGT applies the GT predicate on the "data" field.
+func DataGT(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldGT(FieldData, v))
+}
+
+// DataGTE applies the GTE predicate on the "data" field.
+func DataGTE(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldGTE(FieldData, v))
+}
+
+// DataLT applies the LT predicate on the "data" field.
+func DataLT(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldLT(FieldData, v))
+}
+
+// DataLTE applies the LTE predicate on the "data" field.
+func DataLTE(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldLTE(FieldData, v))
+}
+
+// DataContains applies the Contains predicate on the "data" field.
+func DataContains(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldContains(FieldData, v))
+}
+
+// DataHasPrefix applies the HasPrefix predicate on the "data" field.
+func DataHasPrefix(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldHasPrefix(FieldData, v))
+}
+
+// DataHasSuffix applies the HasSuffix predicate on the "data" field.
+func DataHasSuffix(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldHasSuffix(FieldData, v))
+}
+
+// DataEqualFold applies the EqualFold predicate on the "data" field.
+func DataEqualFold(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldEqualFold(FieldData, v))
+}
+
+// DataContainsFold applies the ContainsFold predicate on the "data" field.
+func DataContainsFold(v string) predicate.CronFire {
+	return predicate.CronFire(sql.FieldContainsFold(FieldData, v))
 }
 
 // RunIDEQ applies the EQ predicate on the "run_id" field.

@@ -220,6 +220,7 @@ var (
 		{Name: "cause", Type: field.TypeString},
 		{Name: "state", Type: field.TypeString},
 		{Name: "reason", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "data", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "cost_usd", Type: field.TypeFloat64, Default: 0},
 		{Name: "decided_at", Type: field.TypeTime, Nullable: true},

@@ -25,6 +25,7 @@ func (CronFire) Fields() []ent.Field {
 		field.String("cause").GoType(pluginsdk.FireCause("")),
 		field.String("state").GoType(pluginsdk.CronFireState("")),
 		field.Text("reason").Default(""),
+		field.Text("data").Default(""),
 		field.String("run_id").Default(""),
 		field.Float("cost_usd").Default(0),
 		field.Time("decided_at").Optional().Nillable(),

@@ -527,6 +527,32 @@ func cronFiresResponseFrom(m *hostv1.ListCronFiresResponse) pluginsdk.CronFiresR
 	}
 }
 
+func fireCronRequestTo(v pluginsdk.FireCronRequest) *hostv1.FireCronRequest {
+	return &hostv1.FireCronRequest{
+		Name: v.Name,
+		Data: v.Data,
+	}
+}
+
+func fireCronRequestFrom(m *hostv1.FireCronRequest) pluginsdk.FireCronRequest {
+	return pluginsdk.FireCronRequest{
+		Name: m.GetName(),
+		Data: m.GetData(),
+	}
+}
+
+func fireCronResponseTo(v pluginsdk.FireCronResponse) *hostv1.FireCronResponse {
+	return &hostv1.FireCronResponse{
+		Fire: cronFireTo(v.Fire),
+	}
+}
+
+func fireCronResponseFrom(m *hostv1.FireCronResponse) pluginsdk.FireCronResponse {
+	return pluginsdk.FireCronResponse{
+		Fire: cronFireFrom(m.GetFire()),
+	}
+}
+
 func deleteCronRequestTo(v pluginsdk.DeleteCronRequest) *hostv1.DeleteCronRequest {
 	return &hostv1.DeleteCronRequest{
 		Name: v.Name,

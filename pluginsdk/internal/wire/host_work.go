@@ -168,6 +168,14 @@ func (c cronClient) Fires(ctx context.Context, request *pluginsdk.CronFiresReque
 	return ask(ctx, request, cronFiresRequestTo, c.client.ListCronFires, cronFiresResponseFrom)
 }
 
+func (s hostServer) FireCron(ctx context.Context, m *hostv1.FireCronRequest) (*hostv1.FireCronResponse, error) {
+	return answer(ctx, m, fireCronRequestFrom, s.host.Crons.Fire, fireCronResponseTo)
+}
+
+func (c cronClient) Fire(ctx context.Context, request *pluginsdk.FireCronRequest) (*pluginsdk.FireCronResponse, error) {
+	return ask(ctx, request, fireCronRequestTo, c.client.FireCron, fireCronResponseFrom)
+}
+
 func (s hostServer) DeleteCron(ctx context.Context, m *hostv1.DeleteCronRequest) (*hostv1.DeleteCronResponse, error) {
 	return answer(ctx, m, deleteCronRequestFrom, s.host.Crons.Delete, emptyTo[hostv1.DeleteCronResponse])
 }

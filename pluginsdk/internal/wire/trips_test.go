@@ -209,6 +209,8 @@ func trips() []trip {
 		roundTrip(listCronsRequestTo, listCronsRequestFrom),
 		roundTrip(listCronsResponseTo, listCronsResponseFrom),
 		roundTrip(cronFiresRequestTo, cronFiresRequestFrom),
+		roundTrip(fireCronRequestTo, fireCronRequestFrom),
+		roundTrip(fireCronResponseTo, fireCronResponseFrom),
 		roundTrip(cronFiresResponseTo, cronFiresResponseFrom),
 		roundTrip(deleteCronRequestTo, deleteCronRequestFrom),
 		roundTrip(emptyTo[hostv1.DeleteCronResponse, pluginsdk.DeleteCronResponse], emptyFrom[pluginsdk.DeleteCronResponse, hostv1.DeleteCronResponse]),

@@ -34,6 +34,7 @@ type Plugin struct {
 	lookings map[fireKey]*looking
 	notices  map[string][]string // by run: the calls by which it has told people something
 
+	again atomic.Bool        // rows of fires may have been written by others
 	over  atomic.Bool        // the run of a fire may be over
 	wake  chan struct{}      // has an element when it is to look at once
 	end   context.CancelFunc // of the goroutine that looks; nil: it is not active
@@ -133,6 +134,9 @@ func (p *Plugin) follow(ctx context.Context, ended chan<- struct{}) {
 		wait, err := p.look(ctx)
 		failed = errors.Join(failed, err)
 		if over := p.over.Swap(false); over || time.Since(settled) > settleEvery {
+			if time.Since(settled) > settleEvery {
+				p.again.Store(true) // the next look reads them: an event may be lost
+			}
 			settled = time.Now()
 			if err := p.settle(ctx); err != nil {
 				failed = errors.Join(failed, err)
@@ -173,10 +177,15 @@ func (p *Plugin) now() time.Time {
 	return time.Now().UTC()
 }
 
-// OnBroadcast takes in that runs are over. What became of them is read elsewhere: an event does not
+// OnBroadcast takes in that runs are over, and that jobs or fires were written. What became of them is read elsewhere: an event does not
 // wait for the host.
-func (p *Plugin) OnBroadcast(context.Context, *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
-	p.over.Store(true)
+func (p *Plugin) OnBroadcast(_ context.Context, request *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
+	for _, event := range request.Events {
+		if event.Type != pluginsdk.EventCronChanged {
+			p.over.Store(true)
+		}
+		p.again.Store(p.again.Load() || event.Type == pluginsdk.EventCronChanged || event.Type == pluginsdk.EventResync)
+	}
 	p.soon()
 	return nil, nil
 }

@@ -2,6 +2,7 @@ package cron
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ const (
 	toolDelete  = "cron_delete"
 	toolToggle  = "cron_toggle"
 	toolHistory = "cron_history"
+	toolNext    = "cron_next"
 	toolNotify  = "notify"
 
 	urgent = "high"
@@ -52,6 +54,8 @@ func tools() []pluginsdk.ToolSpec {
 		spec(toolUpdate, "Change a schedule. What is left out stays as it is.", `"name"`, which, timing, zone, prompt, limits),
 		spec(toolDelete, "Remove a schedule.", `"name"`, which),
 		spec(toolToggle, "Turn a schedule on or off.", `"name", "enabled"`, which, `"enabled": {"type": "boolean"}`),
+		spec(toolNext, "The next times at which a schedule is due, or would be: of one that there is (name), or of a time that you have in mind.", ``, which, timing, zone,
+			`"except": {"type": "string", "maxLength": 4000}, "hours": {"type": "string", "maxLength": 20}, "until": {"type": "string", "maxLength": 40}`, `"count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many; 5 when it is left out"}`),
 		spec(toolNotify, "Tell people something from the run of a schedule. In a schedule whose answers nobody reads this is all that they get.", `"text"`,
 			`"text": {"type": "string", "minLength": 1, "maxLength": 20000, "description": "What they are to know"}`,
 			`"urgency": {"enum": ["low", "normal", "high"], "description": "How soon they have to know it"}`),
@@ -72,6 +76,7 @@ type input struct {
 	Hours    *string `json:"hours"`
 	Until    *string `json:"until"`
 	Enabled  *bool   `json:"enabled"`
+	Count    int     `json:"count"`
 
 	Report  *string  `json:"report"`
 	IfRoom  *bool    `json:"if_room"`
@@ -89,11 +94,44 @@ func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) 
 			return wrong(pluginsdk.Errorf(pluginsdk.CodeInvalid, "input: %w", err))
 		}
 	}
-	text, err := p.call(ctx, call, in)
+	var result pluginsdk.ToolResult
+	var err error
+	if call.Name == toolNext {
+		result, err = p.nextResult(ctx, call, in)
+	} else {
+		result.Text, err = p.call(ctx, call, in)
+	}
 	if err != nil {
 		return wrong(err)
 	}
-	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: text}}, nil
+	return &pluginsdk.CallToolResponse{Result: result}, nil
+}
+
+// nextResult lists times in words, and for programs.
+func (p *Plugin) nextResult(ctx context.Context, call *pluginsdk.CallToolRequest, in input) (result pluginsdk.ToolResult, err error) {
+	if err := p.may(ctx, call); err != nil {
+		return result, err
+	}
+	job := pluginsdk.CronJob{Spec: pluginsdk.CronSpec{Name: "it", Prompt: "x"}, Enabled: true}
+	if in.Name == "" {
+		if err = in.put(&job.Spec); err == nil {
+			err = check(job.Spec, p.now())
+		}
+	} else {
+		job, err = p.named(ctx, in.Name)
+	}
+	if err != nil {
+		return result, err
+	}
+	if result.Text, err = p.nextWords(job, in.Count); err != nil {
+		return result, err
+	}
+	times, err := p.next(job.Spec, min(cmp.Or(in.Count, shownNext), mostNext))
+	if err != nil {
+		return result, err
+	}
+	result.Structured, err = json.Marshal(map[string][]time.Time{"next": times})
+	return result, err
 }
 
 // wrong is the result of a call that came to nothing. That the host does not answer is no mistake
@@ -158,7 +196,7 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 // may refuses a call of an agent that is not to know of schedules, or not to change them: what it
 // makes runs with all that the agent of the owner knows, for as long as nobody looks.
 func (p *Plugin) may(ctx context.Context, call *pluginsdk.CallToolRequest) error {
-	reads := call.Name == toolList || call.Name == toolHistory
+	reads := call.Name == toolList || call.Name == toolHistory || call.Name == toolNext
 	if call.TaskID != "" && !reads {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a task may not make or change schedules: say in your result what should be scheduled")
 	}

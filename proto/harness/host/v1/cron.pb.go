@@ -564,6 +564,103 @@ func (x *ListCronFiresResponse) GetMore() bool {
 	return false
 }
 
+type FireCronRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// At most 64 KiB; empty: none.
+	Data          string `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FireCronRequest) Reset() {
+	*x = FireCronRequest{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FireCronRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FireCronRequest) ProtoMessage() {}
+
+func (x *FireCronRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FireCronRequest.ProtoReflect.Descriptor instead.
+func (*FireCronRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FireCronRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FireCronRequest) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
+type FireCronResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Fire          *v1.CronFire           `protobuf:"bytes,1,opt,name=fire,proto3" json:"fire,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FireCronResponse) Reset() {
+	*x = FireCronResponse{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FireCronResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FireCronResponse) ProtoMessage() {}
+
+func (x *FireCronResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FireCronResponse.ProtoReflect.Descriptor instead.
+func (*FireCronResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FireCronResponse) GetFire() *v1.CronFire {
+	if x != nil {
+		return x.Fire
+	}
+	return nil
+}
+
 type DeleteCronRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -573,7 +670,7 @@ type DeleteCronRequest struct {
 
 func (x *DeleteCronRequest) Reset() {
 	*x = DeleteCronRequest{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[10]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +682,7 @@ func (x *DeleteCronRequest) String() string {
 func (*DeleteCronRequest) ProtoMessage() {}
 
 func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[10]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +695,7 @@ func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCronRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{10}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteCronRequest) GetName() string {
@@ -616,7 +713,7 @@ type DeleteCronResponse struct {
 
 func (x *DeleteCronResponse) Reset() {
 	*x = DeleteCronResponse{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[11]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +725,7 @@ func (x *DeleteCronResponse) String() string {
 func (*DeleteCronResponse) ProtoMessage() {}
 
 func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[11]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +738,7 @@ func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCronResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{11}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{13}
 }
 
 var File_harness_host_v1_cron_proto protoreflect.FileDescriptor
@@ -679,10 +776,15 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\"]\n" +
 	"\x15ListCronFiresResponse\x120\n" +
 	"\x05fires\x18\x01 \x03(\v2\x1a.harness.types.v1.CronFireR\x05fires\x12\x12\n" +
-	"\x04more\x18\x02 \x01(\bR\x04more\"'\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"9\n" +
+	"\x0fFireCronRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\tR\x04data\"B\n" +
+	"\x10FireCronResponse\x12.\n" +
+	"\x04fire\x18\x01 \x01(\v2\x1a.harness.types.v1.CronFireR\x04fire\"'\n" +
 	"\x11DeleteCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteCronResponse2\x87\x05\n" +
+	"\x12DeleteCronResponse2\xe9\x05\n" +
 	"\vCronService\x12`\n" +
 	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12r\n" +
 	"\x0eSetCronEnabled\x12&.harness.host.v1.SetCronEnabledRequest\x1a'.harness.host.v1.SetCronEnabledResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
@@ -691,7 +793,8 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\tListCrons\x12!.harness.host.v1.ListCronsRequest\x1a\".harness.host.v1.ListCronsResponse\"\x0e\x92\xe1\x18\n" +
 	"crons.read\x12n\n" +
 	"\rListCronFires\x12%.harness.host.v1.ListCronFiresRequest\x1a&.harness.host.v1.ListCronFiresResponse\"\x0e\x92\xe1\x18\n" +
-	"crons.read\x12f\n" +
+	"crons.read\x12`\n" +
+	"\bFireCron\x12 .harness.host.v1.FireCronRequest\x1a!.harness.host.v1.FireCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
 	"\n" +
 	"DeleteCron\x12\".harness.host.v1.DeleteCronRequest\x1a#.harness.host.v1.DeleteCronResponse\"\x0f\x92\xe1\x18\vcrons.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
@@ -707,7 +810,7 @@ func file_harness_host_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_cron_proto_rawDescData
 }
 
-var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_harness_host_v1_cron_proto_goTypes = []any{
 	(*SaveCronRequest)(nil),        // 0: harness.host.v1.SaveCronRequest
 	(*SaveCronResponse)(nil),       // 1: harness.host.v1.SaveCronResponse
@@ -719,41 +822,46 @@ var file_harness_host_v1_cron_proto_goTypes = []any{
 	(*ListCronsResponse)(nil),      // 7: harness.host.v1.ListCronsResponse
 	(*ListCronFiresRequest)(nil),   // 8: harness.host.v1.ListCronFiresRequest
 	(*ListCronFiresResponse)(nil),  // 9: harness.host.v1.ListCronFiresResponse
-	(*DeleteCronRequest)(nil),      // 10: harness.host.v1.DeleteCronRequest
-	(*DeleteCronResponse)(nil),     // 11: harness.host.v1.DeleteCronResponse
-	(*v1.CronSpec)(nil),            // 12: harness.types.v1.CronSpec
-	(*v1.CronJob)(nil),             // 13: harness.types.v1.CronJob
-	(*v1.CronStatus)(nil),          // 14: harness.types.v1.CronStatus
-	(*v1.CronFire)(nil),            // 15: harness.types.v1.CronFire
-	(*timestamppb.Timestamp)(nil),  // 16: google.protobuf.Timestamp
+	(*FireCronRequest)(nil),        // 10: harness.host.v1.FireCronRequest
+	(*FireCronResponse)(nil),       // 11: harness.host.v1.FireCronResponse
+	(*DeleteCronRequest)(nil),      // 12: harness.host.v1.DeleteCronRequest
+	(*DeleteCronResponse)(nil),     // 13: harness.host.v1.DeleteCronResponse
+	(*v1.CronSpec)(nil),            // 14: harness.types.v1.CronSpec
+	(*v1.CronJob)(nil),             // 15: harness.types.v1.CronJob
+	(*v1.CronStatus)(nil),          // 16: harness.types.v1.CronStatus
+	(*v1.CronFire)(nil),            // 17: harness.types.v1.CronFire
+	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
 }
 var file_harness_host_v1_cron_proto_depIdxs = []int32{
-	12, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
-	13, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
-	13, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
-	14, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
-	15, // 4: harness.host.v1.ReportCronRequest.fires:type_name -> harness.types.v1.CronFire
-	13, // 5: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
-	13, // 6: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
-	16, // 7: harness.host.v1.ListCronFiresRequest.before:type_name -> google.protobuf.Timestamp
-	15, // 8: harness.host.v1.ListCronFiresResponse.fires:type_name -> harness.types.v1.CronFire
-	0,  // 9: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
-	2,  // 10: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
-	4,  // 11: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
-	6,  // 12: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
-	8,  // 13: harness.host.v1.CronService.ListCronFires:input_type -> harness.host.v1.ListCronFiresRequest
-	10, // 14: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
-	1,  // 15: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
-	3,  // 16: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
-	5,  // 17: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
-	7,  // 18: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
-	9,  // 19: harness.host.v1.CronService.ListCronFires:output_type -> harness.host.v1.ListCronFiresResponse
-	11, // 20: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	14, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
+	15, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
+	15, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
+	16, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
+	17, // 4: harness.host.v1.ReportCronRequest.fires:type_name -> harness.types.v1.CronFire
+	15, // 5: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
+	15, // 6: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
+	18, // 7: harness.host.v1.ListCronFiresRequest.before:type_name -> google.protobuf.Timestamp
+	17, // 8: harness.host.v1.ListCronFiresResponse.fires:type_name -> harness.types.v1.CronFire
+	17, // 9: harness.host.v1.FireCronResponse.fire:type_name -> harness.types.v1.CronFire
+	0,  // 10: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
+	2,  // 11: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
+	4,  // 12: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
+	6,  // 13: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
+	8,  // 14: harness.host.v1.CronService.ListCronFires:input_type -> harness.host.v1.ListCronFiresRequest
+	10, // 15: harness.host.v1.CronService.FireCron:input_type -> harness.host.v1.FireCronRequest
+	12, // 16: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
+	1,  // 17: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
+	3,  // 18: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
+	5,  // 19: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
+	7,  // 20: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
+	9,  // 21: harness.host.v1.CronService.ListCronFires:output_type -> harness.host.v1.ListCronFiresResponse
+	11, // 22: harness.host.v1.CronService.FireCron:output_type -> harness.host.v1.FireCronResponse
+	13, // 23: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
+	17, // [17:24] is the sub-list for method output_type
+	10, // [10:17] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_cron_proto_init() }
@@ -768,7 +876,7 @@ func file_harness_host_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_cron_proto_rawDesc), len(file_harness_host_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

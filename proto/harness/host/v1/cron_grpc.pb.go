@@ -24,6 +24,7 @@ const (
 	CronService_ReportCron_FullMethodName     = "/harness.host.v1.CronService/ReportCron"
 	CronService_ListCrons_FullMethodName      = "/harness.host.v1.CronService/ListCrons"
 	CronService_ListCronFires_FullMethodName  = "/harness.host.v1.CronService/ListCronFires"
+	CronService_FireCron_FullMethodName       = "/harness.host.v1.CronService/FireCron"
 	CronService_DeleteCron_FullMethodName     = "/harness.host.v1.CronService/DeleteCron"
 )
 
@@ -48,6 +49,9 @@ type CronServiceClient interface {
 	// ListCronFires returns what became of the times at which jobs were due, newest first. Needs
 	// crons.read.
 	ListCronFires(ctx context.Context, in *ListCronFiresRequest, opts ...grpc.CallOption) (*ListCronFiresResponse, error)
+	// FireCron asks for a fire of a job now, also of one that is off, and returns the row of it. With
+	// data it is RESOURCE_EXHAUSTED within a minute of the last one with data. Needs crons.write.
+	FireCron(ctx context.Context, in *FireCronRequest, opts ...grpc.CallOption) (*FireCronResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error)
 }
@@ -110,6 +114,16 @@ func (c *cronServiceClient) ListCronFires(ctx context.Context, in *ListCronFires
 	return out, nil
 }
 
+func (c *cronServiceClient) FireCron(ctx context.Context, in *FireCronRequest, opts ...grpc.CallOption) (*FireCronResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FireCronResponse)
+	err := c.cc.Invoke(ctx, CronService_FireCron_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *cronServiceClient) DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteCronResponse)
@@ -141,6 +155,9 @@ type CronServiceServer interface {
 	// ListCronFires returns what became of the times at which jobs were due, newest first. Needs
 	// crons.read.
 	ListCronFires(context.Context, *ListCronFiresRequest) (*ListCronFiresResponse, error)
+	// FireCron asks for a fire of a job now, also of one that is off, and returns the row of it. With
+	// data it is RESOURCE_EXHAUSTED within a minute of the last one with data. Needs crons.write.
+	FireCron(context.Context, *FireCronRequest) (*FireCronResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error)
 	mustEmbedUnimplementedCronServiceServer()
@@ -167,6 +184,9 @@ func (UnimplementedCronServiceServer) ListCrons(context.Context, *ListCronsReque
 }
 func (UnimplementedCronServiceServer) ListCronFires(context.Context, *ListCronFiresRequest) (*ListCronFiresResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCronFires not implemented")
+}
+func (UnimplementedCronServiceServer) FireCron(context.Context, *FireCronRequest) (*FireCronResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FireCron not implemented")
 }
 func (UnimplementedCronServiceServer) DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteCron not implemented")
@@ -282,6 +302,24 @@ func _CronService_ListCronFires_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CronService_FireCron_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FireCronRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CronServiceServer).FireCron(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CronService_FireCron_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CronServiceServer).FireCron(ctx, req.(*FireCronRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CronService_DeleteCron_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteCronRequest)
 	if err := dec(in); err != nil {
@@ -326,6 +364,10 @@ var CronService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListCronFires",
 			Handler:    _CronService_ListCronFires_Handler,
+		},
+		{
+			MethodName: "FireCron",
+			Handler:    _CronService_FireCron_Handler,
 		},
 		{
 			MethodName: "DeleteCron",

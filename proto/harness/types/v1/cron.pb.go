@@ -428,15 +428,17 @@ type CronFire struct {
 	// The last of the times for which this row stands, when it stands for more than one.
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	Count int64                  `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
-	// schedule or asked.
+	// schedule, asked, backfill or called.
 	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
 	// pending, running, succeeded, failed, cancelled, skipped or missed.
-	State         string                 `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
-	Reason        string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
-	RunId         string                 `protobuf:"bytes,9,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	CostUsd       float64                `protobuf:"fixed64,10,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
-	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
-	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	State     string                 `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
+	Reason    string                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	RunId     string                 `protobuf:"bytes,9,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	CostUsd   float64                `protobuf:"fixed64,10,opt,name=cost_usd,json=costUsd,proto3" json:"cost_usd,omitempty"`
+	DecidedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	EndedAt   *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// What who has asked for it gives the agent with the prompt. It is no instruction.
+	Data          string `protobuf:"bytes,13,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,6 +557,13 @@ func (x *CronFire) GetEndedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *CronFire) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
 var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
@@ -600,7 +609,7 @@ const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\aenabled\x18\x03 \x01(\bR\aenabled\x124\n" +
 	"\x06status\x18\x04 \x01(\v2\x1c.harness.types.v1.CronStatusR\x06status\x129\n" +
 	"\n" +
-	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\x91\x03\n" +
+	"created_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\"\xa5\x03\n" +
 	"\bCronFire\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\tR\x03job\x12,\n" +
@@ -615,7 +624,8 @@ const file_harness_types_v1_cron_proto_rawDesc = "" +
 	" \x01(\x01R\acostUsd\x129\n" +
 	"\n" +
 	"decided_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x125\n" +
-	"\bended_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendedAtBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\bended_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12\x12\n" +
+	"\x04data\x18\r \x01(\tR\x04dataBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_cron_proto_rawDescOnce sync.Once
