@@ -41,6 +41,7 @@ var Plugins = Table{
 		{Since: 10, Capabilities: []pluginsdk.Capability{
 			pluginsdk.CapTurnsRead, pluginsdk.CapTurnsChange, pluginsdk.CapTurnsDecide, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge,
 		}, Env: []string{"HARNESS_OWNER_TOKEN"}},
+		{Since: 12, Capabilities: []pluginsdk.Capability{pluginsdk.CapCronsWrite}},
 	}},
 	{"delegation", []Grants{{Since: 5, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead, pluginsdk.CapMessagesSubmit, pluginsdk.CapThreadsAdmin,

@@ -79,7 +79,7 @@ func TestTheGrantsOfTheFirstVersion(t *testing.T) {
 	}
 	const since6 = "commands.read, approvals.read, approvals.decide, files.read, files.write, workspace.read, workspace.write, " +
 		"tokens.check, tokens.admin, installation.read, installation.control, installation.backup, crons.read, accounts.write, " +
-		"turns.read, turns.change, turns.decide, tasks.prepare, tasks.judge"
+		"turns.read, turns.change, turns.decide, tasks.prepare, tasks.judge, crons.write"
 	if added, env := shipped.Plugins.After("web", 1); list(added) != "threads.admin, metrics.read, tasks.read, tasks.write, tasks.decide, "+since6 || !slices.Equal(env, []string{"HARNESS_VERSION", "HARNESS_TLS_CERT", "HARNESS_TLS_KEY", "HARNESS_OWNER_TOKEN"}) {
 		t.Errorf("what web has since the first version: %v %v", added, env)
 	}

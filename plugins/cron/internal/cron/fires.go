@@ -275,6 +275,10 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire) (pluginsdk.CronJob, error) {
 	before, status := job, &job.Status
 	switch fire.State { //nolint:exhaustive // nothing is to be said of the others
+	case pluginsdk.FireRunning:
+		if fire.Cause != pluginsdk.FireScheduled && fire.DecidedAt.After(status.LastRun) {
+			status.LastRun = fire.DecidedAt
+		}
 	case pluginsdk.FireSucceeded:
 		status.Failures, status.LastResult = 0, "succeeded"
 	case pluginsdk.FireFailed:

@@ -69,6 +69,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapRunsRead, Reason: "show how runs stand"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "cancel and retry runs, stop threads"},
 			{Capability: pluginsdk.CapCronsRead, Reason: "show scheduled jobs"},
+			{Capability: pluginsdk.CapCronsWrite, Reason: "change scheduled jobs for people"},
 			{Capability: pluginsdk.CapTasksRead, Reason: "show tasks and what was said of them"},
 			{Capability: pluginsdk.CapTasksWrite, Reason: "cancel tasks"},
 			{Capability: pluginsdk.CapTasksDecide, Reason: "hand in a person's word on a task, and cancel those of other plugins"},

@@ -128,7 +128,7 @@ func TestManifest(t *testing.T) {
 	}
 	for _, needed := range []pluginsdk.Capability{
 		"messages.submit", "messages.read", "threads.read", "threads.write", "threads.admin", "runs.read", "runs.control",
-		"crons.read", "tasks.read", "tasks.write", "tasks.decide", "approvals.read", "approvals.decide",
+		"crons.read", "crons.write", "tasks.read", "tasks.write", "tasks.decide", "approvals.read", "approvals.decide",
 		"files.read", "files.write",
 		"deliveries.read", "deliveries.control", "events.read", "metrics.read", "plugins.read", "plugins.admin", "tools.call",
 		"commands.read", "workspace.read", "workspace.write",

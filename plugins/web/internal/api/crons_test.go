@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// A schedule is made, read, changed, fired and removed by its name, which may have a slash; one that nobody
+// could fire is refused.
+func TestSchedules(t *testing.T) {
+	h := plugintest.NewHost()
+	sdk := h.SDK()
+	asked := &host{result: pluginsdk.ToolResult{Text: "It is due:", Structured: json.RawMessage(`{"next": ["2026-12-01T09:00:00Z"]}`)}}
+	sdk.Tools = tools{asked}
+	f := serveFor(t, asked, sdk)
+	const path = "/api/crons/a%2Fb"
+	body := func(schedule string) string {
+		return `{"spec": {"name": "a/b", "schedule": "` + schedule + `", "timezone": "UTC", "prompt": "hello", "missed": "run", "report": "on_notify"}}`
+	}
+	f.isProblem(f.send("GET", path, ""), http.StatusNotFound, `"a/b"`)
+	made := f.send("PUT", path, body("0 9 * * *"))
+	if made.status != http.StatusOK || made.body["enabled"] != true || !strings.Contains(made.raw, `"next":["2026-12-01T09:00:00Z"]`) {
+		t.Fatalf("%d %s", made.status, made.raw)
+	}
+	if got := asked.asked[len(asked.asked)-1]; got != `call cron__cron_next {"except":"","hours":"","schedule":"0 9 * * *","timezone":"UTC"}` {
+		t.Errorf("asked %v", got)
+	}
+	f.isProblem(f.send("PUT", "/api/crons/other", body("0 9 * * *")), 422, "not renamed")
+	asked.result = pluginsdk.ToolResult{Text: "it needs five fields", IsError: true}
+	f.isProblem(f.send("PUT", path, body("at noon")), 422, "five fields")
+	asked.toolErr = pluginsdk.Errorf(pluginsdk.CodeNotFound, "no such tool") // nobody fires schedules
+	if got := f.send("PUT", path, body("0 10 * * *")); got.status != http.StatusOK {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if got := f.send("PATCH", path, `{"enabled": false}`); got.status != http.StatusOK || got.body["enabled"] != false {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if got := f.send("PUT", path, body("0 11 * * *")); got.body["enabled"] != false {
+		t.Errorf("a change turns it on: %s", got.raw)
+	}
+	if got := f.send("GET", path, ""); got.status != http.StatusOK || !strings.Contains(got.raw, `"schedule":"0 11 * * *"`) || !strings.Contains(got.raw, `"report":"on_notify"`) {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if got := f.send("POST", path+"/fire", `{"data": "version 7"}`); got.status != http.StatusAccepted || got.body["cause"] != "called" {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	f.isProblem(f.send("POST", path+"/fire", `{"data": "`+strings.Repeat("x", 65537)+`"}`), 422, "data")
+	if got := f.send("GET", path+"/fires?limit=1", ""); got.status != http.StatusOK || !strings.Contains(got.raw, `"data":"version 7"`) {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	removed := httptest.NewRecorder()
+	f.handler.ServeHTTP(removed, httptest.NewRequest(http.MethodDelete, path, nil))
+	if removed.Code != http.StatusNoContent {
+		t.Errorf("%d %s", removed.Code, removed.Body)
+	}
+	f.isProblem(f.send("DELETE", path, ""), http.StatusNotFound, `"a/b"`)
+}
