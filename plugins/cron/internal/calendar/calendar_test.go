@@ -1,158 +1,13 @@
 package calendar
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-706843ae/harness/plugins/cron/internal/calendar/brute"
 )
-
-// zones are some that change their clocks by an hour, by half of one, at midnight, on the southern
-// half of the earth, not at all, or by a whole day.
-var zones = []string{
-	"America/Phoenix", "UTC", "America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Africa/Cairo",
-	"Asia/Beirut", "America/Santiago", "Asia/Kathmandu", "Africa/Casablanca", "Pacific/Apia", "Europe/London", "America/Sao_Paulo",
-	"America/St_Johns", "Pacific/Auckland", "Asia/Tehran", "Atlantic/Azores", "America/Los_Angeles", "Asia/Tokyo", "Australia/Adelaide",
-	"Pacific/Chatham", "America/Nuuk", "Asia/Gaza", "America/Asuncion", "Europe/Dublin", "Antarctica/Troll", "Asia/Kolkata", "Pacific/Kiritimati", "America/Scoresbysund",
-}
-
-// years that the test looks at have changes of clocks in most of the zones.
-var (
-	begin = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
-	end   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-)
-
-// minute is what a wall clock shows in a minute.
-type minute struct{ minute, hour, day, month, weekday int8 }
-
-// shown is what wall clocks show, minute by minute, from a day before begin to a day after end.
-var shown = sync.OnceValue(func() (all []minute) {
-	for at := begin.AddDate(0, 0, -1); at.Before(end.AddDate(0, 0, 1)); at = at.Add(time.Minute) {
-		all = append(all, minute{int8(at.Minute()), int8(at.Hour()), int8(at.Day()), int8(at.Month()), int8(at.Weekday())})
-	}
-	return all
-})
-
-// clock has of each minute since begin what a zone's wall clock shows: an index of shown.
-type clock struct {
-	zone *time.Location
-	wall []int32
-}
-
-func newClock(zone string) (*clock, error) {
-	location, err := time.LoadLocation(zone)
-	if err != nil {
-		return nil, err
-	}
-	c := &clock{zone: location}
-	for at := begin; at.Before(end); at = at.Add(15 * time.Minute) { // clocks are changed at quarters of an hour
-		_, offset := at.In(location).Zone()
-		wall := int32((at.Unix()-begin.Unix()+int64(offset))/60 + 24*60)
-		for n := range int32(15) {
-			c.wall = append(c.wall, wall+n)
-		}
-	}
-	return c, nil
-}
-
-// field is one of an expression, read as crontab(5) says.
-type field struct {
-	has  [64]bool
-	star bool
-}
-
-func readField(text string, least, most int, names string) (f field) {
-	f.star = strings.Contains(text, "*")
-	value := func(word string) int {
-		if at := strings.Index(names, strings.ToLower(word)); at >= 0 && len(word) == 3 {
-			return at/3 + least
-		}
-		n, _ := strconv.Atoi(word)
-		return n
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		span, stepped, isStepped := strings.Cut(part, "/")
-		step, from, to := 1, least, most
-		if isStepped {
-			step, _ = strconv.Atoi(stepped)
-		}
-		if first, last, isSpan := strings.Cut(span, "-"); isSpan {
-			from, to = value(first), value(last)
-		} else if span != "*" {
-			from = value(span)
-			if !isStepped {
-				to = from
-			}
-		}
-		for v := from; v <= to; v += step {
-			f.has[v] = true
-		}
-	}
-	return f
-}
-
-// rules is an expression in the words of the rules, and not of the library.
-type rules struct {
-	minute, hour, day, month, weekday field
-	passing                           bool
-}
-
-func readRules(expression string) rules {
-	fields := strings.Fields(expression)
-	r := rules{
-		minute: readField(fields[0], 0, 59, ""), hour: readField(fields[1], 0, 23, ""), day: readField(fields[2], 1, 31, ""),
-		month: readField(fields[3], 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"), weekday: readField(fields[4], 0, 7, "sunmontuewedthufrisat"),
-		passing: fields[1][0] == '*',
-	}
-	r.weekday.has[0] = r.weekday.has[0] || r.weekday.has[7]
-	return r
-}
-
-func (r *rules) match(m minute) bool {
-	day, weekday := r.day.has[m.day], r.weekday.has[m.weekday]
-	both := day && weekday
-	if !r.day.star && !r.weekday.star {
-		both = day || weekday
-	}
-	return r.minute.has[m.minute] && r.hour.has[m.hour] && r.month.has[m.month] && both
-}
-
-// due lists the minutes since begin in which the rules have a job due.
-func (r *rules) due(c *clock) (due []int) {
-	shown, latest := shown(), c.wall[0]-1
-	for i, wall := range c.wall {
-		hit := r.match(shown[wall]) && (r.passing || wall > latest)
-		if !r.passing && i > 0 {
-			for left := c.wall[i-1] + 1; left < wall; left++ { // what the clock has left out just now
-				hit = hit || r.match(shown[left])
-			}
-		}
-		if latest = max(latest, wall); hit {
-			due = append(due, i)
-		}
-	}
-	return due
-}
-
-// random returns an expression that people might write.
-func random(r *rand.Rand) string {
-	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	number := func(least, most int) string { return strconv.Itoa(least + r.IntN(most-least+1)) }
-	span := func(least, most int) string {
-		a, b := least+r.IntN(most-least+1), least+r.IntN(most-least+1)
-		return fmt.Sprintf("%d-%d", min(a, b), max(a, b))
-	}
-	return strings.Join([]string{
-		pick("0", "30", number(0, 59), "*/"+number(2, 30), "*", number(0, 29)+","+number(30, 59), span(0, 59), number(0, 20)+"-"+number(40, 59)+"/7"),
-		pick("2", "*", "*/"+number(2, 12), number(0, 23), number(0, 3), span(0, 23), "1,2,3", "0-23/"+number(2, 6)),
-		pick("*", "*", "*", number(1, 31), "*/"+number(2, 10), span(1, 31), "29"),
-		pick("*", "*", "*", number(1, 12), "mar", "OCT", "2", "*/3", span(1, 12)),
-		pick("*", "*", "*", number(0, 7), "mon-fri", "sun", "1,3,5", "*/2", "5-7", "SAT,sun"),
-	}, " ")
-}
 
 // TestNextIsWhatTheRulesSay compares the times of 200 expressions in 30 zones over three years with what
 // a reading of the rules finds in each minute of them.
@@ -162,16 +17,16 @@ func TestNextIsWhatTheRulesSay(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	fixed := []string{"30 2 * * *", "* * * * *", "0 0 29 2 *", "0 0 * * *", "0 9 13 * fri", "30 1 * * *", "*/30 * * * *", "0 0-23 * * *"}
-	for zone := range zones {
+	for zone := range brute.Zones {
 		var mine []string
 		for n := range expressions {
-			if one := random(r); n%len(zones) == zone {
+			if one := brute.Random(r); n%len(brute.Zones) == zone {
 				mine = append(mine, one)
 			}
 		}
-		t.Run(zones[zone], func(t *testing.T) {
+		t.Run(brute.Zones[zone], func(t *testing.T) {
 			t.Parallel()
-			clock, err := newClock(zones[zone])
+			clock, err := brute.NewClock(brute.Zones[zone])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,20 +37,20 @@ func TestNextIsWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, clock *clock, expression string) {
+func compare(t *testing.T, clock *brute.Clock, expression string) {
 	t.Helper()
-	rules := readRules(expression)
-	want := rules.due(clock)
-	schedule, err := Parse(expression, clock.zone.String())
+	rules := brute.Read(expression)
+	want := rules.Due(clock)
+	schedule, err := Parse(expression, clock.Zone.String())
 	if err != nil {
 		if len(want) > 0 {
 			t.Errorf("%q: %v", expression, err)
 		}
 		return
 	}
-	when := func(n int) time.Time { return begin.Add(time.Duration(want[n]) * time.Minute) }
+	when := func(n int) time.Time { return brute.Begin.Add(time.Duration(want[n]) * time.Minute) }
 	for n := range len(want) + 1 {
-		at, wanted := begin.Add(-1), time.Time{}
+		at, wanted := brute.Begin.Add(-1), time.Time{}
 		if n > 0 {
 			at = when(n - 1)
 		}
@@ -203,23 +58,17 @@ func compare(t *testing.T, clock *clock, expression string) {
 			wanted = when(n)
 		}
 		// Of what is due in most minutes, each 50th time is enough where no clock is changed.
-		if len(want) > 20_000 && n%50 > 0 && !clock.changed(at) {
+		if len(want) > 20_000 && n%50 > 0 && !clock.Changed(at) {
 			continue
 		}
 		next := schedule.Next(at)
-		if !next.Before(end) {
+		if !next.Before(brute.End) {
 			next = time.Time{}
 		}
 		if !next.Equal(wanted) {
-			t.Fatalf("%q in %s: after %s it is due at %s, want %s", expression, clock.zone, at.In(clock.zone), next.In(clock.zone), wanted.In(clock.zone))
+			t.Fatalf("%q in %s: after %s it is due at %s, want %s", expression, clock.Zone, at.In(clock.Zone), next.In(clock.Zone), wanted.In(clock.Zone))
 		}
 	}
-}
-
-// changed reports whether the clock is changed within some hours of a time.
-func (c *clock) changed(at time.Time) bool {
-	i := int(at.Sub(begin) / time.Minute)
-	return i < 180 || i+180 >= len(c.wall) || c.wall[i+180]-c.wall[i-180] != 360
 }
 
 // TestClocksThatChange has what people ask about, in so many words.
