@@ -25,6 +25,8 @@ type AgentRun struct {
 	ThreadID string `json:"thread_id,omitempty"`
 	// Plugin holds the value of the "plugin" field.
 	Plugin string `json:"plugin,omitempty"`
+	// Cron holds the value of the "cron" field.
+	Cron string `json:"cron,omitempty"`
 	// Purpose holds the value of the "purpose" field.
 	Purpose string `json:"purpose,omitempty"`
 	// Model holds the value of the "model" field.
@@ -69,7 +71,7 @@ func (*AgentRun) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case agentrun.FieldID, agentrun.FieldInputTokens, agentrun.FieldOutputTokens, agentrun.FieldCacheReadTokens, agentrun.FieldCacheWriteTokens, agentrun.FieldDurationNs:
 			values[i] = new(sql.NullInt64)
-		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPlugin, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldAccount, agentrun.FieldError, agentrun.FieldKey:
+		case agentrun.FieldRunID, agentrun.FieldTaskID, agentrun.FieldThreadID, agentrun.FieldPlugin, agentrun.FieldCron, agentrun.FieldPurpose, agentrun.FieldModel, agentrun.FieldAccount, agentrun.FieldError, agentrun.FieldKey:
 			values[i] = new(sql.NullString)
 		case agentrun.FieldStartedAt:
 			values[i] = new(sql.NullTime)
@@ -117,6 +119,12 @@ func (_m *AgentRun) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field plugin", values[i])
 			} else if value.Valid {
 				_m.Plugin = value.String
+			}
+		case agentrun.FieldCron:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field cron", values[i])
+			} else if value.Valid {
+				_m.Cron = value.String
 			}
 		case agentrun.FieldPurpose:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -256,6 +264,9 @@ func (_m *AgentRun) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("plugin=")
 	builder.WriteString(_m.Plugin)
+	builder.WriteString(", ")
+	builder.WriteString("cron=")
+	builder.WriteString(_m.Cron)
 	builder.WriteString(", ")
 	builder.WriteString("purpose=")
 	builder.WriteString(_m.Purpose)

@@ -78,6 +78,20 @@ func (_c *AgentRunCreate) SetNillablePlugin(v *string) *AgentRunCreate {
 	return _c
 }
 
+// SetCron sets the "cron" field.
+func (_c *AgentRunCreate) SetCron(v string) *AgentRunCreate {
+	_c.mutation.SetCron(v)
+	return _c
+}
+
+// SetNillableCron sets the "cron" field if the given value is not nil.
+func (_c *AgentRunCreate) SetNillableCron(v *string) *AgentRunCreate {
+	if v != nil {
+		_c.SetCron(*v)
+	}
+	return _c
+}
+
 // SetPurpose sets the "purpose" field.
 func (_c *AgentRunCreate) SetPurpose(v string) *AgentRunCreate {
 	_c.mutation.SetPurpose(v)
@@ -329,6 +343,10 @@ func (_c *AgentRunCreate) defaults() {
 		v := agentrun.DefaultPlugin
 		_c.mutation.SetPlugin(v)
 	}
+	if _, ok := _c.mutation.Cron(); !ok {
+		v := agentrun.DefaultCron
+		_c.mutation.SetCron(v)
+	}
 	if _, ok := _c.mutation.Model(); !ok {
 		v := agentrun.DefaultModel
 		_c.mutation.SetModel(v)
@@ -392,6 +410,9 @@ func (_c *AgentRunCreate) check() error {
 	}
 	if _, ok := _c.mutation.Plugin(); !ok {
 		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "AgentRun.plugin"`)}
+	}
+	if _, ok := _c.mutation.Cron(); !ok {
+		return &ValidationError{Name: "cron", err: errors.New(`ent: missing required field "AgentRun.cron"`)}
 	}
 	if _, ok := _c.mutation.Purpose(); !ok {
 		return &ValidationError{Name: "purpose", err: errors.New(`ent: missing required field "AgentRun.purpose"`)}
@@ -483,6 +504,10 @@ func (_c *AgentRunCreate) createSpec() (*AgentRun, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Plugin(); ok {
 		_spec.SetField(agentrun.FieldPlugin, field.TypeString, value)
 		_node.Plugin = value
+	}
+	if value, ok := _c.mutation.Cron(); ok {
+		_spec.SetField(agentrun.FieldCron, field.TypeString, value)
+		_node.Cron = value
 	}
 	if value, ok := _c.mutation.Purpose(); ok {
 		_spec.SetField(agentrun.FieldPurpose, field.TypeString, value)
@@ -641,6 +666,18 @@ func (u *AgentRunUpsert) SetPlugin(v string) *AgentRunUpsert {
 // UpdatePlugin sets the "plugin" field to the value that was provided on create.
 func (u *AgentRunUpsert) UpdatePlugin() *AgentRunUpsert {
 	u.SetExcluded(agentrun.FieldPlugin)
+	return u
+}
+
+// SetCron sets the "cron" field.
+func (u *AgentRunUpsert) SetCron(v string) *AgentRunUpsert {
+	u.Set(agentrun.FieldCron, v)
+	return u
+}
+
+// UpdateCron sets the "cron" field to the value that was provided on create.
+func (u *AgentRunUpsert) UpdateCron() *AgentRunUpsert {
+	u.SetExcluded(agentrun.FieldCron)
 	return u
 }
 
@@ -943,6 +980,20 @@ func (u *AgentRunUpsertOne) SetPlugin(v string) *AgentRunUpsertOne {
 func (u *AgentRunUpsertOne) UpdatePlugin() *AgentRunUpsertOne {
 	return u.Update(func(s *AgentRunUpsert) {
 		s.UpdatePlugin()
+	})
+}
+
+// SetCron sets the "cron" field.
+func (u *AgentRunUpsertOne) SetCron(v string) *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetCron(v)
+	})
+}
+
+// UpdateCron sets the "cron" field to the value that was provided on create.
+func (u *AgentRunUpsertOne) UpdateCron() *AgentRunUpsertOne {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateCron()
 	})
 }
 
@@ -1443,6 +1494,20 @@ func (u *AgentRunUpsertBulk) SetPlugin(v string) *AgentRunUpsertBulk {
 func (u *AgentRunUpsertBulk) UpdatePlugin() *AgentRunUpsertBulk {
 	return u.Update(func(s *AgentRunUpsert) {
 		s.UpdatePlugin()
+	})
+}
+
+// SetCron sets the "cron" field.
+func (u *AgentRunUpsertBulk) SetCron(v string) *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.SetCron(v)
+	})
+}
+
+// UpdateCron sets the "cron" field to the value that was provided on create.
+func (u *AgentRunUpsertBulk) UpdateCron() *AgentRunUpsertBulk {
+	return u.Update(func(s *AgentRunUpsert) {
+		s.UpdateCron()
 	})
 }
 

@@ -84,6 +84,20 @@ func (_u *AgentRunUpdate) SetNillablePlugin(v *string) *AgentRunUpdate {
 	return _u
 }
 
+// SetCron sets the "cron" field.
+func (_u *AgentRunUpdate) SetCron(v string) *AgentRunUpdate {
+	_u.mutation.SetCron(v)
+	return _u
+}
+
+// SetNillableCron sets the "cron" field if the given value is not nil.
+func (_u *AgentRunUpdate) SetNillableCron(v *string) *AgentRunUpdate {
+	if v != nil {
+		_u.SetCron(*v)
+	}
+	return _u
+}
+
 // SetPurpose sets the "purpose" field.
 func (_u *AgentRunUpdate) SetPurpose(v string) *AgentRunUpdate {
 	_u.mutation.SetPurpose(v)
@@ -367,6 +381,9 @@ func (_u *AgentRunUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Plugin(); ok {
 		_spec.SetField(agentrun.FieldPlugin, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Cron(); ok {
+		_spec.SetField(agentrun.FieldCron, field.TypeString, value)
+	}
 	if value, ok := _u.mutation.Purpose(); ok {
 		_spec.SetField(agentrun.FieldPurpose, field.TypeString, value)
 	}
@@ -501,6 +518,20 @@ func (_u *AgentRunUpdateOne) SetPlugin(v string) *AgentRunUpdateOne {
 func (_u *AgentRunUpdateOne) SetNillablePlugin(v *string) *AgentRunUpdateOne {
 	if v != nil {
 		_u.SetPlugin(*v)
+	}
+	return _u
+}
+
+// SetCron sets the "cron" field.
+func (_u *AgentRunUpdateOne) SetCron(v string) *AgentRunUpdateOne {
+	_u.mutation.SetCron(v)
+	return _u
+}
+
+// SetNillableCron sets the "cron" field if the given value is not nil.
+func (_u *AgentRunUpdateOne) SetNillableCron(v *string) *AgentRunUpdateOne {
+	if v != nil {
+		_u.SetCron(*v)
 	}
 	return _u
 }
@@ -817,6 +848,9 @@ func (_u *AgentRunUpdateOne) sqlSave(ctx context.Context) (_node *AgentRun, err 
 	}
 	if value, ok := _u.mutation.Plugin(); ok {
 		_spec.SetField(agentrun.FieldPlugin, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Cron(); ok {
+		_spec.SetField(agentrun.FieldCron, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.Purpose(); ok {
 		_spec.SetField(agentrun.FieldPurpose, field.TypeString, value)

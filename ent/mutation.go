@@ -916,6 +916,7 @@ type AgentRunMutation struct {
 	task_id               *string
 	thread_id             *string
 	plugin                *string
+	cron                  *string
 	purpose               *string
 	model                 *string
 	account               *string
@@ -1189,6 +1190,42 @@ func (m *AgentRunMutation) OldPlugin(ctx context.Context) (v string, err error) 
 // ResetPlugin resets all changes to the "plugin" field.
 func (m *AgentRunMutation) ResetPlugin() {
 	m.plugin = nil
+}
+
+// SetCron sets the "cron" field.
+func (m *AgentRunMutation) SetCron(s string) {
+	m.cron = &s
+}
+
+// Cron returns the value of the "cron" field in the mutation.
+func (m *AgentRunMutation) Cron() (r string, exists bool) {
+	v := m.cron
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCron returns the old "cron" field's value of the AgentRun entity.
+// If the AgentRun object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *AgentRunMutation) OldCron(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCron is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCron requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCron: %w", err)
+	}
+	return oldValue.Cron, nil
+}
+
+// ResetCron resets all changes to the "cron" field.
+func (m *AgentRunMutation) ResetCron() {
+	m.cron = nil
 }
 
 // SetPurpose sets the "purpose" field.
@@ -1898,7 +1935,7 @@ func (m *AgentRunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *AgentRunMutation) Fields() []string {
-	fields := make([]string, 0, 19)
+	fields := make([]string, 0, 20)
 	if m.run_id != nil {
 		fields = append(fields, agentrun.FieldRunID)
 	}
@@ -1910,6 +1947,9 @@ func (m *AgentRunMutation) Fields() []string {
 	}
 	if m.plugin != nil {
 		fields = append(fields, agentrun.FieldPlugin)
+	}
+	if m.cron != nil {
+		fields = append(fields, agentrun.FieldCron)
 	}
 	if m.purpose != nil {
 		fields = append(fields, agentrun.FieldPurpose)
@@ -1972,6 +2012,8 @@ func (m *AgentRunMutation) Field(name string) (ent.Value, bool) {
 		return m.ThreadID()
 	case agentrun.FieldPlugin:
 		return m.Plugin()
+	case agentrun.FieldCron:
+		return m.Cron()
 	case agentrun.FieldPurpose:
 		return m.Purpose()
 	case agentrun.FieldModel:
@@ -2019,6 +2061,8 @@ func (m *AgentRunMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldThreadID(ctx)
 	case agentrun.FieldPlugin:
 		return m.OldPlugin(ctx)
+	case agentrun.FieldCron:
+		return m.OldCron(ctx)
 	case agentrun.FieldPurpose:
 		return m.OldPurpose(ctx)
 	case agentrun.FieldModel:
@@ -2085,6 +2129,13 @@ func (m *AgentRunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetPlugin(v)
+		return nil
+	case agentrun.FieldCron:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCron(v)
 		return nil
 	case agentrun.FieldPurpose:
 		v, ok := value.(string)
@@ -2335,6 +2386,9 @@ func (m *AgentRunMutation) ResetField(name string) error {
 		return nil
 	case agentrun.FieldPlugin:
 		m.ResetPlugin()
+		return nil
+	case agentrun.FieldCron:
+		m.ResetCron()
 		return nil
 	case agentrun.FieldPurpose:
 		m.ResetPurpose()

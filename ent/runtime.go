@@ -76,52 +76,56 @@ func init() {
 	agentrunDescPlugin := agentrunFields[4].Descriptor()
 	// agentrun.DefaultPlugin holds the default value on creation for the plugin field.
 	agentrun.DefaultPlugin = agentrunDescPlugin.Default.(string)
+	// agentrunDescCron is the schema descriptor for cron field.
+	agentrunDescCron := agentrunFields[5].Descriptor()
+	// agentrun.DefaultCron holds the default value on creation for the cron field.
+	agentrun.DefaultCron = agentrunDescCron.Default.(string)
 	// agentrunDescModel is the schema descriptor for model field.
-	agentrunDescModel := agentrunFields[6].Descriptor()
+	agentrunDescModel := agentrunFields[7].Descriptor()
 	// agentrun.DefaultModel holds the default value on creation for the model field.
 	agentrun.DefaultModel = agentrunDescModel.Default.(string)
 	// agentrunDescAccount is the schema descriptor for account field.
-	agentrunDescAccount := agentrunFields[7].Descriptor()
+	agentrunDescAccount := agentrunFields[8].Descriptor()
 	// agentrun.DefaultAccount holds the default value on creation for the account field.
 	agentrun.DefaultAccount = agentrunDescAccount.Default.(string)
 	// agentrunDescInputTokens is the schema descriptor for input_tokens field.
-	agentrunDescInputTokens := agentrunFields[8].Descriptor()
+	agentrunDescInputTokens := agentrunFields[9].Descriptor()
 	// agentrun.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	agentrun.DefaultInputTokens = agentrunDescInputTokens.Default.(int64)
 	// agentrunDescOutputTokens is the schema descriptor for output_tokens field.
-	agentrunDescOutputTokens := agentrunFields[9].Descriptor()
+	agentrunDescOutputTokens := agentrunFields[10].Descriptor()
 	// agentrun.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	agentrun.DefaultOutputTokens = agentrunDescOutputTokens.Default.(int64)
 	// agentrunDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	agentrunDescCacheReadTokens := agentrunFields[10].Descriptor()
+	agentrunDescCacheReadTokens := agentrunFields[11].Descriptor()
 	// agentrun.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	agentrun.DefaultCacheReadTokens = agentrunDescCacheReadTokens.Default.(int64)
 	// agentrunDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	agentrunDescCacheWriteTokens := agentrunFields[11].Descriptor()
+	agentrunDescCacheWriteTokens := agentrunFields[12].Descriptor()
 	// agentrun.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	agentrun.DefaultCacheWriteTokens = agentrunDescCacheWriteTokens.Default.(int64)
 	// agentrunDescCostUsd is the schema descriptor for cost_usd field.
-	agentrunDescCostUsd := agentrunFields[12].Descriptor()
+	agentrunDescCostUsd := agentrunFields[13].Descriptor()
 	// agentrun.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	agentrun.DefaultCostUsd = agentrunDescCostUsd.Default.(float64)
 	// agentrunDescNotional is the schema descriptor for notional field.
-	agentrunDescNotional := agentrunFields[13].Descriptor()
+	agentrunDescNotional := agentrunFields[14].Descriptor()
 	// agentrun.DefaultNotional holds the default value on creation for the notional field.
 	agentrun.DefaultNotional = agentrunDescNotional.Default.(bool)
 	// agentrunDescCostUnsure is the schema descriptor for cost_unsure field.
-	agentrunDescCostUnsure := agentrunFields[14].Descriptor()
+	agentrunDescCostUnsure := agentrunFields[15].Descriptor()
 	// agentrun.DefaultCostUnsure holds the default value on creation for the cost_unsure field.
 	agentrun.DefaultCostUnsure = agentrunDescCostUnsure.Default.(bool)
 	// agentrunDescDurationNs is the schema descriptor for duration_ns field.
-	agentrunDescDurationNs := agentrunFields[15].Descriptor()
+	agentrunDescDurationNs := agentrunFields[16].Descriptor()
 	// agentrun.DefaultDurationNs holds the default value on creation for the duration_ns field.
 	agentrun.DefaultDurationNs = agentrunDescDurationNs.Default.(int64)
 	// agentrunDescSuccess is the schema descriptor for success field.
-	agentrunDescSuccess := agentrunFields[16].Descriptor()
+	agentrunDescSuccess := agentrunFields[17].Descriptor()
 	// agentrun.DefaultSuccess holds the default value on creation for the success field.
 	agentrun.DefaultSuccess = agentrunDescSuccess.Default.(bool)
 	// agentrunDescError is the schema descriptor for error field.
-	agentrunDescError := agentrunFields[17].Descriptor()
+	agentrunDescError := agentrunFields[18].Descriptor()
 	// agentrun.DefaultError holds the default value on creation for the error field.
 	agentrun.DefaultError = agentrunDescError.Default.(string)
 	agentrunmodelFields := schema.AgentRunModel{}.Fields()

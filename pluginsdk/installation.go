@@ -75,7 +75,9 @@ const (
 	UsageByTask    UsageBy = "task"
 	UsageByPlugin  UsageBy = "plugin" // that asked for the turn
 	UsageByAccount UsageBy = "account"
-	UsageByDay     UsageBy = "day" // in UTC, as 2006-01-02
+	UsageByCron    UsageBy = "cron" // the scheduled job whose prompt the turns answer, by its name
+	UsageByDay     UsageBy = "day"  // in UTC, as 2006-01-02
+	UsageByHour    UsageBy = "hour" // in UTC, as 2006-01-02T15
 )
 
 // UsageRequest selects turns.
@@ -83,7 +85,7 @@ type UsageRequest struct {
 	By           UsageBy
 	Since, Until time.Time // zero: no bound
 	ThreadID     string    // empty: of all threads
-	Limit        int       // default 100, at most 1000 of what cost the most; of days the newest
+	Limit        int       // default 100, at most 1000 of what cost the most; of days and hours the newest
 }
 
 // UsageSum is what a number of turns have used.

@@ -65,7 +65,8 @@ type AgentRun struct {
 	RunID    string          `json:"runId,omitempty"`
 	TaskID   string          `json:"taskId,omitempty"`
 	ThreadID string          `json:"threadId,omitempty"`
-	Plugin   string          `json:"plugin,omitempty"` // that asked for the turn; empty: a person, or a task
+	Plugin   string          `json:"plugin,omitempty"` // that asked for the turn or submitted its message; empty: a person, or a task
+	Cron     string          `json:"cron,omitempty"`   // the scheduled job whose prompt it answers; empty: none
 	Purpose  string          `json:"purpose"`
 	Model    string          `json:"model"`
 	Usage    pluginsdk.Usage `json:"usage"`

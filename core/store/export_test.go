@@ -181,7 +181,7 @@ func (s *Store) KeepAccount(ctx context.Context, a ledger.Account) error {
 func agentRunOf(row *ent.AgentRun) ledger.AgentRun {
 	return ledger.AgentRun{
 		ID: row.ID, RunID: row.RunID, TaskID: row.TaskID, ThreadID: row.ThreadID,
-		Plugin: row.Plugin, Purpose: row.Purpose, Model: row.Model,
+		Plugin: row.Plugin, Cron: row.Cron, Purpose: row.Purpose, Model: row.Model,
 		Usage: pluginsdk.Usage{
 			InputTokens: row.InputTokens, OutputTokens: row.OutputTokens,
 			CacheReadTokens: row.CacheReadTokens, CacheWriteTokens: row.CacheWriteTokens,

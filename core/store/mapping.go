@@ -275,7 +275,7 @@ func insertApprovalRule(into *ent.ApprovalRuleClient, r pluginsdk.ApprovalRule) 
 // insertAgentRun leaves the id to the database.
 func insertAgentRun(into *ent.AgentRunClient, r ledger.AgentRun) *ent.AgentRunCreate {
 	return into.Create().
-		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).
+		SetRunID(r.RunID).SetTaskID(r.TaskID).SetThreadID(r.ThreadID).SetPlugin(clean(r.Plugin)).SetCron(clean(r.Cron)).SetPurpose(clean(r.Purpose)).
 		SetModel(clean(r.Model)).SetInputTokens(r.Usage.InputTokens).SetOutputTokens(r.Usage.OutputTokens).
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
 		SetAccount(clean(r.Account)).SetNotional(r.Notional).SetCostUnsure(r.CostUnsure).

@@ -200,6 +200,9 @@ func scanAny(rows *sql.Rows) (ids []any, err error) {
 // above it, and so does what it has cost: the tasks above have cost as much as before.
 func removeTasks(ctx context.Context, t *tx, ids []any) error {
 	for _, id := range ids {
+		if err := t.moveTaskUsage(ctx, id); err != nil {
+			return err
+		}
 		for _, statement := range []string{
 			"UPDATE agent_runs SET task_id = (SELECT k.parent_task_id FROM tasks k WHERE k.id = $1) WHERE task_id = $1 " +
 				"AND EXISTS (SELECT 1 FROM tasks k WHERE k.id = $1 AND k.parent_task_id <> '')",

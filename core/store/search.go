@@ -29,7 +29,7 @@ import (
 //   - message_spans says for each 4096 ids between which times their messages were made
 
 // derivedTables are those that are made of others.
-var derivedTables = []string{"message_index", "message_index_marks", "message_spans"}
+var derivedTables = []string{"message_index", "message_index_marks", "message_spans", "usage_marks", "usage_sums"}
 
 // spanBits is how many ids have a row of message_spans together: 2 to the power of it.
 const spanBits = 12
@@ -50,11 +50,17 @@ func (s *Store) IndexMark(ctx context.Context) (mark ledger.IndexMark, err error
 
 // NewestMessage returns the greatest id of a message, 0 when there is none.
 func (s *Store) NewestMessage(ctx context.Context) (id int64, err error) {
-	err = row(ctx, s.query, "SELECT COALESCE(MAX(id), 0) FROM messages", nil, &id)
+	id, err = s.newest(ctx, "messages")
 	return id, wrap("look for the newest message", err)
 }
 
-// horizonPatience is how long IndexHorizon waits for transactions, and horizonPause how
+// newest returns the greatest id in a table that numbers its rows, 0 when it has none.
+func (s *Store) newest(ctx context.Context, table string) (id int64, err error) {
+	err = row(ctx, s.query, "SELECT COALESCE(MAX(id), 0) FROM "+table, nil, &id)
+	return id, err
+}
+
+// horizonPatience is how long horizon waits for transactions, and horizonPause how
 // often it looks at them.
 const (
 	horizonPatience = 10 * time.Second
@@ -62,39 +68,45 @@ const (
 )
 
 // IndexHorizon returns an id up to which no message can appear any more that is not there
-// now. On Postgres an id is given out before its row is committed, so that rows appear in
-// another order: whoever had one by now still holds the lock of writers on the table, and
-// is waited for (CodeUnavailable: for too long).
+// now (CodeUnavailable: a transaction that writes messages takes too long).
 func (s *Store) IndexHorizon(ctx context.Context) (id int64, err error) {
-	defer func() { err = wrap("look how far what was said can be indexed", err) }()
+	id, err = s.horizon(ctx, "messages")
+	return id, wrap("look how far what was said can be indexed", err)
+}
+
+// horizon returns an id up to which no row of a table that numbers its rows can appear any more
+// that is not there now. On Postgres an id is given out before its row is committed, so that rows
+// appear in another order: whoever had one by now still holds the lock of writers on the table, and
+// is waited for (CodeUnavailable: for too long).
+func (s *Store) horizon(ctx context.Context, table string) (id int64, err error) {
 	if s.Dialect() == dialect.SQLite {
-		return s.NewestMessage(ctx)
+		return s.newest(ctx, table)
 	}
-	err = row(ctx, s.query, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM messages_id_seq", nil, &id)
+	err = row(ctx, s.query, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM "+table+"_id_seq", nil, &id)
 	if err != nil {
 		return 0, err
 	}
 	late := time.After(horizonPatience)
-	writing, err := s.messageWriters(ctx)
+	writing, err := s.writersOf(ctx, table)
 	for err == nil && len(writing) > 0 {
 		select {
 		case <-time.After(horizonPause):
 		case <-late:
-			return 0, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "a transaction that writes messages takes more than %s", horizonPatience)
+			return 0, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "a transaction that writes %s takes more than %s", table, horizonPatience)
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 		var now []string
-		now, err = s.messageWriters(ctx)
+		now, err = s.writersOf(ctx, table)
 		writing = slices.DeleteFunc(writing, func(id string) bool { return !slices.Contains(now, id) })
 	}
 	return id, err
 }
 
-// messageWriters returns the transactions that may have written messages.
-func (s *Store) messageWriters(ctx context.Context) ([]string, error) {
+// writersOf returns the transactions that may have written a table.
+func (s *Store) writersOf(ctx context.Context, table string) ([]string, error) {
 	return list[string](ctx, s, `SELECT DISTINCT virtualtransaction FROM pg_locks
-		WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted AND relation = 'messages'::regclass
+		WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted AND relation = '`+table+`'::regclass
 		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 }
 

@@ -7,111 +7,323 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"entgo.io/ent/dialect"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// usageOf is the expression that turns are summed up by.
-func (s *Store) usageOf(by pluginsdk.UsageBy) (string, error) {
-	switch by {
-	case "":
-		return "''", nil
-	case pluginsdk.UsageByThread:
-		return "thread_id", nil
-	case pluginsdk.UsageByPurpose, pluginsdk.UsageByModel, pluginsdk.UsageByPlugin, pluginsdk.UsageByAccount:
-		return string(by), nil
-	case pluginsdk.UsageByTask:
-		return "task_id", nil
-	case pluginsdk.UsageByDay:
-		if s.Dialect() == dialect.Postgres {
-			return "to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')", nil
-		}
-		return "substr(started_at, 1, 10)", nil // stored in UTC, the date first
-	}
-	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "by: %q is not accepted; it is thread, purpose, model, task, plugin, account, day, or nothing", by)
-}
-
-// turnParts are the turns by model: a turn that several models have answered has a row for each
-// of them, and head is 1 in one of those.
-const turnParts = `(SELECT COALESCE(m.model, a.model) AS model, a.started_at, a.thread_id, a.success, a.duration_ns, a.notional, a.cost_unsure,
-	COALESCE(m.input_tokens, a.input_tokens) AS input_tokens, COALESCE(m.output_tokens, a.output_tokens) AS output_tokens,
-	COALESCE(m.cache_read_tokens, a.cache_read_tokens) AS cache_read_tokens, COALESCE(m.cache_write_tokens, a.cache_write_tokens) AS cache_write_tokens,
-	COALESCE(m.cost_usd, a.cost_usd) AS cost_usd,
-	CASE WHEN m.id IS NULL OR m.id = (SELECT MIN(f.id) FROM agent_run_models f WHERE f.agent_run_id = a.id) THEN 1 ELSE 0 END AS head
-	FROM agent_runs a LEFT JOIN agent_run_models m ON m.agent_run_id = a.id) AS turns`
+// usageTries is how often Usage reads sums that are added to meanwhile, before it leaves them out.
+const usageTries = 5
 
 // Usage sums up what turns of the agent have used and cost, in one reading: tokens and costs
 // of the total are those of the sums. A turn that several models have answered counts with
-// each of them, and once in the total. Turns that are of no task, thread or plugin are summed
-// up under the empty name.
+// each of them, and once in the total. Turns that are of no task, thread, plugin or scheduled job
+// are summed up under the empty name.
+//
+// Of turns that are rolled up, it reads the sums of whole spans of time and, at both ends, the turns.
 func (s *Store) Usage(ctx context.Context, request pluginsdk.UsageRequest) (answer *pluginsdk.UsageResponse, err error) {
-	of, err := s.usageOf(request.By)
+	defer func() { err = wrap("sum up usage", err) }()
+	grouping, err := s.groupingOf(request)
 	if err != nil {
 		return nil, err
 	}
-	from, head := "agent_runs", "1"
-	if request.By == pluginsdk.UsageByModel {
-		from, head = turnParts, "head"
-	}
-	where, args := usageWhere(request)
-	rows, err := s.query.QueryContext(ctx, `SELECT `+of+`, COUNT(*), SUM(CASE WHEN success THEN 0 ELSE 1 END), SUM(CASE WHEN cost_unsure THEN 1 ELSE 0 END), SUM(duration_ns),
-		SUM(`+head+`), SUM(CASE WHEN success THEN 0 ELSE `+head+` END), SUM(CASE WHEN cost_unsure THEN `+head+` ELSE 0 END), SUM(`+head+` * duration_ns),
-		SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(cost_usd), SUM(CASE WHEN notional THEN cost_usd ELSE 0 END)
-		FROM `+from+where+` GROUP BY 1`, args...)
-	if err != nil {
-		return nil, wrap("sum up usage", err)
-	}
-	defer func() {
-		if err = wrap("sum up usage", errors.Join(err, rows.Err(), rows.Close())); err != nil {
-			answer = nil
+	for try := 0; ; try++ {
+		mark := usageMark{}
+		if grouping.facet != nil && try < usageTries {
+			if mark, err = s.usageMark(ctx); err != nil {
+				return nil, err
+			}
 		}
-	}()
+		answer, is, err := s.sumUsage(ctx, request, grouping, mark.agentRunID)
+		if err != nil || is == mark.agentRunID || mark.agentRunID == 0 {
+			return answer, err
+		}
+	}
+}
+
+// grouping is how turns are summed up.
+type grouping struct {
+	of    string // the expression in SQL for the name that a turn is summed up under
+	facet *facet // whose sums there are; nil: they are summed up from the turns
+	spans []span // of the facet's, those that can be used
+	start int    // the name of a sum is so much of its start; 0: its own name
+}
+
+func (s *Store) groupingOf(request pluginsdk.UsageRequest) (g grouping, err error) {
+	switch request.By {
+	case "":
+		g = grouping{of: "''", facet: &facetAll, spans: facetAll.spans}
+	case pluginsdk.UsageByDay:
+		g = grouping{of: "substr(" + s.hourOf("a.started_at") + ", 1, 10)", facet: &facetAll, spans: []span{spanDay, spanHour}, start: len(spanDay.layout)}
+	case pluginsdk.UsageByHour:
+		g = grouping{of: s.hourOf("a.started_at"), facet: &facetAll, spans: []span{spanHour}, start: len(spanHour.layout)}
+	default:
+		i := slices.IndexFunc(facets, func(f facet) bool { return f.column != "" && f.name == string(request.By) })
+		if i < 0 {
+			return g, pluginsdk.Errorf(pluginsdk.CodeInvalid,
+				"by: %q is not accepted; it is thread, purpose, model, task, plugin, cron, account, day, hour, or nothing", request.By)
+		}
+		g = grouping{of: "a." + facets[i].column, facet: &facets[i], spans: facets[i].spans}
+		if request.By == pluginsdk.UsageByModel {
+			g.of = "COALESCE(m.model, a.model)"
+		}
+	}
+	if request.ThreadID == "" {
+		return g, nil
+	}
+	switch request.By { // a thread has only its own sums, and none of hours
+	case "", pluginsdk.UsageByThread:
+		g.facet, g.spans = &facetThread, facetThread.spans
+	case pluginsdk.UsageByDay:
+		g.facet, g.spans = &facetThread, []span{spanDay}
+	default:
+		g.facet = nil
+	}
+	return g, nil
+}
+
+// stretch is a time from one instant on and before another. Zero times do not bound it.
+type stretch struct{ since, until time.Time }
+
+// piece is a number of spans that follow each other.
+type piece struct {
+	span
+	stretch
+}
+
+// cover divides a time into whole spans, the longest that there are, and what is left at its ends.
+func cover(of stretch, spans []span) (whole []piece, ends []stretch) {
+	if len(spans) == 0 {
+		return nil, []stretch{of}
+	}
+	longest, shorter := spans[0], spans[1:]
+	if longest.name == spanAll.name {
+		if of.since.IsZero() && of.until.IsZero() {
+			return []piece{{longest, of}}, nil
+		}
+		return cover(of, shorter)
+	}
+	inner := of
+	if !of.since.IsZero() {
+		inner.since = longest.ceil(of.since)
+	}
+	if !of.until.IsZero() {
+		inner.until = longest.floor(of.until)
+	}
+	if !inner.until.IsZero() && !inner.since.Before(inner.until) {
+		return cover(of, shorter)
+	}
+	whole = []piece{{longest, inner}}
+	for _, end := range []stretch{{of.since, inner.since}, {inner.until, of.until}} {
+		if end.since.Before(end.until) && !end.since.IsZero() {
+			finer, left := cover(end, shorter)
+			whole, ends = append(whole, finer...), append(ends, left...)
+		}
+	}
+	return whole, ends
+}
+
+// usageQuery is a query that is being written.
+type usageQuery struct {
+	grouping
+
+	request  pluginsdk.UsageRequest
+	postgres bool
+	parts    []string
+	args     []any
+}
+
+// arg adds an argument and returns its placeholder.
+func (q *usageQuery) arg(value any) string {
+	q.args = append(q.args, value)
+	return fmt.Sprintf("$%d", len(q.args))
+}
+
+// sumUsage sums up the turns up to a mark from sums, where there are, and the others from turns.
+// It returns the mark that the sums had.
+func (s *Store) sumUsage(ctx context.Context, request pluginsdk.UsageRequest, g grouping, mark int64) (answer *pluginsdk.UsageResponse, is int64, err error) {
+	request.Since, request.Until = whenKept(request.Since), whenKept(request.Until)
+	q := &usageQuery{grouping: g, request: request, postgres: s.Dialect() == dialect.Postgres}
+	q.write(mark)
+	rows, err := s.query.QueryContext(ctx, q.text(), q.args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Err(), rows.Close()) }()
 	answer = &pluginsdk.UsageResponse{}
 	for rows.Next() {
-		var sum, whole pluginsdk.UsageSum
-		if err := rows.Scan(&sum.Of, &sum.Turns, &sum.Failed, &sum.Unsure, &sum.Duration, &whole.Turns, &whole.Failed, &whole.Unsure, &whole.Duration,
-			&sum.Usage.InputTokens, &sum.Usage.OutputTokens, &sum.Usage.CacheReadTokens, &sum.Usage.CacheWriteTokens, &sum.CostUSD, &sum.NotionalUSD); err != nil {
-			return nil, err
+		var total bool
+		var mark int64
+		var sum pluginsdk.UsageSum
+		if err := rows.Scan(&total, &mark, &sum.Of, &sum.Turns, &sum.Failed, &sum.Unsure, &sum.Duration, &sum.Usage.InputTokens, &sum.Usage.OutputTokens,
+			&sum.Usage.CacheReadTokens, &sum.Usage.CacheWriteTokens, &sum.CostUSD, &sum.NotionalUSD); err != nil {
+			return nil, 0, err
 		}
-		whole.Usage, whole.CostUSD, whole.NotionalUSD = sum.Usage, sum.CostUSD, sum.NotionalUSD
-		answer.Total = plusUsage(answer.Total, whole)
-		answer.Sums = append(answer.Sums, sum)
-	}
-	if request.By == "" {
-		answer.Sums = nil
-		return answer, nil
+		if total {
+			answer.Total, is = sum, mark
+		} else {
+			answer.Sums = append(answer.Sums, sum)
+		}
 	}
 	slices.SortFunc(answer.Sums, func(a, b pluginsdk.UsageSum) int {
-		if request.By == pluginsdk.UsageByDay {
+		if g.start > 0 {
 			return cmp.Compare(b.Of, a.Of)
 		}
 		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Turns, a.Turns), cmp.Compare(a.Of, b.Of))
 	})
-	answer.Sums = answer.Sums[:min(len(answer.Sums), page(request.Limit))]
-	return answer, nil
+	return answer, is, nil
 }
 
-func usageWhere(request pluginsdk.UsageRequest) (where string, args []any) {
-	var conditions []string
-	add := func(condition string, value any) {
-		args = append(args, value)
-		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
+// whenKept is a time as times are kept; zero stays zero.
+func whenKept(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
 	}
-	if !request.Since.IsZero() {
-		add("started_at >= $%d", instant(request.Since))
+	return instant(t)
+}
+
+// write writes the parts of the query: with a mark of 0 the turns alone.
+func (q *usageQuery) write(mark int64) {
+	of := stretch{q.request.Since, q.request.Until}
+	if mark == 0 {
+		q.turns(of)
+		return
 	}
-	if !request.Until.IsZero() {
-		add("started_at < $%d", instant(request.Until))
+	// What is in an index on its own is found by the other condition: there are few such turns.
+	q.turns(of, "a.id > "+q.arg(mark))
+	whole, ends := cover(of, q.spans)
+	for _, one := range whole {
+		q.sums(one)
 	}
-	if request.ThreadID != "" {
-		add("thread_id = $%d", request.ThreadID)
+	for _, one := range ends {
+		q.turns(one, q.not("a.id")+" <= "+q.arg(mark))
 	}
-	if len(conditions) == 0 {
-		return "", nil
+}
+
+// not is a column that SQLite is not to look for in an index, as it has no idea how many rows
+// there are.
+func (q *usageQuery) not(column string) string {
+	if q.postgres {
+		return column
 	}
-	return " WHERE " + strings.Join(conditions, " AND "), args
+	return "+" + column
+}
+
+// turns adds a part of the query: what turns have used that began in a time.
+func (q *usageQuery) turns(of stretch, more ...string) {
+	conditions, startedAt, threadID := more, "a.started_at", "a.thread_id"
+	switch {
+	case len(more) > 0 && strings.HasPrefix(more[0], "a.id"): // it is by the id that there are few
+		startedAt, threadID = q.not(startedAt), q.not(threadID)
+	case len(more) > 0:
+		threadID = q.not(threadID)
+	}
+	if !of.since.IsZero() {
+		conditions = append(conditions, startedAt+" >= "+q.arg(of.since))
+	}
+	if !of.until.IsZero() {
+		conditions = append(conditions, startedAt+" < "+q.arg(of.until))
+	}
+	if q.request.ThreadID != "" {
+		conditions = append(conditions, threadID+" = "+q.arg(q.request.ThreadID))
+	}
+	from, head, part := "agent_runs a", "1", "a."
+	if q.request.By == pluginsdk.UsageByModel {
+		from, head, part = turnParts, turnHead, ""
+	}
+	where := ""
+	if len(conditions) > 0 {
+		where = " WHERE " + strings.Join(conditions, " AND ")
+	}
+	name := q.of
+	if q.postgres {
+		name = "(" + name + `) COLLATE "C"` // as the names of sums: in the order of their bytes
+	}
+	q.parts = append(q.parts, "SELECT "+name+" AS name, "+head+` AS head, COUNT(*) AS turns, SUM(CASE WHEN a.success THEN 0 ELSE 1 END) AS failed,
+		SUM(CASE WHEN a.cost_unsure THEN 1 ELSE 0 END) AS unsure, SUM(a.duration_ns) AS duration_ns, `+usedOf(part)+" FROM "+from+where+" GROUP BY 1, 2")
+}
+
+// A turn that several models have answered has a row for each of them, and is countColumns in the
+// total with one of these, its head.
+const (
+	turnParts = "agent_runs a LEFT JOIN agent_run_models m ON m.agent_run_id = a.id"
+	turnHead  = "CASE WHEN m.id IS NULL OR m.id = (SELECT MIN(f.id) FROM agent_run_models f WHERE f.agent_run_id = a.id) THEN 1 ELSE 0 END"
+)
+
+// usedOf are the sums of tokens and costs, of turns or of what each model has had of them.
+func usedOf(table string) string {
+	of := func(column string) string {
+		if table == "" {
+			return "COALESCE(m." + column + ", a." + column + ")"
+		}
+		return table + column
+	}
+	return "SUM(" + of("input_tokens") + ") AS input_tokens, SUM(" + of("output_tokens") + ") AS output_tokens, SUM(" +
+		of("cache_read_tokens") + ") AS cache_read_tokens, SUM(" + of("cache_write_tokens") + ") AS cache_write_tokens, SUM(" +
+		of("cost_usd") + ") AS cost_usd, SUM(CASE WHEN a.notional THEN " + of("cost_usd") + " ELSE 0 END) AS notional_usd"
+}
+
+// sums adds a part of the query: the sums of whole spans.
+func (q *usageQuery) sums(of piece) {
+	name, which := "name", "facet = '"+q.facet.name+"'"
+	if q.facet.name == facetModel.name {
+		which = "facet IN ('" + facetModel.name + "', '" + modelMore + "')"
+	}
+	if q.start > 0 {
+		name = fmt.Sprintf("substr(start, 1, %d)", q.start)
+	}
+	where := which + " AND span = '" + of.name + "'"
+	if !of.since.IsZero() {
+		where += " AND start >= " + q.arg(of.since.Format(of.layout))
+	}
+	if !of.until.IsZero() {
+		where += " AND start < " + q.arg(of.until.Format(of.layout))
+	}
+	if q.request.ThreadID != "" {
+		where += " AND name = " + q.arg(q.request.ThreadID)
+	}
+	q.parts = append(q.parts, "SELECT "+name+" AS name, CASE WHEN facet = '"+modelMore+"' THEN 0 ELSE 1 END AS head, "+
+		strings.Join(sumColumns, ", ")+" FROM usage_sums WHERE "+where)
+}
+
+// countColumns are the first of sumColumns: what several models have had of a turn counts it only once
+// in them.
+const countColumns = 4
+
+// sumOf are the columns of sums, each summed up.
+var sumOf = func() string {
+	list := make([]string, len(sumColumns))
+	for i, column := range sumColumns {
+		list[i] = "SUM(" + column + ") AS " + column
+	}
+	return strings.Join(list, ", ")
+}()
+
+// text is the query. Of the total and of each sum that is shown it has whether it is the total, the
+// mark, the name and the columns of a sum.
+func (q *usageQuery) text() string {
+	var once, total []string
+	for i, column := range sumColumns {
+		if i < countColumns {
+			once = append(once, "SUM(head * "+column+") AS once_"+column)
+			column = "once_" + column
+		}
+		total = append(total, "COALESCE(SUM("+column+"), 0)")
+	}
+	text := "WITH parts AS (" + strings.Join(q.parts, " UNION ALL ") + "),\n" +
+		"sums AS MATERIALIZED (SELECT name, " + sumOf + ", " + strings.Join(once, ", ") + " FROM parts GROUP BY name)\n" +
+		"SELECT true, (SELECT agent_run_id FROM usage_marks WHERE id = 1), '', " + strings.Join(total, ", ") + " FROM sums"
+	if q.request.By == "" {
+		return text
+	}
+	order := "cost_usd DESC, turns DESC, name"
+	if q.start > 0 {
+		order = "name DESC"
+	}
+	return text + "\nUNION ALL SELECT false, 0, name, " + strings.Join(sumColumns, ", ") +
+		" FROM (SELECT * FROM sums ORDER BY " + order + fmt.Sprintf(" LIMIT %d) AS shown", page(q.request.Limit))
 }
 
 func plusUsage(a, b pluginsdk.UsageSum) pluginsdk.UsageSum {

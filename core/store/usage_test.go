@@ -115,31 +115,59 @@ func shownSums(answer *pluginsdk.UsageResponse) (shown string) {
 	return shown
 }
 
-// BenchmarkUsage is what somebody waits for who asks what a million turns have cost.
+// BenchmarkUsage is what somebody waits for who asks what a million turns have cost: from the turns,
+// as right after an upgrade, and when they are rolled up.
 func BenchmarkUsage(b *testing.B) {
 	eachBench(b, func(b *testing.B, config store.Config) {
 		s := storetest.OpenConfig(b, config)
 		if err := s.FillAgentRuns(b.Context(), 1_000_000); err != nil {
 			b.Fatal(err)
 		}
-		for _, by := range []pluginsdk.UsageBy{"", pluginsdk.UsageByThread, pluginsdk.UsageByPurpose, pluginsdk.UsageByModel, pluginsdk.UsageByTask, pluginsdk.UsageByPlugin, pluginsdk.UsageByDay} {
-			b.Run("by="+string(by), func(b *testing.B) {
-				for b.Loop() {
-					answer, err := s.Usage(b.Context(), pluginsdk.UsageRequest{By: by})
-					if err != nil || answer.Total.Turns != 1_000_000 {
-						b.Fatal(answer, err)
-					}
-				}
-			})
-		}
-		b.Run("since=yesterday", func(b *testing.B) {
+		b.Run("turns", func(b *testing.B) { benchUsage(b, s) })
+		b.Run("roll up", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Usage(b.Context(), pluginsdk.UsageRequest{By: pluginsdk.UsageByModel, Since: store.FilledUntil.Add(-24 * time.Hour)}); err != nil {
+				if err := s.ResetUsage(b.Context()); err != nil {
 					b.Fatal(err)
+				}
+				for more := true; more; {
+					var err error
+					if more, err = s.RollUpUsage(b.Context(), 5000); err != nil {
+						b.Fatal(err)
+					}
 				}
 			}
 		})
+		b.Run("rolled up", func(b *testing.B) { benchUsage(b, s) })
 	})
+}
+
+func benchUsage(b *testing.B, s *store.Store) {
+	month := store.FilledUntil.AddDate(0, 0, -30)
+	for _, c := range []struct {
+		name    string
+		request pluginsdk.UsageRequest
+	}{
+		{"all", pluginsdk.UsageRequest{}},
+		{"by=thread", pluginsdk.UsageRequest{By: pluginsdk.UsageByThread}},
+		{"by=model", pluginsdk.UsageRequest{By: pluginsdk.UsageByModel}},
+		{"by=task", pluginsdk.UsageRequest{By: pluginsdk.UsageByTask}},
+		{"by=plugin", pluginsdk.UsageRequest{By: pluginsdk.UsageByPlugin}},
+		{"by=day", pluginsdk.UsageRequest{By: pluginsdk.UsageByDay}},
+		{"by=day,30d", pluginsdk.UsageRequest{By: pluginsdk.UsageByDay, Since: month}},
+		{"by=thread,30d", pluginsdk.UsageRequest{By: pluginsdk.UsageByThread, Since: month}},
+		{"by=model,30d", pluginsdk.UsageRequest{By: pluginsdk.UsageByModel, Since: month}},
+		{"by=model,1d", pluginsdk.UsageRequest{By: pluginsdk.UsageByModel, Since: store.FilledUntil.Add(-24*time.Hour - time.Minute)}},
+		{"by=hour,2d", pluginsdk.UsageRequest{By: pluginsdk.UsageByHour, Since: store.FilledUntil.Add(-47*time.Hour - time.Minute)}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				answer, err := s.Usage(b.Context(), c.request)
+				if err != nil || answer.Total.Turns == 0 || c.request.Since.IsZero() && answer.Total.Turns != 1_000_000 {
+					b.Fatal(answer, err)
+				}
+			}
+		})
+	}
 }
 
 func TestTheAuditLogIsReadInPages(t *testing.T) {

@@ -19,6 +19,8 @@ const (
 	FieldThreadID = "thread_id"
 	// FieldPlugin holds the string denoting the plugin field in the database.
 	FieldPlugin = "plugin"
+	// FieldCron holds the string denoting the cron field in the database.
+	FieldCron = "cron"
 	// FieldPurpose holds the string denoting the purpose field in the database.
 	FieldPurpose = "purpose"
 	// FieldModel holds the string denoting the model field in the database.
@@ -60,6 +62,7 @@ var Columns = []string{
 	FieldTaskID,
 	FieldThreadID,
 	FieldPlugin,
+	FieldCron,
 	FieldPurpose,
 	FieldModel,
 	FieldAccount,
@@ -96,6 +99,8 @@ var (
 	DefaultThreadID string
 	// DefaultPlugin holds the default value on creation for the "plugin" field.
 	DefaultPlugin string
+	// DefaultCron holds the default value on creation for the "cron" field.
+	DefaultCron string
 	// DefaultModel holds the default value on creation for the "model" field.
 	DefaultModel string
 	// DefaultAccount holds the default value on creation for the "account" field.
@@ -148,6 +153,11 @@ func ByThreadID(opts ...sql.OrderTermOption) OrderOption {
 // ByPlugin orders the results by the plugin field.
 func ByPlugin(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPlugin, opts...).ToFunc()
+}
+
+// ByCron orders the results by the cron field.
+func ByCron(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldCron, opts...).ToFunc()
 }
 
 // ByPurpose orders the results by the purpose field.

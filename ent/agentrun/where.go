@@ -74,6 +74,11 @@ func Plugin(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldPlugin, v))
 }
 
+// Cron applies equality check predicate on the "cron" field. It's identical to CronEQ.
+func Cron(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldCron, v))
+}
+
 // Purpose applies equality check predicate on the "purpose" field. It's identical to PurposeEQ.
 func Purpose(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldEQ(FieldPurpose, v))
@@ -407,6 +412,71 @@ func PluginEqualFold(v string) predicate.AgentRun {
 // PluginContainsFold applies the ContainsFold predicate on the "plugin" field.
 func PluginContainsFold(v string) predicate.AgentRun {
 	return predicate.AgentRun(sql.FieldContainsFold(FieldPlugin, v))
+}
+
+// CronEQ applies the EQ predicate on the "cron" field.
+func CronEQ(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEQ(FieldCron, v))
+}
+
+// CronNEQ applies the NEQ predicate on the "cron" field.
+func CronNEQ(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNEQ(FieldCron, v))
+}
+
+// CronIn applies the In predicate on the "cron" field.
+func CronIn(vs ...string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldIn(FieldCron, vs...))
+}
+
+// CronNotIn applies the NotIn predicate on the "cron" field.
+func CronNotIn(vs ...string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldNotIn(FieldCron, vs...))
+}
+
+// CronGT applies the GT predicate on the "cron" field.
+func CronGT(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldGT(FieldCron, v))
+}
+
+// CronGTE applies the GTE predicate on the "cron" field.
+func CronGTE(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldGTE(FieldCron, v))
+}
+
+// CronLT applies the LT predicate on the "cron" field.
+func CronLT(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldLT(FieldCron, v))
+}
+
+// CronLTE applies the LTE predicate on the "cron" field.
+func CronLTE(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldLTE(FieldCron, v))
+}
+
+// CronContains applies the Contains predicate on the "cron" field.
+func CronContains(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldContains(FieldCron, v))
+}
+
+// CronHasPrefix applies the HasPrefix predicate on the "cron" field.
+func CronHasPrefix(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldHasPrefix(FieldCron, v))
+}
+
+// CronHasSuffix applies the HasSuffix predicate on the "cron" field.
+func CronHasSuffix(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldHasSuffix(FieldCron, v))
+}
+
+// CronEqualFold applies the EqualFold predicate on the "cron" field.
+func CronEqualFold(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldEqualFold(FieldCron, v))
+}
+
+// CronContainsFold applies the ContainsFold predicate on the "cron" field.
+func CronContainsFold(v string) predicate.AgentRun {
+	return predicate.AgentRun(sql.FieldContainsFold(FieldCron, v))
 }
 
 // PurposeEQ applies the EQ predicate on the "purpose" field.

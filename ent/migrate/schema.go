@@ -35,6 +35,7 @@ var (
 		{Name: "task_id", Type: field.TypeString, Default: ""},
 		{Name: "thread_id", Type: field.TypeString, Default: ""},
 		{Name: "plugin", Type: field.TypeString, Default: ""},
+		{Name: "cron", Type: field.TypeString, Default: ""},
 		{Name: "purpose", Type: field.TypeString},
 		{Name: "model", Type: field.TypeString, Default: ""},
 		{Name: "account", Type: field.TypeString, Default: ""},
@@ -65,12 +66,12 @@ var (
 			{
 				Name:    "agentrun_started_at",
 				Unique:  false,
-				Columns: []*schema.Column{AgentRunsColumns[18]},
+				Columns: []*schema.Column{AgentRunsColumns[19]},
 			},
 			{
 				Name:    "agentrun_key",
 				Unique:  true,
-				Columns: []*schema.Column{AgentRunsColumns[19]},
+				Columns: []*schema.Column{AgentRunsColumns[20]},
 			},
 			{
 				Name:    "agentrun_task_id",

@@ -21,6 +21,7 @@ func (AgentRun) Fields() []ent.Field {
 		field.String("task_id").Default(""),
 		field.String("thread_id").Default(""),
 		field.String("plugin").Default(""),
+		field.String("cron").Default(""), // name of the scheduled job whose prompt it answers
 		field.String("purpose"),
 		field.String("model").Default(""),
 		field.String("account").Default(""),
