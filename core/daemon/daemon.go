@@ -218,6 +218,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	})
 
 	jobs := crons.New(crons.Config{Log: d.room("crons")}, d.store, d.events)
+	usage := newRollups(d.store, d.room("usage"))
 	retention := newRetention(d.store, config.RetentionDays, d.room("retention"))
 	d.parts = []part{
 		{name: "files", start: d.files.Start, stop: d.files.Stop},
@@ -236,6 +237,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		{name: "tasks", start: d.tasks.Start, stop: d.tasks.Stop, grace: true},
 		{name: "approvals", start: d.approvals.Start, stop: d.approvals.Stop},
 		{name: "retention", start: retention.Start, stop: retention.Stop},
+		{name: "usage", start: usage.Start, stop: usage.Stop},
 		{name: "search", start: finding.Start, stop: finding.Stop},
 	}
 	return d, nil

@@ -364,7 +364,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 	if err != nil {
 		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.
@@ -399,6 +399,19 @@ func checkIndex(ctx context.Context, database *store.Store) []Check {
 	default:
 		check.OK, check.Remedy = true, ""
 		check.Detail = humanize.Comma(behind) + " messages are not in it yet; the running daemon adds them, and until then the newest of them are found"
+	}
+	return []Check{check}
+}
+
+// checkUsage says how far usage is rolled up, and is silent when that is far enough.
+func checkUsage(ctx context.Context, database *store.Store) []Check {
+	check := Check{Name: "usage", Optional: true, Remedy: "`harness db rollup` makes the sums anew"}
+	problems, err := database.UsageIntegrity(ctx)
+	if err == nil && len(problems) == 0 {
+		return nil
+	}
+	if check.Detail = strings.Join(problems, "; "); err != nil {
+		check.Detail = err.Error()
 	}
 	return []Check{check}
 }

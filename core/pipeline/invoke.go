@@ -188,6 +188,17 @@ func (t *trip) purpose() string {
 	return cmp.Or(t.run.Purpose, purposeOfMessages)
 }
 
+// causer returns the plugin that a turn counts to: the one that asked for it, or that submitted its
+// message of its own accord. Whatever a person has said counts to nobody, and a task's turns count to
+// the task.
+func (t *trip) causer() string {
+	said := t.message
+	if t.run.Kind == pluginsdk.RunTurn || said.Author == "" && said.Scope == "" && said.Origin.Token == "" && t.on.Behalf.TaskID == "" {
+		return cmp.Or(t.run.Plugin, said.Plugin)
+	}
+	return t.run.Plugin
+}
+
 // commitResult is step 5b. It also records a turn without an answer, and then returns the
 // turn's failure.
 func (p *Pipeline) commitResult(t *trip) error {
@@ -210,7 +221,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 	commit := ledger.ResultCommit{
 		RunID: t.run.ID, Key: claim, Step: t.nextStep(failure), Result: *t.result, Purse: t.purse(), Events: t.events, Steps: t.steps, Hooks: t.calls.all(),
 		AgentRun: ledger.AgentRun{
-			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Plugin: t.run.Plugin,
+			RunID: t.run.ID, TaskID: t.on.Behalf.TaskID, ThreadID: t.thread.ID, Plugin: t.causer(),
 			Purpose: t.purpose(), Model: t.result.Model,
 			Usage: t.result.Usage, CostUSD: t.result.CostUSD, Duration: t.result.Duration,
 			Account: t.result.Account, Notional: t.result.Notional, CostUnsure: t.result.CostUnsure, Models: t.result.Models,

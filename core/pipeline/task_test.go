@@ -26,6 +26,35 @@ func TestATurnOfATaskIsTheTasks(t *testing.T) {
 	}
 }
 
+// What a plugin causes counts to that plugin, whether it asks for a turn or submits a message of its
+// own accord; what it brings from people does not, and what a task costs is the task's.
+func TestATurnCountsToThePluginThatCausedIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		message pluginsdk.Message
+		task    string
+		want    string
+	}{
+		"a scheduled prompt":           {pluginsdk.Message{Plugin: "cron"}, "", "cron"},
+		"what a plugin's tool submits": {pluginsdk.Message{Plugin: "chatty", Origin: pluginsdk.Origin{RunID: "R"}}, "", "chatty"},
+		"a person on Discord":          {pluginsdk.Message{Plugin: "discord", Author: "Ann"}, "", ""},
+		"a person with a token":        {pluginsdk.Message{Plugin: "web", Origin: pluginsdk.Origin{Token: "T"}}, "", ""},
+		"a person without a name":      {pluginsdk.Message{Plugin: "web", Scope: pluginsdk.ScopeChat}, "", ""},
+		"the core":                     {pluginsdk.Message{}, "", ""},
+		"a task's iteration":           {pluginsdk.Message{Plugin: "delegation"}, "K", ""},
+	} {
+		b := newBench()
+		b.claim.TaskID = c.task
+		said := &b.claim.Message
+		said.Plugin, said.Author, said.Scope, said.Origin = c.message.Plugin, c.message.Author, c.message.Scope, c.message.Origin
+		if _, err := b.line.Handle(t.Context(), t.Context(), b.claim); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.store.results[0].AgentRun.Plugin; got != c.want {
+			t.Errorf("%s counts to %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // A task that may cost a dollar must not cost ten because it has one long iteration; and
 // at its end nothing is left, which is not the same as no cap. It is the same for what a
 // person writes in its thread, and for a reviewer's turn.

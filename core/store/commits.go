@@ -139,7 +139,12 @@ func (s *Store) recordRefused(ctx context.Context, record ledger.AgentRun, key s
 }
 
 // recordTurn stores an AgentRun, under a key that nothing else is stored under.
-func (t *tx) recordTurn(ctx context.Context, record ledger.AgentRun, key string) error {
+func (t *tx) recordTurn(ctx context.Context, record ledger.AgentRun, key string) (err error) {
+	if record.Plugin != "" && record.Cron == "" && record.RunID != "" {
+		if record.Cron, err = t.jobOf(ctx, record.RunID); err != nil {
+			return err
+		}
+	}
 	insert := insertAgentRun(t.AgentRun, record).SetNillableKey(keyOrNil(key))
 	if len(record.Models) == 0 {
 		return insert.Exec(ctx)
@@ -149,6 +154,17 @@ func (t *tx) recordTurn(ctx context.Context, record ledger.AgentRun, key string)
 		return err
 	}
 	return insertAgentRunModels(t.AgentRunModel, row.ID, record.Models).Exec(ctx)
+}
+
+// jobOf returns the name of the scheduled job whose prompt a run answers, or nothing. Its message has
+// the key JOB@TIME, and each fire has its row before that is submitted.
+func (t *tx) jobOf(ctx context.Context, runID string) (name string, err error) {
+	err = t.row(ctx, `SELECT f.job FROM runs r JOIN cron_fires f ON f.job_id = substr(r.key, 1, 36)
+		WHERE r.id = $1 AND r.kind = 'message' AND substr(r.key, 37, 1) = '@' ORDER BY f.due DESC LIMIT 1`, []any{runID}, &name)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return name, err
 }
 
 func (t *tx) saveSession(ctx context.Context, fence ledger.Fence, c ledger.ResultCommit) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,6 +144,37 @@ func TestResultIsOneCommit(t *testing.T) {
 		check(t, s.ResetSession(ctx, thread.ID))
 		if after := must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 {
 			t.Errorf("thread %+v", after)
+		}
+	})
+}
+
+// What a schedule has cost is known by its name, also when nobody has written yet which run its fire
+// became, and when the schedule is gone.
+func TestATurnKnowsTheScheduledJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		thread := newThread(t, s, "general")
+		job, _, err := s.SaveCron(ctx, pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Timezone: "UTC"}, true)
+		check(t, err)
+		due := time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC)
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, pluginsdk.CronFire{Due: due, Cause: pluginsdk.FireScheduled, State: pluginsdk.FirePending})))
+		check(t, s.DeleteCron(ctx, "digest"))
+		for _, c := range []struct{ key, plugin, want string }{
+			{job.ID + "@" + due.Format(time.RFC3339Nano), "cron", "digest"},
+			{job.ID + "@people's", "", ""}, // no plugin caused it
+			{job.ID, "cron", ""},
+			{strings.Repeat("x", 36) + "@1", "cron", ""},
+		} {
+			check(t, second(s.Accept(ctx, acceptance(thread.ID, c.key, "hello"))))
+			claimed := claim(t, s, thread.ID)
+			commit := result(claimed)
+			commit.Key, commit.AgentRun.Plugin = c.key, c.plugin
+			check(t, s.SaveResult(ctx, claimed.Fence, commit))
+			finish(t, s, claimed, "done")
+			turns := must[[]ledger.AgentRun](t)(s.AgentRuns(ctx, thread.ID))
+			if last := turns[len(turns)-1]; last.Cron != c.want || last.Plugin != c.plugin {
+				t.Errorf("%s of %q: a turn of the job %q", c.key, c.plugin, last.Cron)
+			}
 		}
 	})
 }

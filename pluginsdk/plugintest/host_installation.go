@@ -29,7 +29,7 @@ type backup struct {
 
 // Turn is what a turn of the agent has used, for Installation.Usage.
 type Turn struct {
-	ThreadID, Purpose, Model, TaskID, Plugin, Account string
+	ThreadID, Purpose, Model, TaskID, Plugin, Account, Cron string
 
 	At     time.Time
 	Failed bool
@@ -138,7 +138,7 @@ func (s installation) Usage(ctx context.Context, request *pluginsdk.UsageRequest
 		answer.Sums = append(answer.Sums, sum)
 	}
 	slices.SortFunc(answer.Sums, func(a, b pluginsdk.UsageSum) int {
-		if request.By == pluginsdk.UsageByDay {
+		if request.By == pluginsdk.UsageByDay || request.By == pluginsdk.UsageByHour {
 			return cmp.Compare(b.Of, a.Of)
 		}
 		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(a.Of, b.Of))
@@ -163,8 +163,12 @@ func (t Turn) of(by pluginsdk.UsageBy) (string, error) {
 		return t.Plugin, nil
 	case pluginsdk.UsageByAccount:
 		return t.Account, nil
+	case pluginsdk.UsageByCron:
+		return t.Cron, nil
 	case pluginsdk.UsageByDay:
 		return t.At.UTC().Format(time.DateOnly), nil
+	case pluginsdk.UsageByHour:
+		return t.At.UTC().Format("2006-01-02T15"), nil
 	}
 	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "by: %q is not accepted", by)
 }

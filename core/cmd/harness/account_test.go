@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -254,7 +255,40 @@ func TestAccountsAndPlansOfADaemonElsewhere(t *testing.T) {
 			t.Errorf("%s: the key is shown", c.line)
 		}
 	}
-	harness(t, "", "usage", "--since", "soon", "--server", server.URL).want(t, exitFailed, "", "--since")
+}
+
+// What is asked for is asked of the daemon, and what it says is printed as a table, as JSON or as CSV.
+func TestUsageOfADaemonElsewhere(t *testing.T) {
+	isolate(t)
+	var asked url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query()
+		_, _ = io.WriteString(w, `{"total":{"turns":3,"costUsd":1.5,"notionalUsd":1},"sums":[{"of":"digest","turns":2,"costUsd":1,"notionalUsd":1,"duration":2500000000,`+
+			`"usage":{"inputTokens":7,"outputTokens":5}},{"of":"=SUM(A1)","turns":1,"costUsd":0.5},{"turns":0}]}`)
+	}))
+	t.Cleanup(server.Close)
+	usage := func(line string) result {
+		return harness(t, "", append([]string{"usage", "--server", server.URL}, strings.Fields(line)...)...)
+	}
+	usage("--by cron").want(t, 0, "CRON      TURNS  FAILED  IN  OUT  COST\ndigest    2      0       7   5    $1.00 notional\n", "")
+	usage("--by cron").want(t, 0, "$1.50, $1.00 of it notional\n\nNotional: ", "")
+	usage("--by cron --json").want(t, 0, `"of": "digest"`, "")
+	usage("--by cron --csv").want(t, 0, "cron,turns,failed,unsure,duration_seconds,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,notional_usd\n"+
+		"digest,2,0,0,2.5,7,0,0,5,1,1\n'=SUM(A1),1,0,0,0,0,0,0,0,0.5,0\n,0,0,", "")
+	usage("--csv").want(t, 0, "\n,3,0,0,0,0,0,0,0,1.5,1\n", "")
+	if usage("--by hour --since 2026-01-02 --until 2026-01-03T04:05:06+01:00 --thread T --limit 7").want(t, 0, "", ""); asked.Encode() !=
+		"by=hour&limit=7&since=2026-01-02T00%3A00%3A00Z&thread=T&until=2026-01-03T03%3A05%3A06Z" {
+		t.Errorf("asked %s", asked.Encode())
+	}
+	usage("--since 7d").want(t, 0, "", "")
+	if since, err := time.Parse(time.RFC3339, asked.Get("since")); err != nil || time.Since(since.Add(7*24*time.Hour)).Abs() > time.Minute {
+		t.Errorf("7 days ago is %s; %v", since, err)
+	}
+	usage("--since soon").want(t, exitFailed, "", `--since: "soon" is not accepted`)
+	usage("--limit 0").want(t, exitFailed, "", "--limit")
+	if got := usage("--json --csv"); got.code == 0 {
+		t.Errorf("%+v", got)
+	}
 }
 
 // A shell does not have the environment of the daemon. What the daemon can authenticate with is

@@ -20,15 +20,16 @@ import (
 func newDB() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "db",
-		Short: "Look at the database, bring its schema up to date, delete old rows, make the search index anew",
+		Short: "Look at the database, bring its schema up to date, delete old rows, make the search index or the sums of usage anew",
 		Example: `  harness db status
   harness db migrate
   harness db prune --older-than 90d --dry-run
-  harness db reindex`,
+  harness db reindex
+  harness db rollup`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDBStatus(), newDBMigrate(), newDBPrune(), newDBReindex())
+	cmd.AddCommand(newDBStatus(), newDBMigrate(), newDBPrune(), newDBReindex(), newDBRollup())
 	return cmd
 }
 

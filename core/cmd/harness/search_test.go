@@ -1,8 +1,11 @@
 package main
 
 import (
+	"database/sql"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -60,5 +63,39 @@ func TestDBReindex(t *testing.T) {
 	}
 	if err := database.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The sums of usage are made anew at once with the daemon down, and left to the daemon otherwise.
+func TestDBRollup(t *testing.T) {
+	data, _ := inUse(t)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(data, "harness.db"))
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), "INSERT INTO agent_runs (purpose, started_at) VALUES ('pipeline', '2026-03-01 07:00:00+00:00'), ('pipeline', '2026-03-01 08:00:00+00:00')")
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolledUp := func() (in, behind int64) {
+		database := openStore(t, data)
+		in, behind, err := database.UsageRolledUp(t.Context())
+		if err := errors.Join(err, database.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return in, behind
+	}
+	in, turns := rolledUp()
+	if in != 0 || turns == 0 {
+		t.Fatalf("%d turns are rolled up before, and %d are not", in, turns)
+	}
+	harness(t, "", "db", "rollup").want(t, 0, "The sums of usage are whole.", "")
+	if in, behind := rolledUp(); in != turns || behind != 0 {
+		t.Errorf("%d turns are rolled up of %d, and %d are not", in, turns, behind)
+	}
+	pretendRunning(t, data)
+	harness(t, "", "db", "rollup").want(t, 0, "the daemon makes them again", "")
+	if in, behind := rolledUp(); in != 0 || behind != turns {
+		t.Errorf("%d turns are rolled up of %d, and %d are not", in, turns, behind)
 	}
 }

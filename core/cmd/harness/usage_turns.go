@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -13,18 +14,12 @@ import (
 )
 
 func newUsage() *cobra.Command {
-	cmd := apiCommand("usage", "Show what turns of the agent have used and cost", "  harness usage --by model\n  harness usage --by day --since 30d\n  harness usage --by account --json",
+	cmd := apiCommand("usage", "Show what turns of the agent have used and cost",
+		"  harness usage --by model\n  harness usage --by day --since 30d\n  harness usage --by cron --since 2026-01-01 --until 2026-02-01\n  harness usage --by account --csv > usage.csv",
 		cobra.NoArgs, func(ctx context.Context, cmd *cobra.Command, api *client.Client, _ []string) error {
-			query := url.Values{}
-			if by, _ := cmd.Flags().GetString("by"); by != "" {
-				query.Set("by", by)
-			}
-			if text, _ := cmd.Flags().GetString("since"); text != "" {
-				span, err := spanOf(text)
-				if err != nil {
-					return fmt.Errorf("--since: %w", err)
-				}
-				query.Set("since", time.Now().Add(-span).UTC().Format(time.RFC3339))
+			query, err := usageQuery(cmd, time.Now())
+			if err != nil {
+				return err
 			}
 			usage, err := api.Usage(ctx, query)
 			if err != nil {
@@ -33,13 +28,66 @@ func newUsage() *cobra.Command {
 			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 				return printJSONValue(cmd.OutOrStdout(), map[string]any{"total": usage.Total, "sums": usage.Sums})
 			}
-			return accountview.Usage(cmd.OutOrStdout(), usage)
+			if asCSV, _ := cmd.Flags().GetBool("csv"); asCSV {
+				return accountview.UsageCSV(cmd.OutOrStdout(), query.Get("by"), usage)
+			}
+			return accountview.Usage(cmd.OutOrStdout(), query.Get("by"), usage)
 		})
 	cmd.Long = `Show what turns of the agent have used and cost up to now, failed ones included. A cost
 that may be wrong is marked with ≈. The dollars of turns on a plan are notional: what the
-tokens would cost with an API key.`
-	cmd.Flags().String("by", "", "what it is summed up by: thread, purpose, model, task, plugin, account or day")
-	cmd.Flags().String("since", "", "how far back: 12h, 30d; without it, all")
+tokens would cost with an API key. Days and hours are those of UTC. What a plugin causes is
+summed up under its name: turns that it asks for, and answers to messages that it submits of
+its own accord. cron is the scheduled job whose prompt was answered.`
+	cmd.Flags().String("by", "", "what it is summed up by: hour, day, model, thread, purpose, task, plugin, cron or account")
+	cmd.Flags().String("since", "", "from when on: so long ago (12h, 30d), a day (2006-01-02, UTC) or an instant (RFC 3339); without it, from the beginning")
+	cmd.Flags().String("until", "", "before when, written as --since; without it, up to now")
+	cmd.Flags().String("thread", "", "only turns of this thread, by its id")
+	cmd.Flags().Int("limit", 0, "how many sums at most, up to 1000: of what cost the most; of days and hours the newest")
 	cmd.Flags().Bool("json", false, "print all of it as JSON")
+	cmd.Flags().Bool("csv", false, "print the sums as CSV, for a spreadsheet")
+	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	return cmd
+}
+
+// usageQuery is what the flags ask the API for.
+func usageQuery(cmd *cobra.Command, now time.Time) (url.Values, error) {
+	query := url.Values{}
+	for _, name := range []string{"by", "thread"} {
+		if text, _ := cmd.Flags().GetString(name); text != "" {
+			query.Set(name, text)
+		}
+	}
+	for _, name := range []string{"since", "until"} {
+		text, _ := cmd.Flags().GetString(name)
+		if text == "" {
+			continue
+		}
+		at, err := momentOf(text, now)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %w", name, err)
+		}
+		query.Set(name, at.UTC().Format(time.RFC3339))
+	}
+	limit, _ := cmd.Flags().GetInt("limit")
+	if cmd.Flags().Changed("limit") && (limit < 1 || limit > 1000) {
+		return nil, errors.New("--limit: it is a number from 1 to 1000")
+	}
+	if limit > 0 {
+		query.Set("limit", fmt.Sprint(limit))
+	}
+	return query, nil
+}
+
+// momentOf is the instant that a text means: so long ago, the beginning of a day in UTC, or an instant.
+func momentOf(text string, now time.Time) (time.Time, error) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	span, err := spanOf(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not accepted; it takes a time such as 12h or 30d, a day such as 2006-01-02, or an instant such as 2006-01-02T15:04:05Z", text)
+	}
+	return now.Add(-span), nil
 }

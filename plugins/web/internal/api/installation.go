@@ -45,17 +45,17 @@ type auditOutput struct {
 }
 
 type usageInput struct {
-	By     pluginsdk.UsageBy `query:"by" enum:"thread,purpose,model,task,plugin,account,day" doc:"What is summed up apart; absent: all together"`
+	By     pluginsdk.UsageBy `query:"by" enum:"thread,purpose,model,task,plugin,cron,account,day,hour" doc:"What is summed up apart; absent: all together"`
 	Since  time.Time         `query:"since" doc:"Only turns that began from this time on"`
 	Until  time.Time         `query:"until" doc:"Only turns that began before this time"`
 	Thread string            `query:"thread" maxLength:"100" doc:"Only turns of this thread"`
-	Limit  int               `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many sums: of what cost the most; of days, the newest"`
+	Limit  int               `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"How many sums: of what cost the most; of days and hours, the newest"`
 }
 
 // UsageSums are what turns have used.
 type UsageSums struct {
 	Total pluginsdk.UsageSum   `json:"total" doc:"Of all turns that were selected"`
-	Sums  []pluginsdk.UsageSum `json:"sums" nullable:"false" doc:"With by. of is empty for turns of no thread, task, plugin, account; duration is in nanoseconds. costUsd has notionalUsd in it, which is of turns on a plan: nobody is billed that. unsure counts the turns whose cost may be wrong"`
+	Sums  []pluginsdk.UsageSum `json:"sums" nullable:"false" doc:"With by. of is the thread, the model, ..., the name of the scheduled job, the day (2006-01-02) or hour (2006-01-02T15) in UTC; it is empty for turns of no thread, task, plugin, scheduled job, account; duration is in nanoseconds. costUsd has notionalUsd in it, which is of turns on a plan: nobody is billed that. unsure counts the turns whose cost may be wrong"`
 }
 
 type usageOutput struct{ Body UsageSums }

@@ -65,7 +65,7 @@ func TestTheReferencePageHasEveryOperation(t *testing.T) {
 	}
 	for _, words := range []string{
 		"curl -X POST &#39;http://harness.example.org:3001/api/chat&#39; \\\n  -H &#34;Authorization: Bearer $HARNESS_TOKEN&#34; \\\n  -H &#39;Content-Type: application/json&#39; \\\n  -d &#39;{&#34;content&#34;: &#34;...&#34;}&#39;",
-		`scope admin`, `one of thread, purpose, model, task, plugin, account, day`, `<span class="mark must">required</span>`,
+		`scope admin`, `one of thread, purpose, model, task, plugin, cron, account, day, hour`, `<span class="mark must">required</span>`,
 		`<p class="type"><a href="#type-Package">Package</a></p>`, `list of <a href="#type-UsageSum">UsageSum</a>`,
 		"It takes two requests.",
 	} {

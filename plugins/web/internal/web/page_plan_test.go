@@ -222,6 +222,9 @@ func TestUsageTellsPlansFromBills(t *testing.T) {
 	s.host.AddTurn(plugintest.Turn{Account: "spare", Model: "opus", At: time.Now(), Usage: pluginsdk.UsageSum{CostUSD: 1}})
 	ann := s.logIn("Ann", pluginsdk.ScopeRead)
 	ann.reads("/usage", []string{"Billed", "≈ $1.00", "On plans", "≈ $2.00", "By account", "work", "Nobody is billed", "the cost of 1 turn may be wrong"})
+	ann.reads("/usage?days=1", []string{"24 hours", time.Now().UTC().Add(-2 * time.Hour).Format("15:00"), "On plans", "≈ $2.00"}, "By scheduled job", "By task")
+	s.host.AddTurn(plugintest.Turn{Cron: "morning-digest", TaskID: "K", At: time.Now(), Usage: pluginsdk.UsageSum{}})
+	ann.reads("/usage", []string{"By scheduled job", "morning-digest", "By task", `href="/tasks/K"`})
 	ann.reads("/", []string{"Cost today, $2.00 on plans", "≈ $3.00"})
 	s.host.AddRun(pluginsdk.Run{
 		ID: "D", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 0.5, NotionalUSD: 0.5, CostUnsure: true, Account: "work", Override: &pluginsdk.RunOverride{Model: "haiku"},

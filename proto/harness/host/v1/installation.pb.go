@@ -193,13 +193,14 @@ func (x *ListAuditResponse) GetEntries() []*v1.AuditEntry {
 
 type UsageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	By    string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// thread, purpose, model, task, plugin, account, cron, day or hour; empty: all together.
+	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
 	// Zero: no bound.
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
 	// Empty: of all threads.
 	ThreadId string `protobuf:"bytes,4,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// Default 100, at most 1000 of what cost the most; of days the newest.
+	// Default 100, at most 1000 of what cost the most; of days and hours the newest.
 	Limit         int64 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

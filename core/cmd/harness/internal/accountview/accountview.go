@@ -280,42 +280,6 @@ func Rights(out io.Writer, rights pluginsdk.AgentRights) error {
 	return nil
 }
 
-// Usage prints what turns have used and cost. A cost that may be wrong has ≈ before it, and
-// what nobody is billed is called notional.
-func Usage(out io.Writer, usage pluginsdk.UsageResponse) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "OF\tTURNS\tFAILED\tIN\tOUT\tCOST")
-	for _, sum := range usage.Sums {
-		usageLine(table, cmp.Or(terminal.Short(sum.Of, 60), "-"), sum)
-	}
-	usageLine(table, "all", usage.Total)
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if n := usage.Total.Unsure; n > 0 {
-		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: they were cut off before their end, or an earlier version of Harness recorded them.\n", n)
-	}
-	if usage.Total.NotionalUSD > 0 {
-		fmt.Fprintln(out, "\nNotional: what turns on a plan would have cost with an API key. Nobody is billed for them.")
-	}
-	return nil
-}
-
-func usageLine(table io.Writer, of string, sum pluginsdk.UsageSum) {
-	cost := fmt.Sprintf("$%.2f", sum.CostUSD)
-	if sum.Unsure > 0 {
-		cost = "≈ " + cost
-	}
-	switch {
-	case sum.NotionalUSD >= sum.CostUSD && sum.NotionalUSD > 0:
-		cost += " notional"
-	case sum.NotionalUSD > 0:
-		cost += fmt.Sprintf(", $%.2f of it notional", sum.NotionalUSD)
-	}
-	in := sum.Usage.InputTokens + sum.Usage.CacheReadTokens + sum.Usage.CacheWriteTokens
-	fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%s\n", of, sum.Turns, sum.Failed, in, sum.Usage.OutputTokens, cost)
-}
-
 // Changed says what holds for an account that was changed.
 func Changed(a pluginsdk.Account) string {
 	if a.Kind == pluginsdk.AccountKey {

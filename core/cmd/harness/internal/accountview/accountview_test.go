@@ -136,7 +136,7 @@ func TestUsage(t *testing.T) {
 			{Of: "spare", Turns: 2, Failed: 1, CostUSD: 1.5, Unsure: 2},
 		},
 	}
-	if err := Usage(&out, usage); err != nil {
+	if err := Usage(&out, "", usage); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `
@@ -149,4 +149,17 @@ all    6      1       6   4    ≈ $3.50, $2.00 of it notional
 
 Notional: what turns on a plan would have cost with an API key. Nobody is billed for them.
 `)
+}
+
+func TestBarsAreAsLongAsTheirPart(t *testing.T) {
+	for _, c := range []struct {
+		part, most float64
+		want       string
+	}{
+		{0, 0, ""}, {0, 5, ""}, {5, 5, "████"}, {2.5, 5, "██"}, {0.001, 5, "▏"}, {4.9, 5, "███▉"},
+	} {
+		if got := usageBarOf(c.part, c.most, 4); got != c.want {
+			t.Errorf("%v of %v: %q, want %q", c.part, c.most, got, c.want)
+		}
+	}
 }

@@ -30,16 +30,18 @@ type pages struct{ *site.Site }
 
 // period is what the page is about.
 type period struct {
-	days   int
+	days   int // 1: the last 24 hours, one by one
 	thread string
 	today  time.Time // midnight of today, UTC
+	hour   time.Time // the last full hour, UTC
 }
 
 // ranges are the days that can be chosen.
-var ranges = []int{7, 30, 90, 365}
+var ranges = []int{1, 7, 30, 90, 365}
 
 func periodOf(query url.Values) period {
-	asked := period{days: 30, thread: query.Get("thread"), today: time.Now().UTC().Truncate(24 * time.Hour)}
+	now := time.Now().UTC()
+	asked := period{days: 30, thread: query.Get("thread"), today: now.Truncate(24 * time.Hour), hour: now.Truncate(time.Hour)}
 	if days, err := strconv.Atoi(query.Get("days")); err == nil && slices.Contains(ranges, days) {
 		asked.days = days
 	}
@@ -55,7 +57,25 @@ func (p period) query() url.Values {
 	return query
 }
 
-func (p period) first() time.Time { return p.today.AddDate(0, 0, 1-p.days) }
+// steps are what the period consists of: days, or hours.
+func (p period) steps() (by pluginsdk.UsageBy, layout string, starts []time.Time) {
+	if p.days == 1 {
+		for n := range 24 {
+			starts = append(starts, p.hour.Add(time.Duration(n-23)*time.Hour))
+		}
+		return pluginsdk.UsageByHour, "2006-01-02T15", starts
+	}
+	for n := range p.days {
+		starts = append(starts, p.today.AddDate(0, 0, 1+n-p.days))
+	}
+	return pluginsdk.UsageByDay, time.DateOnly, starts
+}
+
+// first is when the period begins.
+func (p period) first() time.Time {
+	_, _, starts := p.steps()
+	return starts[0]
+}
 
 // sums asks for the sums of the period, by one thing.
 func (p pages) sums(ctx context.Context, of period, by pluginsdk.UsageBy, limit int) (found api.UsageSums, err error) {
@@ -66,9 +86,11 @@ func (p pages) sums(ctx context.Context, of period, by pluginsdk.UsageBy, limit 
 	return found, p.Get(ctx, "/api/usage", query, &found)
 }
 
-// days are the sums of each day of the period, those without turns too, the oldest first.
-func (p pages) days(ctx context.Context, of period) (all []pluginsdk.UsageSum, total pluginsdk.UsageSum, err error) {
-	found, err := p.sums(ctx, of, pluginsdk.UsageByDay, of.days+1)
+// sumsOfSteps are the sums of each day or hour of the period, those without turns too, the oldest
+// first, under the label that a chart has for it.
+func (p pages) sumsOfSteps(ctx context.Context, of period) (all []pluginsdk.UsageSum, total pluginsdk.UsageSum, err error) {
+	by, layout, starts := of.steps()
+	found, err := p.sums(ctx, of, by, len(starts)+1)
 	if err != nil {
 		return nil, total, err
 	}
@@ -76,16 +98,19 @@ func (p pages) days(ctx context.Context, of period) (all []pluginsdk.UsageSum, t
 	for _, sum := range found.Sums {
 		known[sum.Of] = sum
 	}
-	for n := range of.days {
-		day := of.first().AddDate(0, 0, n).Format(time.DateOnly)
-		sum := known[day]
-		sum.Of = day
+	label := "2 Jan"
+	if by == pluginsdk.UsageByHour {
+		label = "15:00"
+	}
+	for _, start := range starts {
+		sum := known[start.Format(layout)]
+		sum.Of = start.Format(label)
 		all = append(all, sum)
 	}
 	return all, found.Total, nil
 }
 
-// daily is a chart of days, by the name of its picture.
+// daily is a chart of days or hours, by the name of its picture.
 type daily struct {
 	name string
 	draw func(days []pluginsdk.UsageSum) charts.Chart
@@ -121,8 +146,7 @@ type series struct {
 func chart(title string, kind charts.Kind, unit charts.Unit, days []pluginsdk.UsageSum, of ...series) charts.Chart {
 	made := charts.Chart{Title: title, Kind: kind, Unit: unit}
 	for _, day := range days {
-		at, _ := time.Parse(time.DateOnly, day.Of) // it was made here
-		made.Labels = append(made.Labels, at.Format("2 Jan"))
+		made.Labels = append(made.Labels, day.Of)
 	}
 	for _, one := range of {
 		drawn := charts.Series{Name: one.name}
@@ -165,7 +189,7 @@ type drawn struct {
 
 func (p pages) page(r *http.Request) (site.View, error) {
 	shown := usage{period: periodOf(r.URL.Query()), theme: site.Theme(r)}
-	days, total, err := p.days(r.Context(), shown.period)
+	days, total, err := p.sumsOfSteps(r.Context(), shown.period)
 	if err != nil {
 		return site.View{}, err
 	}
@@ -175,7 +199,8 @@ func (p pages) page(r *http.Request) (site.View, error) {
 	}
 	if total.Turns > 0 {
 		shown.shares = []shares{{"By model", pluginsdk.UsageByModel, nil}, {"By conversation", pluginsdk.UsageByThread, nil},
-			{"By purpose", pluginsdk.UsageByPurpose, nil}, {"By plugin", pluginsdk.UsageByPlugin, nil}, {"By account", pluginsdk.UsageByAccount, nil}}
+			{"By purpose", pluginsdk.UsageByPurpose, nil}, {"By plugin", pluginsdk.UsageByPlugin, nil}, {"By scheduled job", pluginsdk.UsageByCron, nil},
+			{"By task", pluginsdk.UsageByTask, nil}, {"By account", pluginsdk.UsageByAccount, nil}}
 	}
 	together, ctx := errgroup.WithContext(r.Context()) // each sums up all turns of the period
 	for n := range shown.shares {
@@ -192,6 +217,10 @@ func (p pages) page(r *http.Request) (site.View, error) {
 	if err := together.Wait(); err != nil {
 		return site.View{}, err
 	}
+	shown.shares = slices.DeleteFunc(shown.shares, func(of shares) bool { // there are none, as of schedules on most installations
+		seldom := of.by == pluginsdk.UsageByCron || of.by == pluginsdk.UsageByTask
+		return seldom && !slices.ContainsFunc(of.sums, func(sum pluginsdk.UsageSum) bool { return sum.Of != "" })
+	})
 	var threads []string
 	for _, of := range shown.shares {
 		if of.by == pluginsdk.UsageByThread {
@@ -218,7 +247,7 @@ func (p pages) picture(w http.ResponseWriter, r *http.Request) {
 		p.Fail(w, r, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no chart %q", name))
 		return
 	}
-	days, _, err := p.days(r.Context(), periodOf(query))
+	days, _, err := p.sumsOfSteps(r.Context(), periodOf(query))
 	if err != nil {
 		p.Fail(w, r, err)
 		return

@@ -1,0 +1,122 @@
+package accountview
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// usageBar is how long the longest bar of a table is, in characters.
+const usageBar = 24
+
+// Usage prints what turns have used and cost, on a terminal with bars of the cost, or of the turns
+// when nothing has cost anything. A cost that may be wrong has ≈ before it, and what nobody is billed
+// is called notional.
+func Usage(out io.Writer, by string, usage pluginsdk.UsageResponse) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	bars := terminal.IsTerminal(out)
+	head := cmp.Or(strings.ToUpper(by), "OF") + "\tTURNS\tFAILED\tIN\tOUT\tCOST"
+	if bars {
+		head += "\t"
+	}
+	fmt.Fprintln(table, head)
+	most := largest(usage.Sums)
+	for _, sum := range usage.Sums {
+		line := usageLine(cmp.Or(terminal.Short(sum.Of, 60), "-"), sum)
+		if bars {
+			line += "\t" + usageBarOf(weight(sum, most.CostUSD > 0), weight(most, most.CostUSD > 0), usageBar)
+		}
+		fmt.Fprintln(table, line)
+	}
+	all := usageLine("all", usage.Total)
+	if bars {
+		all += "\t"
+	}
+	fmt.Fprintln(table, all)
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if n := usage.Total.Unsure; n > 0 {
+		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: they were cut off before their end, or an earlier version of Harness recorded them.\n", n)
+	}
+	if usage.Total.NotionalUSD > 0 {
+		fmt.Fprintln(out, "\nNotional: what turns on a plan would have cost with an API key. Nobody is billed for them.")
+	}
+	return nil
+}
+
+// largest has the most of cost and of turns that one of the sums has.
+func largest(sums []pluginsdk.UsageSum) (most pluginsdk.UsageSum) {
+	for _, sum := range sums {
+		most.CostUSD, most.Turns = max(most.CostUSD, sum.CostUSD), max(most.Turns, sum.Turns)
+	}
+	return most
+}
+
+func weight(sum pluginsdk.UsageSum, cost bool) float64 {
+	if cost {
+		return sum.CostUSD
+	}
+	return float64(sum.Turns)
+}
+
+// usageBarOf is a bar for a part of the most, which is width characters long.
+func usageBarOf(part, most float64, width int) string {
+	if part <= 0 || most <= 0 {
+		return ""
+	}
+	eighths := max(1, int(part/most*float64(width)*8+0.5))
+	return strings.Repeat("█", eighths/8) + []string{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}[eighths%8]
+}
+
+func usageLine(of string, sum pluginsdk.UsageSum) string {
+	cost := fmt.Sprintf("$%.2f", sum.CostUSD)
+	if sum.Unsure > 0 {
+		cost = "≈ " + cost
+	}
+	switch {
+	case sum.NotionalUSD >= sum.CostUSD && sum.NotionalUSD > 0:
+		cost += " notional"
+	case sum.NotionalUSD > 0:
+		cost += fmt.Sprintf(", $%.2f of it notional", sum.NotionalUSD)
+	}
+	in := sum.Usage.InputTokens + sum.Usage.CacheReadTokens + sum.Usage.CacheWriteTokens
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s", of, sum.Turns, sum.Failed, in, sum.Usage.OutputTokens, cost)
+}
+
+// UsageCSV writes the sums, or the total when there are none, with a line of names first. Dollars are
+// written whole, and what of them is notional beside them.
+func UsageCSV(out io.Writer, by string, usage pluginsdk.UsageResponse) error {
+	table := csv.NewWriter(out)
+	sums := usage.Sums
+	if by == "" {
+		sums = []pluginsdk.UsageSum{usage.Total}
+	}
+	lines := [][]string{{
+		cmp.Or(by, "of"), "turns", "failed", "unsure", "duration_seconds", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "cost_usd", "notional_usd",
+	}}
+	number, usd := func(n int64) string { return strconv.FormatInt(n, 10) }, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	for _, sum := range sums {
+		lines = append(lines, []string{
+			plainCell(sum.Of), number(sum.Turns), number(sum.Failed), number(sum.Unsure), usd(sum.Duration.Round(time.Millisecond).Seconds()), number(sum.Usage.InputTokens),
+			number(sum.Usage.CacheReadTokens), number(sum.Usage.CacheWriteTokens), number(sum.Usage.OutputTokens), usd(sum.CostUSD), usd(sum.NotionalUSD),
+		})
+	}
+	return table.WriteAll(lines)
+}
+
+// plainCell is a name that a spreadsheet does not take for a formula.
+func plainCell(name string) string {
+	if name != "" && strings.ContainsRune("=+-@\t\r", rune(name[0])) {
+		return "'" + name
+	}
+	return name
+}
