@@ -93,10 +93,14 @@ func (k sumKey) compare(o sumKey) int {
 }
 
 // usageMark says which turns are in the sums.
-type usageMark struct{ epoch, agentRunID int64 }
+type usageMark struct {
+	epoch, agentRunID int64
+	oldest            string // the start of the hour in which the first of them began
+}
 
 func (s *Store) usageMark(ctx context.Context) (mark usageMark, err error) {
-	err = row(ctx, s.query, "SELECT epoch, agent_run_id FROM usage_marks WHERE id = 1", nil, &mark.epoch, &mark.agentRunID)
+	err = row(ctx, s.query, `SELECT epoch, agent_run_id, COALESCE((SELECT MIN(start) FROM usage_sums WHERE facet = 'all' AND span = 'hour'), '')
+		FROM usage_marks WHERE id = 1`, nil, &mark.epoch, &mark.agentRunID, &mark.oldest)
 	return mark, err
 }
 

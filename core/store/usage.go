@@ -36,7 +36,7 @@ func (s *Store) Usage(ctx context.Context, request pluginsdk.UsageRequest) (answ
 				return nil, err
 			}
 		}
-		answer, is, err := s.sumUsage(ctx, request, grouping, mark.agentRunID)
+		answer, is, err := s.sumUsage(ctx, request, grouping, mark)
 		if err != nil || is == mark.agentRunID || mark.agentRunID == 0 {
 			return answer, err
 		}
@@ -49,6 +49,7 @@ type grouping struct {
 	facet *facet // whose sums there are; nil: they are summed up from the turns
 	spans []span // of the facet's, those that can be used
 	start int    // the name of a sum is so much of its start; 0: its own name
+	many  bool   // there may be as many names as turns
 }
 
 func (s *Store) groupingOf(request pluginsdk.UsageRequest) (g grouping, err error) {
@@ -65,7 +66,7 @@ func (s *Store) groupingOf(request pluginsdk.UsageRequest) (g grouping, err erro
 			return g, pluginsdk.Errorf(pluginsdk.CodeInvalid,
 				"by: %q is not accepted; it is thread, purpose, model, task, plugin, cron, account, day, hour, or nothing", request.By)
 		}
-		g = grouping{of: "a." + facets[i].column, facet: &facets[i], spans: facets[i].spans}
+		g = grouping{of: "a." + facets[i].column, facet: &facets[i], spans: facets[i].spans, many: len(facets[i].spans) == len(long)}
 		if request.By == pluginsdk.UsageByModel {
 			g.of = "COALESCE(m.model, a.model)"
 		}
@@ -131,6 +132,7 @@ type usageQuery struct {
 
 	request  pluginsdk.UsageRequest
 	postgres bool
+	only     string // a query for the names that count; empty: all
 	parts    []string
 	args     []any
 }
@@ -143,11 +145,10 @@ func (q *usageQuery) arg(value any) string {
 
 // sumUsage sums up the turns up to a mark from sums, where there are, and the others from turns.
 // It returns the mark that the sums had.
-func (s *Store) sumUsage(ctx context.Context, request pluginsdk.UsageRequest, g grouping, mark int64) (answer *pluginsdk.UsageResponse, is int64, err error) {
+func (s *Store) sumUsage(ctx context.Context, request pluginsdk.UsageRequest, g grouping, mark usageMark) (answer *pluginsdk.UsageResponse, is int64, err error) {
 	request.Since, request.Until = whenKept(request.Since), whenKept(request.Until)
-	q := &usageQuery{grouping: g, request: request, postgres: s.Dialect() == dialect.Postgres}
-	q.write(mark)
-	rows, err := s.query.QueryContext(ctx, q.text(), q.args...)
+	text, args := s.usageText(request, g, mark)
+	rows, err := s.query.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -184,21 +185,23 @@ func whenKept(t time.Time) time.Time {
 	return instant(t)
 }
 
-// write writes the parts of the query: with a mark of 0 the turns alone.
-func (q *usageQuery) write(mark int64) {
+// write writes the parts of the query: without a mark the turns alone.
+func (q *usageQuery) write(mark usageMark) {
 	of := stretch{q.request.Since, q.request.Until}
-	if mark == 0 {
+	if mark.agentRunID == 0 {
 		q.turns(of)
 		return
 	}
-	// What is in an index on its own is found by the other condition: there are few such turns.
-	q.turns(of, "a.id > "+q.arg(mark))
+	q.turns(of, "a.id > "+q.arg(mark.agentRunID)) // there are few
+	if mark.oldest != "" && !of.since.IsZero() && of.since.Format(spanHour.layout) < mark.oldest {
+		of.since = time.Time{} // nothing is in the sums that began before: longer spans can be read
+	}
 	whole, ends := cover(of, q.spans)
 	for _, one := range whole {
 		q.sums(one)
 	}
 	for _, one := range ends {
-		q.turns(one, q.not("a.id")+" <= "+q.arg(mark))
+		q.turns(one, q.not("a.id")+" <= "+q.arg(mark.agentRunID))
 	}
 }
 
@@ -228,6 +231,9 @@ func (q *usageQuery) turns(of stretch, more ...string) {
 	}
 	if q.request.ThreadID != "" {
 		conditions = append(conditions, threadID+" = "+q.arg(q.request.ThreadID))
+	}
+	if q.only != "" {
+		conditions = append(conditions, q.of+" IN "+q.only)
 	}
 	from, head, part := "agent_runs a", "1", "a."
 	if q.request.By == pluginsdk.UsageByModel {
@@ -284,8 +290,15 @@ func (q *usageQuery) sums(of piece) {
 	if q.request.ThreadID != "" {
 		where += " AND name = " + q.arg(q.request.ThreadID)
 	}
+	if q.only != "" {
+		where += " AND name IN " + q.only
+	}
+	from := "usage_sums"
+	if !q.postgres && q.request.ThreadID == "" && q.only == "" {
+		from += " NOT INDEXED" // else it goes through the sums of all spans, as these are in the order of their names
+	}
 	q.parts = append(q.parts, "SELECT "+name+" AS name, CASE WHEN facet = '"+modelMore+"' THEN 0 ELSE 1 END AS head, "+
-		strings.Join(sumColumns, ", ")+" FROM usage_sums WHERE "+where)
+		strings.Join(sumColumns, ", ")+" FROM "+from+" WHERE "+where)
 }
 
 // countColumns are the first of sumColumns: what several models have had of a turn counts it only once
@@ -301,29 +314,64 @@ var sumOf = func() string {
 	return strings.Join(list, ", ")
 }()
 
-// text is the query. Of the total and of each sum that is shown it has whether it is the total, the
-// mark, the name and the columns of a sum.
-func (q *usageQuery) text() string {
-	var once, total []string
+// usageText is the query with its arguments. Of the total and of each sum that is shown it has whether
+// it is the total, the mark, the name and the columns of a sum.
+func (s *Store) usageText(request pluginsdk.UsageRequest, g grouping, mark usageMark) (text string, args []any) {
+	q := &usageQuery{grouping: g, request: request, postgres: s.Dialect() == dialect.Postgres}
+	const is = "SELECT true, (SELECT agent_run_id FROM usage_marks WHERE id = 1), '', "
+	columns := "\nUNION ALL SELECT false, 0, name, " + strings.Join(sumColumns, ", ") + " FROM ("
+	switch {
+	case request.By == "":
+		return "WITH parts AS (" + q.union(mark) + ") " + is + totalOf("head * ", "") + " FROM parts", q.args
+	case g.many && mark.agentRunID > 0:
+		// Of many names a few are shown: they are found first, by what tells which, and the total has sums of its own.
+		all, shown := pluginsdk.UsageRequest{Since: request.Since, Until: request.Until, ThreadID: request.ThreadID}, *q
+		ranked := "SELECT name, SUM(cost_usd) AS cost_usd, SUM(turns) AS turns FROM (" + shown.union(mark) + ") AS parts GROUP BY name" + order(g, request)
+		shown.parts, shown.only = nil, "(SELECT name FROM ranked)"
+		parts := shown.union(mark)
+		total := usageQuery{request: all, postgres: q.postgres, args: shown.args}
+		total.grouping, _ = s.groupingOf(all) // it is accepted
+		return "WITH ranked AS MATERIALIZED (" + ranked + "),\nwhole AS (" + total.union(mark) + ")\n" + is + totalOf("head * ", "") + " FROM whole" +
+			columns + "SELECT name, " + sumOf + " FROM (" + parts + ") AS parts GROUP BY name) AS shown", total.args
+	}
+	return "WITH parts AS (" + q.union(mark) + "),\nsums AS MATERIALIZED (SELECT name, " + sumOf + ", " + onceOf + " FROM parts GROUP BY name)\n" +
+		is + totalOf("", "once_") + " FROM sums" + columns + "SELECT * FROM sums" + order(g, request) + ") AS shown", q.args
+}
+
+// union is all parts of the query in one.
+func (q *usageQuery) union(mark usageMark) string {
+	q.write(mark)
+	return strings.Join(q.parts, " UNION ALL ")
+}
+
+// order is which sums are shown.
+func order(g grouping, request pluginsdk.UsageRequest) string {
+	by := "cost_usd DESC, turns DESC, name"
+	if g.start > 0 {
+		by = "name DESC"
+	}
+	return " ORDER BY " + by + fmt.Sprintf(" LIMIT %d", page(request.Limit))
+}
+
+// onceOf are the columns that count turns, each summed up so that a turn counts once.
+var onceOf = func() string {
+	list := make([]string, countColumns)
+	for i, column := range sumColumns[:countColumns] {
+		list[i] = "SUM(head * " + column + ") AS once_" + column
+	}
+	return strings.Join(list, ", ")
+}()
+
+// totalOf are the columns of the total, those that count turns with a factor or under another name.
+func totalOf(factor, prefix string) string {
+	list := make([]string, len(sumColumns))
 	for i, column := range sumColumns {
 		if i < countColumns {
-			once = append(once, "SUM(head * "+column+") AS once_"+column)
-			column = "once_" + column
+			column = factor + prefix + column
 		}
-		total = append(total, "COALESCE(SUM("+column+"), 0)")
+		list[i] = "COALESCE(SUM(" + column + "), 0)"
 	}
-	text := "WITH parts AS (" + strings.Join(q.parts, " UNION ALL ") + "),\n" +
-		"sums AS MATERIALIZED (SELECT name, " + sumOf + ", " + strings.Join(once, ", ") + " FROM parts GROUP BY name)\n" +
-		"SELECT true, (SELECT agent_run_id FROM usage_marks WHERE id = 1), '', " + strings.Join(total, ", ") + " FROM sums"
-	if q.request.By == "" {
-		return text
-	}
-	order := "cost_usd DESC, turns DESC, name"
-	if q.start > 0 {
-		order = "name DESC"
-	}
-	return text + "\nUNION ALL SELECT false, 0, name, " + strings.Join(sumColumns, ", ") +
-		" FROM (SELECT * FROM sums ORDER BY " + order + fmt.Sprintf(" LIMIT %d) AS shown", page(q.request.Limit))
+	return strings.Join(list, ", ")
 }
 
 func plusUsage(a, b pluginsdk.UsageSum) pluginsdk.UsageSum {

@@ -272,6 +272,10 @@ func TestUsageOfADaemonElsewhere(t *testing.T) {
 	}
 	usage("--by cron").want(t, 0, "CRON      TURNS  FAILED  IN  OUT  COST\ndigest    2      0       7   5    $1.00 notional\n", "")
 	usage("--by cron").want(t, 0, "$1.50, $1.00 of it notional\n\nNotional: ", "")
+	usage("--by cron").want(t, 0, "This month (UTC) so far: $1.50, $1.00 of it notional", "")
+	if month, err := time.Parse(time.RFC3339, asked.Get("since")); err != nil || month.Day() != 1 || asked.Has("by") {
+		t.Errorf("asked of this month %s; %v", asked.Encode(), err)
+	}
 	usage("--by cron --json").want(t, 0, `"of": "digest"`, "")
 	usage("--by cron --csv").want(t, 0, "cron,turns,failed,unsure,duration_seconds,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,notional_usd\n"+
 		"digest,2,0,0,2.5,7,0,0,5,1,1\n'=SUM(A1),1,0,0,0,0,0,0,0,0.5,0\n,0,0,", "")

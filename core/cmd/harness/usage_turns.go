@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"time"
 
@@ -31,7 +32,13 @@ func newUsage() *cobra.Command {
 			if asCSV, _ := cmd.Flags().GetBool("csv"); asCSV {
 				return accountview.UsageCSV(cmd.OutOrStdout(), query.Get("by"), usage)
 			}
-			return accountview.Usage(cmd.OutOrStdout(), query.Get("by"), usage)
+			if err := accountview.Usage(cmd.OutOrStdout(), query.Get("by"), usage); err != nil {
+				return err
+			}
+			if query.Has("since") || query.Has("until") {
+				return nil
+			}
+			return printPace(ctx, cmd.OutOrStdout(), api, query.Get("thread"), time.Now().UTC())
 		})
 	cmd.Long = `Show what turns of the agent have used and cost up to now, failed ones included. A cost
 that may be wrong is marked with ≈. The dollars of turns on a plan are notional: what the
@@ -47,6 +54,26 @@ its own accord. cron is the scheduled job whose prompt was answered.`
 	cmd.Flags().Bool("csv", false, "print the sums as CSV, for a spreadsheet")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
 	return cmd
+}
+
+// printPace prints what this day and this month come to at the pace so far.
+func printPace(ctx context.Context, out io.Writer, api *client.Client, thread string, now time.Time) error {
+	day, month := now.Truncate(24*time.Hour), time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	for _, of := range []struct {
+		name         string
+		since, until time.Time
+	}{{"Today", day, day.AddDate(0, 0, 1)}, {"This month", month, month.AddDate(0, 1, 0)}} {
+		query := url.Values{"since": {of.since.Format(time.RFC3339)}}
+		if thread != "" {
+			query.Set("thread", thread)
+		}
+		usage, err := api.Usage(ctx, query)
+		if err != nil {
+			return err
+		}
+		accountview.Pace(out, of.name, usage.Total, of.since, now, of.until)
+	}
+	return nil
 }
 
 // usageQuery is what the flags ask the API for.

@@ -163,3 +163,14 @@ func TestBarsAreAsLongAsTheirPart(t *testing.T) {
 		}
 	}
 }
+
+func TestPaceSaysWhatATimeComesTo(t *testing.T) {
+	var out bytes.Buffer
+	day := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+	sum := pluginsdk.UsageSum{CostUSD: 1, NotionalUSD: 1}
+	Pace(&out, "Today", sum, day, day.Add(6*time.Hour), day.AddDate(0, 0, 1))
+	Pace(&out, "Today", sum, day, day.Add(time.Minute), day.AddDate(0, 0, 1))
+	if want := "\nToday (UTC) so far: $1.00 notional; $4.00 at this pace.\n\nToday (UTC) so far: $1.00 notional.\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}

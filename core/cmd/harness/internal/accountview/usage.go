@@ -53,6 +53,15 @@ func Usage(out io.Writer, by string, usage pluginsdk.UsageResponse) error {
 	return nil
 }
 
+// Pace prints what a time has cost so far, and what it comes to if the rest of it costs as much.
+func Pace(out io.Writer, name string, sum pluginsdk.UsageSum, since, now, until time.Time) {
+	fmt.Fprintf(out, "\n%s (UTC) so far: %s", name, costOf(sum))
+	if whole, ok := sum.AtThisPace(since, now, until); ok {
+		fmt.Fprintf(out, "; $%.2f at this pace", whole)
+	}
+	fmt.Fprintln(out, ".")
+}
+
 // largest has the most of cost and of turns that one of the sums has.
 func largest(sums []pluginsdk.UsageSum) (most pluginsdk.UsageSum) {
 	for _, sum := range sums {
@@ -77,7 +86,7 @@ func usageBarOf(part, most float64, width int) string {
 	return strings.Repeat("█", eighths/8) + []string{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}[eighths%8]
 }
 
-func usageLine(of string, sum pluginsdk.UsageSum) string {
+func costOf(sum pluginsdk.UsageSum) string {
 	cost := fmt.Sprintf("$%.2f", sum.CostUSD)
 	if sum.Unsure > 0 {
 		cost = "≈ " + cost
@@ -88,8 +97,12 @@ func usageLine(of string, sum pluginsdk.UsageSum) string {
 	case sum.NotionalUSD > 0:
 		cost += fmt.Sprintf(", $%.2f of it notional", sum.NotionalUSD)
 	}
+	return cost
+}
+
+func usageLine(of string, sum pluginsdk.UsageSum) string {
 	in := sum.Usage.InputTokens + sum.Usage.CacheReadTokens + sum.Usage.CacheWriteTokens
-	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s", of, sum.Turns, sum.Failed, in, sum.Usage.OutputTokens, cost)
+	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s", of, sum.Turns, sum.Failed, in, sum.Usage.OutputTokens, costOf(sum))
 }
 
 // UsageCSV writes the sums, or the total when there are none, with a line of names first. Dollars are

@@ -34,6 +34,7 @@ type period struct {
 	thread string
 	today  time.Time // midnight of today, UTC
 	hour   time.Time // the last full hour, UTC
+	now    time.Time
 }
 
 // ranges are the days that can be chosen.
@@ -41,7 +42,7 @@ var ranges = []int{1, 7, 30, 90, 365}
 
 func periodOf(query url.Values) period {
 	now := time.Now().UTC()
-	asked := period{days: 30, thread: query.Get("thread"), today: now.Truncate(24 * time.Hour), hour: now.Truncate(time.Hour)}
+	asked := period{days: 30, thread: query.Get("thread"), today: now.Truncate(24 * time.Hour), hour: now.Truncate(time.Hour), now: now}
 	if days, err := strconv.Atoi(query.Get("days")); err == nil && slices.Contains(ranges, days) {
 		asked.days = days
 	}
@@ -180,6 +181,36 @@ type usage struct {
 	charts []drawn
 	shares []shares
 	names  map[string]string // of threads
+	paces  []pace
+}
+
+// pace is what a day or a month has cost so far, and comes to at that pace.
+type pace struct {
+	name string
+	sum  pluginsdk.UsageSum
+	usd  float64
+	ok   bool // it is late enough to say
+}
+
+// paces are those of today and of this month.
+func (p pages) paces(ctx context.Context, of period) (all []pace, err error) {
+	month := time.Date(of.today.Year(), of.today.Month(), 1, 0, 0, 0, 0, time.UTC)
+	for _, one := range []struct {
+		name         string
+		since, until time.Time
+	}{{"Today", of.today, of.today.AddDate(0, 0, 1)}, {"This month", month, month.AddDate(0, 1, 0)}} {
+		query, found := url.Values{"since": {one.since.Format(time.RFC3339)}}, api.UsageSums{}
+		if of.thread != "" {
+			query.Set("thread", of.thread)
+		}
+		if err := p.Get(ctx, "/api/usage", query, &found); err != nil {
+			return nil, err
+		}
+		made := pace{name: one.name, sum: found.Total}
+		made.usd, made.ok = found.Total.AtThisPace(one.since, of.now, one.until)
+		all = append(all, made)
+	}
+	return all, nil
 }
 
 type drawn struct {
@@ -214,6 +245,10 @@ func (p pages) page(r *http.Request) (site.View, error) {
 			return err
 		})
 	}
+	together.Go(func() (err error) {
+		shown.paces, err = p.paces(ctx, shown.period)
+		return err
+	})
 	if err := together.Wait(); err != nil {
 		return site.View{}, err
 	}
