@@ -198,7 +198,10 @@ func (q *usageQuery) write(mark usageMark) {
 	}
 	whole, ends := cover(of, q.spans)
 	for _, one := range whole {
-		q.sums(one)
+		q.sums(one, q.facet.name, "1")
+		if q.facet.name == facetModel.name {
+			q.sums(one, modelMore, "0")
+		}
 	}
 	for _, one := range ends {
 		q.turns(one, q.not("a.id")+" <= "+q.arg(mark.agentRunID))
@@ -271,16 +274,14 @@ func usedOf(table string) string {
 		of("cost_usd") + ") AS cost_usd, SUM(CASE WHEN a.notional THEN " + of("cost_usd") + " ELSE 0 END) AS notional_usd"
 }
 
-// sums adds a part of the query: the sums of whole spans.
-func (q *usageQuery) sums(of piece) {
-	name, which := "name", "facet = '"+q.facet.name+"'"
-	if q.facet.name == facetModel.name {
-		which = "facet IN ('" + facetModel.name + "', '" + modelMore + "')"
-	}
+// sums adds a part of the query: the sums of whole spans, whose turns count in the total as often as
+// head says.
+func (q *usageQuery) sums(of piece, facet, head string) {
+	name := "name"
 	if q.start > 0 {
 		name = fmt.Sprintf("substr(start, 1, %d)", q.start)
 	}
-	where := which + " AND span = '" + of.name + "'"
+	where := "facet = '" + facet + "' AND span = '" + of.name + "'"
 	if !of.since.IsZero() {
 		where += " AND start >= " + q.arg(of.since.Format(of.layout))
 	}
@@ -297,7 +298,7 @@ func (q *usageQuery) sums(of piece) {
 	if !q.postgres && q.request.ThreadID == "" && q.only == "" {
 		from += " NOT INDEXED" // else it goes through the sums of all spans, as these are in the order of their names
 	}
-	q.parts = append(q.parts, "SELECT "+name+" AS name, CASE WHEN facet = '"+modelMore+"' THEN 0 ELSE 1 END AS head, "+
+	q.parts = append(q.parts, "SELECT "+name+" AS name, "+head+" AS head, "+
 		strings.Join(sumColumns, ", ")+" FROM "+from+" WHERE "+where)
 }
 
