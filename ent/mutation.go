@@ -19198,6 +19198,10 @@ type ReservationMutation struct {
 	addusd        *float64
 	base_usd      *float64
 	addbase_usd   *float64
+	open_usd      *float64
+	addopen_usd   *float64
+	limit_usd     *float64
+	addlimit_usd  *float64
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*Reservation, error)
@@ -19528,6 +19532,118 @@ func (m *ReservationMutation) ResetBaseUsd() {
 	m.addbase_usd = nil
 }
 
+// SetOpenUsd sets the "open_usd" field.
+func (m *ReservationMutation) SetOpenUsd(f float64) {
+	m.open_usd = &f
+	m.addopen_usd = nil
+}
+
+// OpenUsd returns the value of the "open_usd" field in the mutation.
+func (m *ReservationMutation) OpenUsd() (r float64, exists bool) {
+	v := m.open_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOpenUsd returns the old "open_usd" field's value of the Reservation entity.
+// If the Reservation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReservationMutation) OldOpenUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOpenUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOpenUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOpenUsd: %w", err)
+	}
+	return oldValue.OpenUsd, nil
+}
+
+// AddOpenUsd adds f to the "open_usd" field.
+func (m *ReservationMutation) AddOpenUsd(f float64) {
+	if m.addopen_usd != nil {
+		*m.addopen_usd += f
+	} else {
+		m.addopen_usd = &f
+	}
+}
+
+// AddedOpenUsd returns the value that was added to the "open_usd" field in this mutation.
+func (m *ReservationMutation) AddedOpenUsd() (r float64, exists bool) {
+	v := m.addopen_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetOpenUsd resets all changes to the "open_usd" field.
+func (m *ReservationMutation) ResetOpenUsd() {
+	m.open_usd = nil
+	m.addopen_usd = nil
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (m *ReservationMutation) SetLimitUsd(f float64) {
+	m.limit_usd = &f
+	m.addlimit_usd = nil
+}
+
+// LimitUsd returns the value of the "limit_usd" field in the mutation.
+func (m *ReservationMutation) LimitUsd() (r float64, exists bool) {
+	v := m.limit_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldLimitUsd returns the old "limit_usd" field's value of the Reservation entity.
+// If the Reservation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReservationMutation) OldLimitUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldLimitUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldLimitUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldLimitUsd: %w", err)
+	}
+	return oldValue.LimitUsd, nil
+}
+
+// AddLimitUsd adds f to the "limit_usd" field.
+func (m *ReservationMutation) AddLimitUsd(f float64) {
+	if m.addlimit_usd != nil {
+		*m.addlimit_usd += f
+	} else {
+		m.addlimit_usd = &f
+	}
+}
+
+// AddedLimitUsd returns the value that was added to the "limit_usd" field in this mutation.
+func (m *ReservationMutation) AddedLimitUsd() (r float64, exists bool) {
+	v := m.addlimit_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetLimitUsd resets all changes to the "limit_usd" field.
+func (m *ReservationMutation) ResetLimitUsd() {
+	m.limit_usd = nil
+	m.addlimit_usd = nil
+}
+
 // Where appends a list predicates to the ReservationMutation builder.
 func (m *ReservationMutation) Where(ps ...predicate.Reservation) {
 	m.predicates = append(m.predicates, ps...)
@@ -19562,7 +19678,7 @@ func (m *ReservationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ReservationMutation) Fields() []string {
-	fields := make([]string, 0, 5)
+	fields := make([]string, 0, 7)
 	if m.plugin != nil {
 		fields = append(fields, reservation.FieldPlugin)
 	}
@@ -19577,6 +19693,12 @@ func (m *ReservationMutation) Fields() []string {
 	}
 	if m.base_usd != nil {
 		fields = append(fields, reservation.FieldBaseUsd)
+	}
+	if m.open_usd != nil {
+		fields = append(fields, reservation.FieldOpenUsd)
+	}
+	if m.limit_usd != nil {
+		fields = append(fields, reservation.FieldLimitUsd)
 	}
 	return fields
 }
@@ -19596,6 +19718,10 @@ func (m *ReservationMutation) Field(name string) (ent.Value, bool) {
 		return m.Usd()
 	case reservation.FieldBaseUsd:
 		return m.BaseUsd()
+	case reservation.FieldOpenUsd:
+		return m.OpenUsd()
+	case reservation.FieldLimitUsd:
+		return m.LimitUsd()
 	}
 	return nil, false
 }
@@ -19615,6 +19741,10 @@ func (m *ReservationMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldUsd(ctx)
 	case reservation.FieldBaseUsd:
 		return m.OldBaseUsd(ctx)
+	case reservation.FieldOpenUsd:
+		return m.OldOpenUsd(ctx)
+	case reservation.FieldLimitUsd:
+		return m.OldLimitUsd(ctx)
 	}
 	return nil, fmt.Errorf("unknown Reservation field %s", name)
 }
@@ -19659,6 +19789,20 @@ func (m *ReservationMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetBaseUsd(v)
 		return nil
+	case reservation.FieldOpenUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOpenUsd(v)
+		return nil
+	case reservation.FieldLimitUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetLimitUsd(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Reservation field %s", name)
 }
@@ -19673,6 +19817,12 @@ func (m *ReservationMutation) AddedFields() []string {
 	if m.addbase_usd != nil {
 		fields = append(fields, reservation.FieldBaseUsd)
 	}
+	if m.addopen_usd != nil {
+		fields = append(fields, reservation.FieldOpenUsd)
+	}
+	if m.addlimit_usd != nil {
+		fields = append(fields, reservation.FieldLimitUsd)
+	}
 	return fields
 }
 
@@ -19685,6 +19835,10 @@ func (m *ReservationMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedUsd()
 	case reservation.FieldBaseUsd:
 		return m.AddedBaseUsd()
+	case reservation.FieldOpenUsd:
+		return m.AddedOpenUsd()
+	case reservation.FieldLimitUsd:
+		return m.AddedLimitUsd()
 	}
 	return nil, false
 }
@@ -19707,6 +19861,20 @@ func (m *ReservationMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddBaseUsd(v)
+		return nil
+	case reservation.FieldOpenUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddOpenUsd(v)
+		return nil
+	case reservation.FieldLimitUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddLimitUsd(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Reservation numeric field %s", name)
@@ -19749,6 +19917,12 @@ func (m *ReservationMutation) ResetField(name string) error {
 		return nil
 	case reservation.FieldBaseUsd:
 		m.ResetBaseUsd()
+		return nil
+	case reservation.FieldOpenUsd:
+		m.ResetOpenUsd()
+		return nil
+	case reservation.FieldLimitUsd:
+		m.ResetLimitUsd()
 		return nil
 	}
 	return fmt.Errorf("unknown Reservation field %s", name)

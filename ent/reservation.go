@@ -25,7 +25,11 @@ type Reservation struct {
 	// Usd holds the value of the "usd" field.
 	Usd float64 `json:"usd,omitempty"`
 	// BaseUsd holds the value of the "base_usd" field.
-	BaseUsd      float64 `json:"base_usd,omitempty"`
+	BaseUsd float64 `json:"base_usd,omitempty"`
+	// OpenUsd holds the value of the "open_usd" field.
+	OpenUsd float64 `json:"open_usd,omitempty"`
+	// LimitUsd holds the value of the "limit_usd" field.
+	LimitUsd     float64 `json:"limit_usd,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -34,7 +38,7 @@ func (*Reservation) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case reservation.FieldUsd, reservation.FieldBaseUsd:
+		case reservation.FieldUsd, reservation.FieldBaseUsd, reservation.FieldOpenUsd, reservation.FieldLimitUsd:
 			values[i] = new(sql.NullFloat64)
 		case reservation.FieldID:
 			values[i] = new(sql.NullInt64)
@@ -91,6 +95,18 @@ func (_m *Reservation) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.BaseUsd = value.Float64
 			}
+		case reservation.FieldOpenUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field open_usd", values[i])
+			} else if value.Valid {
+				_m.OpenUsd = value.Float64
+			}
+		case reservation.FieldLimitUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field limit_usd", values[i])
+			} else if value.Valid {
+				_m.LimitUsd = value.Float64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -141,6 +157,12 @@ func (_m *Reservation) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("base_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.BaseUsd))
+	builder.WriteString(", ")
+	builder.WriteString("open_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.OpenUsd))
+	builder.WriteString(", ")
+	builder.WriteString("limit_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.LimitUsd))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -59,6 +59,34 @@ func (_c *ReservationCreate) SetNillableBaseUsd(v *float64) *ReservationCreate {
 	return _c
 }
 
+// SetOpenUsd sets the "open_usd" field.
+func (_c *ReservationCreate) SetOpenUsd(v float64) *ReservationCreate {
+	_c.mutation.SetOpenUsd(v)
+	return _c
+}
+
+// SetNillableOpenUsd sets the "open_usd" field if the given value is not nil.
+func (_c *ReservationCreate) SetNillableOpenUsd(v *float64) *ReservationCreate {
+	if v != nil {
+		_c.SetOpenUsd(*v)
+	}
+	return _c
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (_c *ReservationCreate) SetLimitUsd(v float64) *ReservationCreate {
+	_c.mutation.SetLimitUsd(v)
+	return _c
+}
+
+// SetNillableLimitUsd sets the "limit_usd" field if the given value is not nil.
+func (_c *ReservationCreate) SetNillableLimitUsd(v *float64) *ReservationCreate {
+	if v != nil {
+		_c.SetLimitUsd(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ReservationCreate) SetID(v int64) *ReservationCreate {
 	_c.mutation.SetID(v)
@@ -104,6 +132,14 @@ func (_c *ReservationCreate) defaults() {
 		v := reservation.DefaultBaseUsd
 		_c.mutation.SetBaseUsd(v)
 	}
+	if _, ok := _c.mutation.OpenUsd(); !ok {
+		v := reservation.DefaultOpenUsd
+		_c.mutation.SetOpenUsd(v)
+	}
+	if _, ok := _c.mutation.LimitUsd(); !ok {
+		v := reservation.DefaultLimitUsd
+		_c.mutation.SetLimitUsd(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -122,6 +158,12 @@ func (_c *ReservationCreate) check() error {
 	}
 	if _, ok := _c.mutation.BaseUsd(); !ok {
 		return &ValidationError{Name: "base_usd", err: errors.New(`ent: missing required field "Reservation.base_usd"`)}
+	}
+	if _, ok := _c.mutation.OpenUsd(); !ok {
+		return &ValidationError{Name: "open_usd", err: errors.New(`ent: missing required field "Reservation.open_usd"`)}
+	}
+	if _, ok := _c.mutation.LimitUsd(); !ok {
+		return &ValidationError{Name: "limit_usd", err: errors.New(`ent: missing required field "Reservation.limit_usd"`)}
 	}
 	return nil
 }
@@ -175,6 +217,14 @@ func (_c *ReservationCreate) createSpec() (*Reservation, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.BaseUsd(); ok {
 		_spec.SetField(reservation.FieldBaseUsd, field.TypeFloat64, value)
 		_node.BaseUsd = value
+	}
+	if value, ok := _c.mutation.OpenUsd(); ok {
+		_spec.SetField(reservation.FieldOpenUsd, field.TypeFloat64, value)
+		_node.OpenUsd = value
+	}
+	if value, ok := _c.mutation.LimitUsd(); ok {
+		_spec.SetField(reservation.FieldLimitUsd, field.TypeFloat64, value)
+		_node.LimitUsd = value
 	}
 	return _node, _spec
 }
@@ -261,6 +311,42 @@ func (u *ReservationUpsert) UpdateBaseUsd() *ReservationUpsert {
 // AddBaseUsd adds v to the "base_usd" field.
 func (u *ReservationUpsert) AddBaseUsd(v float64) *ReservationUpsert {
 	u.Add(reservation.FieldBaseUsd, v)
+	return u
+}
+
+// SetOpenUsd sets the "open_usd" field.
+func (u *ReservationUpsert) SetOpenUsd(v float64) *ReservationUpsert {
+	u.Set(reservation.FieldOpenUsd, v)
+	return u
+}
+
+// UpdateOpenUsd sets the "open_usd" field to the value that was provided on create.
+func (u *ReservationUpsert) UpdateOpenUsd() *ReservationUpsert {
+	u.SetExcluded(reservation.FieldOpenUsd)
+	return u
+}
+
+// AddOpenUsd adds v to the "open_usd" field.
+func (u *ReservationUpsert) AddOpenUsd(v float64) *ReservationUpsert {
+	u.Add(reservation.FieldOpenUsd, v)
+	return u
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (u *ReservationUpsert) SetLimitUsd(v float64) *ReservationUpsert {
+	u.Set(reservation.FieldLimitUsd, v)
+	return u
+}
+
+// UpdateLimitUsd sets the "limit_usd" field to the value that was provided on create.
+func (u *ReservationUpsert) UpdateLimitUsd() *ReservationUpsert {
+	u.SetExcluded(reservation.FieldLimitUsd)
+	return u
+}
+
+// AddLimitUsd adds v to the "limit_usd" field.
+func (u *ReservationUpsert) AddLimitUsd(v float64) *ReservationUpsert {
+	u.Add(reservation.FieldLimitUsd, v)
 	return u
 }
 
@@ -360,6 +446,48 @@ func (u *ReservationUpsertOne) AddBaseUsd(v float64) *ReservationUpsertOne {
 func (u *ReservationUpsertOne) UpdateBaseUsd() *ReservationUpsertOne {
 	return u.Update(func(s *ReservationUpsert) {
 		s.UpdateBaseUsd()
+	})
+}
+
+// SetOpenUsd sets the "open_usd" field.
+func (u *ReservationUpsertOne) SetOpenUsd(v float64) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetOpenUsd(v)
+	})
+}
+
+// AddOpenUsd adds v to the "open_usd" field.
+func (u *ReservationUpsertOne) AddOpenUsd(v float64) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.AddOpenUsd(v)
+	})
+}
+
+// UpdateOpenUsd sets the "open_usd" field to the value that was provided on create.
+func (u *ReservationUpsertOne) UpdateOpenUsd() *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateOpenUsd()
+	})
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (u *ReservationUpsertOne) SetLimitUsd(v float64) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetLimitUsd(v)
+	})
+}
+
+// AddLimitUsd adds v to the "limit_usd" field.
+func (u *ReservationUpsertOne) AddLimitUsd(v float64) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.AddLimitUsd(v)
+	})
+}
+
+// UpdateLimitUsd sets the "limit_usd" field to the value that was provided on create.
+func (u *ReservationUpsertOne) UpdateLimitUsd() *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateLimitUsd()
 	})
 }
 
@@ -625,6 +753,48 @@ func (u *ReservationUpsertBulk) AddBaseUsd(v float64) *ReservationUpsertBulk {
 func (u *ReservationUpsertBulk) UpdateBaseUsd() *ReservationUpsertBulk {
 	return u.Update(func(s *ReservationUpsert) {
 		s.UpdateBaseUsd()
+	})
+}
+
+// SetOpenUsd sets the "open_usd" field.
+func (u *ReservationUpsertBulk) SetOpenUsd(v float64) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetOpenUsd(v)
+	})
+}
+
+// AddOpenUsd adds v to the "open_usd" field.
+func (u *ReservationUpsertBulk) AddOpenUsd(v float64) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.AddOpenUsd(v)
+	})
+}
+
+// UpdateOpenUsd sets the "open_usd" field to the value that was provided on create.
+func (u *ReservationUpsertBulk) UpdateOpenUsd() *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateOpenUsd()
+	})
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (u *ReservationUpsertBulk) SetLimitUsd(v float64) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetLimitUsd(v)
+	})
+}
+
+// AddLimitUsd adds v to the "limit_usd" field.
+func (u *ReservationUpsertBulk) AddLimitUsd(v float64) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.AddLimitUsd(v)
+	})
+}
+
+// UpdateLimitUsd sets the "limit_usd" field to the value that was provided on create.
+func (u *ReservationUpsertBulk) UpdateLimitUsd() *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateLimitUsd()
 	})
 }
 

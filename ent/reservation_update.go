@@ -70,6 +70,48 @@ func (_u *ReservationUpdate) AddBaseUsd(v float64) *ReservationUpdate {
 	return _u
 }
 
+// SetOpenUsd sets the "open_usd" field.
+func (_u *ReservationUpdate) SetOpenUsd(v float64) *ReservationUpdate {
+	_u.mutation.ResetOpenUsd()
+	_u.mutation.SetOpenUsd(v)
+	return _u
+}
+
+// SetNillableOpenUsd sets the "open_usd" field if the given value is not nil.
+func (_u *ReservationUpdate) SetNillableOpenUsd(v *float64) *ReservationUpdate {
+	if v != nil {
+		_u.SetOpenUsd(*v)
+	}
+	return _u
+}
+
+// AddOpenUsd adds value to the "open_usd" field.
+func (_u *ReservationUpdate) AddOpenUsd(v float64) *ReservationUpdate {
+	_u.mutation.AddOpenUsd(v)
+	return _u
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (_u *ReservationUpdate) SetLimitUsd(v float64) *ReservationUpdate {
+	_u.mutation.ResetLimitUsd()
+	_u.mutation.SetLimitUsd(v)
+	return _u
+}
+
+// SetNillableLimitUsd sets the "limit_usd" field if the given value is not nil.
+func (_u *ReservationUpdate) SetNillableLimitUsd(v *float64) *ReservationUpdate {
+	if v != nil {
+		_u.SetLimitUsd(*v)
+	}
+	return _u
+}
+
+// AddLimitUsd adds value to the "limit_usd" field.
+func (_u *ReservationUpdate) AddLimitUsd(v float64) *ReservationUpdate {
+	_u.mutation.AddLimitUsd(v)
+	return _u
+}
+
 // Mutation returns the ReservationMutation object of the builder.
 func (_u *ReservationUpdate) Mutation() *ReservationMutation {
 	return _u.mutation
@@ -128,6 +170,18 @@ func (_u *ReservationUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	}
 	if value, ok := _u.mutation.AddedBaseUsd(); ok {
 		_spec.AddField(reservation.FieldBaseUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.OpenUsd(); ok {
+		_spec.SetField(reservation.FieldOpenUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedOpenUsd(); ok {
+		_spec.AddField(reservation.FieldOpenUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.LimitUsd(); ok {
+		_spec.SetField(reservation.FieldLimitUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedLimitUsd(); ok {
+		_spec.AddField(reservation.FieldLimitUsd, field.TypeFloat64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -190,6 +244,48 @@ func (_u *ReservationUpdateOne) SetNillableBaseUsd(v *float64) *ReservationUpdat
 // AddBaseUsd adds value to the "base_usd" field.
 func (_u *ReservationUpdateOne) AddBaseUsd(v float64) *ReservationUpdateOne {
 	_u.mutation.AddBaseUsd(v)
+	return _u
+}
+
+// SetOpenUsd sets the "open_usd" field.
+func (_u *ReservationUpdateOne) SetOpenUsd(v float64) *ReservationUpdateOne {
+	_u.mutation.ResetOpenUsd()
+	_u.mutation.SetOpenUsd(v)
+	return _u
+}
+
+// SetNillableOpenUsd sets the "open_usd" field if the given value is not nil.
+func (_u *ReservationUpdateOne) SetNillableOpenUsd(v *float64) *ReservationUpdateOne {
+	if v != nil {
+		_u.SetOpenUsd(*v)
+	}
+	return _u
+}
+
+// AddOpenUsd adds value to the "open_usd" field.
+func (_u *ReservationUpdateOne) AddOpenUsd(v float64) *ReservationUpdateOne {
+	_u.mutation.AddOpenUsd(v)
+	return _u
+}
+
+// SetLimitUsd sets the "limit_usd" field.
+func (_u *ReservationUpdateOne) SetLimitUsd(v float64) *ReservationUpdateOne {
+	_u.mutation.ResetLimitUsd()
+	_u.mutation.SetLimitUsd(v)
+	return _u
+}
+
+// SetNillableLimitUsd sets the "limit_usd" field if the given value is not nil.
+func (_u *ReservationUpdateOne) SetNillableLimitUsd(v *float64) *ReservationUpdateOne {
+	if v != nil {
+		_u.SetLimitUsd(*v)
+	}
+	return _u
+}
+
+// AddLimitUsd adds value to the "limit_usd" field.
+func (_u *ReservationUpdateOne) AddLimitUsd(v float64) *ReservationUpdateOne {
+	_u.mutation.AddLimitUsd(v)
 	return _u
 }
 
@@ -281,6 +377,18 @@ func (_u *ReservationUpdateOne) sqlSave(ctx context.Context) (_node *Reservation
 	}
 	if value, ok := _u.mutation.AddedBaseUsd(); ok {
 		_spec.AddField(reservation.FieldBaseUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.OpenUsd(); ok {
+		_spec.SetField(reservation.FieldOpenUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedOpenUsd(); ok {
+		_spec.AddField(reservation.FieldOpenUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.LimitUsd(); ok {
+		_spec.SetField(reservation.FieldLimitUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.AddedLimitUsd(); ok {
+		_spec.AddField(reservation.FieldLimitUsd, field.TypeFloat64, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Reservation{config: _u.config}

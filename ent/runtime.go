@@ -552,6 +552,14 @@ func init() {
 	reservationDescBaseUsd := reservationFields[5].Descriptor()
 	// reservation.DefaultBaseUsd holds the default value on creation for the base_usd field.
 	reservation.DefaultBaseUsd = reservationDescBaseUsd.Default.(float64)
+	// reservationDescOpenUsd is the schema descriptor for open_usd field.
+	reservationDescOpenUsd := reservationFields[6].Descriptor()
+	// reservation.DefaultOpenUsd holds the default value on creation for the open_usd field.
+	reservation.DefaultOpenUsd = reservationDescOpenUsd.Default.(float64)
+	// reservationDescLimitUsd is the schema descriptor for limit_usd field.
+	reservationDescLimitUsd := reservationFields[7].Descriptor()
+	// reservation.DefaultLimitUsd holds the default value on creation for the limit_usd field.
+	reservation.DefaultLimitUsd = reservationDescLimitUsd.Default.(float64)
 	runFields := schema.Run{}.Fields()
 	_ = runFields
 	// runDescMergedInto is the schema descriptor for merged_into field.

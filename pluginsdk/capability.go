@@ -31,6 +31,7 @@ var meanings = []struct {
 	{CapCronsWrite, "make and change scheduled jobs"},
 	{CapMetricsRead, "see how the daemon does"},
 	{CapMetricsWrite, "keep figures"},
+	{CapBudgetsRead, "see what was spent of the budgets that it holds"},
 	{CapToolsCall, "call the tools of other plugins"},
 	{CapPluginsRead, "see plugins and their logs"},
 	{CapPluginsAdmin, "install, change and grant plugins"},

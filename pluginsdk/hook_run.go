@@ -39,6 +39,24 @@ type Reservation struct {
 	Account   string  // such as day:2026-11-22; the plugin's own, and its key among those of an answer
 	LimitUSD  float64 // of what is spent from the account and reserved in it; 0: none, it is only counted
 	AmountUSD float64
+	// Reason is what the person is told when there is not that much left: the run is denied with
+	// it, or the turn ends with it. In it {limit}, {spent}, {set_aside} (for other runs) and
+	// {amount} stand for the amounts, which the core knows. At most 1000 bytes; empty: the core's
+	// own words.
+	Reason string
+	// CapAtRest has AmountUSD, which must be above 0, be the turn's cap as well. When the turn has
+	// cost what is set aside, the core sets AmountUSD more aside, or what is left, in all accounts
+	// of the run that are so; the turn is interrupted once one of them has nothing left. What an
+	// earlier attempt of the run has cost is set aside beside AmountUSD, and of an attempt that was
+	// killed all that was set aside is spent.
+	CapAtRest bool
+}
+
+// BudgetAccount is how an account of a plugin's stands.
+type BudgetAccount struct {
+	SpentUSD    float64 // by runs that are over, and by those that are not
+	SetAsideUSD float64 // what runs that are not over may still spend of what is set aside for them
+	LimitUSD    float64 // that of the newest reservation; 0: it had none
 }
 
 // BeforeRunHook is a gate at step 1: every plugin that answers it must allow

@@ -25,6 +25,7 @@ type Host struct {
 	State        State
 	Crons        Crons
 	Metrics      Metrics
+	Budgets      Budgets
 	Tools        Tools
 	Plugins      Plugins
 	Commands     Commands

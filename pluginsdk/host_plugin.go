@@ -139,6 +139,19 @@ type ListStateResponse struct {
 	More    bool // there are keys after the last one
 }
 
+// Budgets reads the accounts in which the plugin's gate sets money aside (Reservation).
+type Budgets interface {
+	// Account returns how an account of the plugin's own stands; one in which nothing was ever set
+	// aside has nothing but zeros. Needs budgets.read.
+	Account(ctx context.Context, request *GetBudgetAccountRequest) (*GetBudgetAccountResponse, error)
+}
+
+// GetBudgetAccountRequest names an account, as in Reservation.
+type GetBudgetAccountRequest struct{ Name string }
+
+// GetBudgetAccountResponse has the account.
+type GetBudgetAccountResponse struct{ Account BudgetAccount }
+
 // Metrics records and reads measured values, and tells the daemon's own.
 type Metrics interface {
 	// Record stores values, all or none, at most 1000; those whose keys are known

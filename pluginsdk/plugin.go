@@ -175,6 +175,7 @@ const (
 	CapCronsWrite        Capability = "crons.write"
 	CapMetricsRead       Capability = "metrics.read"
 	CapMetricsWrite      Capability = "metrics.write"
+	CapBudgetsRead       Capability = "budgets.read"
 	CapToolsCall         Capability = "tools.call"
 	CapPluginsRead       Capability = "plugins.read"
 	CapPluginsAdmin      Capability = "plugins.admin"

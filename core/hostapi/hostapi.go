@@ -47,6 +47,9 @@ type Store interface {
 	RecordMetrics(ctx context.Context, plugin string, metrics []pluginsdk.NewMetric) error
 	QueryMetrics(ctx context.Context, query pluginsdk.MetricQuery) ([]pluginsdk.Metric, error)
 
+	// BudgetAccount returns how an account of a plugin's stands.
+	BudgetAccount(ctx context.Context, plugin, account string) (pluginsdk.BudgetAccount, error)
+
 	GetState(ctx context.Context, plugin, key string) (pluginsdk.StateEntry, error)
 	WriteState(ctx context.Context, write ledger.StateWrite) (revision int64, err error)
 	ListState(ctx context.Context, plugin string, request pluginsdk.ListStateRequest) (pluginsdk.ListStateResponse, error)
@@ -300,7 +303,7 @@ func (a *API) ForProcess(plugin string, listen func(rules []pluginsdk.EventRule)
 	c := &caller{API: a, plugin: plugin, listen: listen}
 	return pluginsdk.Host{
 		Threads: threads{c}, Messages: messages{c}, Runs: runs{c}, Deliveries: deliveries{c},
-		Tasks: tasks{c}, Agent: agent{c}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c},
+		Tasks: tasks{c}, Agent: agent{c}, Events: busEvents{c}, Settings: settings{c}, State: state{c}, Crons: crons{c}, Metrics: metrics{c}, Budgets: budgets{c},
 		Tools: tools{c}, Plugins: plugins{c}, Approvals: approvals{c}, Commands: commands{c}, Workspace: workspace{c}, Search: search{c}, Files: files{c}, Tokens: callers{c}, Installation: installation{c}, Accounts: accounts{c},
 		Log: a.Log.With("plugin", plugin),
 	}

@@ -175,3 +175,13 @@ func (s metrics) Query(ctx context.Context, request *pluginsdk.QueryMetricsReque
 		return &pluginsdk.QueryMetricsResponse{Metrics: page(rows, false, sizeOf)}, err
 	})
 }
+
+type budgets struct{ *caller }
+
+// Account returns an account of the plugin that asks, and of no other.
+func (s budgets) Account(ctx context.Context, request *pluginsdk.GetBudgetAccountRequest) (*pluginsdk.GetBudgetAccountResponse, error) {
+	return serve(s.caller, "Budgets.Account", func() (*pluginsdk.GetBudgetAccountResponse, error) {
+		account, err := s.Store.BudgetAccount(ctx, s.plugin, request.Name)
+		return &pluginsdk.GetBudgetAccountResponse{Account: account}, err
+	})
+}

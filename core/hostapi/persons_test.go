@@ -18,6 +18,7 @@ var anybodys = []string{
 	"Accounts.List", "Accounts.Rights",
 	"Agent.Cancel", "Agent.Start", "Agent.Wait",
 	"Approvals.Get", "Approvals.List", "Approvals.Revoke", "Approvals.Rules",
+	"Budgets.Account",
 	"Commands.List",
 	"Crons.Delete", "Crons.Fire", "Crons.Fires", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
 	"Deliveries.List", "Deliveries.Retry",

@@ -21,6 +21,7 @@ type Claude struct {
 	pool         *pool
 	watch        *toolWatch
 	past         past
+	unpriced     unpriced
 	plans        plans
 	repositories repositories
 
@@ -180,7 +181,7 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 	s.threadID, s.key = w.threadID, w.key
 	s.agents.Store(0)
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
-	t.runID, t.capUSD, t.limit = w.runID, w.capUSD, w.limit
+	t.runID, t.capUSD, t.topUp, t.limit = w.runID, w.capUSD, w.topUp, w.limit
 	waited := false
 	t.waiting = func(waits bool) {
 		switch {

@@ -161,8 +161,8 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 		failure := *t.rule.Failure
 		return pluginsdk.InvokeResult{Failure: &failure, CostUSD: t.rule.CostUSD}
 	}
-	if cost := t.costUSD + t.rule.CostUSD; t.request.CostCapUSD > 0 && cost >= t.request.CostCapUSD {
-		return pluginsdk.InvokeResult{Failure: overBudget(t.request.CostCapUSD, cost), CostUSD: t.rule.CostUSD}
+	if failure := t.overspent(ctx); failure != nil {
+		return pluginsdk.InvokeResult{Failure: failure, CostUSD: t.rule.CostUSD}
 	}
 	output, failure := t.output()
 	if failure != nil {
@@ -186,6 +186,21 @@ func (t *demoTurn) run(ctx context.Context, prompt string) pluginsdk.InvokeResul
 			OutputTokens: countTokens(text),
 		},
 	}
+}
+
+// overspent is the failure of a turn whose cost has come to its cap, and which can have no more.
+func (t *demoTurn) overspent(ctx context.Context) *pluginsdk.Failure {
+	cost := t.costUSD + t.rule.CostUSD
+	for t.request.CostCapUSD > 0 && cost >= t.request.CostCapUSD {
+		had := t.request.CostCapUSD
+		if t.request.TopUp != nil {
+			t.request.CostCapUSD = t.request.TopUp(ctx)
+		}
+		if t.request.CostCapUSD <= had {
+			return overBudget(t.request.CostCapUSD, cost)
+		}
+	}
+	return nil
 }
 
 // output returns the rule's structured output. When the rule has none and the request

@@ -2,6 +2,7 @@ package invoker
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -56,6 +57,7 @@ type want struct {
 	session  string // the session id to use; empty: a new one
 	resume   bool
 	capUSD   float64
+	topUp    func(ctx context.Context) (capUSD float64) // ledger.AgentRequest.TopUp
 	limit    time.Duration
 }
 
@@ -155,6 +157,7 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 		session:  request.SessionID,
 		resume:   request.Resume,
 		capUSD:   request.CostCapUSD,
+		topUp:    request.TopUp,
 		limit:    c.TurnTimeout,
 	}
 	if request.Timeout > 0 {
@@ -165,6 +168,9 @@ func (c Config) fill(request ledger.AgentRequest) (want, error) {
 	}
 	if request.Fresh {
 		w.boundUSD = slack * request.CostCapUSD
+		if request.TopUp != nil {
+			w.boundUSD = slack * request.CostMostUSD
+		}
 	} else {
 		w.key = request.ThreadID
 	}

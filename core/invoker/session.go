@@ -50,6 +50,7 @@ type session struct {
 	resumed      bool          // the process continues a session
 	totals       bill          // as in the last result line
 	past         *past         // the totals of sessions in earlier processes
+	unpriced     *unpriced     // of all sessions
 
 	interjected interjections
 	grown       atomic.Bool // a turn has ended in the session; see Claude.used
@@ -285,6 +286,7 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 		plan:         &c.plans,
 		onPlan:       c.config.OnPlan,
 		past:         &c.past,
+		unpriced:     &c.unpriced,
 		threadID:     w.threadID,
 		toolAsked:    c.config.ToolAsked,
 		guard:        c.config.Guard,

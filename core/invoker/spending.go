@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,15 +72,65 @@ var prices = []struct {
 	{"haiku", priced(1, 5)},
 }
 
-// priceOf returns the price of a model. A model of an unknown family is priced as an
-// Opus, as the CLI does.
+// priceOf returns the price of a model. A model of an unknown family is priced as the dearest
+// known one: a cap must not be held by too low a price. (The CLI takes the price of an Opus.)
 func priceOf(model string) price {
+	if known, ok := knownPrice(model); ok {
+		return known
+	}
+	return dearest
+}
+
+func knownPrice(model string) (price, bool) {
 	for _, known := range prices {
 		if strings.Contains(model, known.part) {
-			return known.price
+			return known.price, true
 		}
 	}
-	return priceOf("opus")
+	return price{}, false
+}
+
+// dearest is the highest of the known prices.
+var dearest = func() (highest price) {
+	for _, known := range prices {
+		if known.output > highest.output {
+			highest = known.price
+		}
+	}
+	return highest
+}()
+
+// unpriced are the models without a known price of which the log has been told.
+type unpriced struct {
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+// first reports whether the model is told for the first time.
+func (u *unpriced) first(model string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.told[model] {
+		return false
+	}
+	if u.told == nil {
+		u.told = make(map[string]bool)
+	}
+	u.told[model] = true
+	return true
+}
+
+// checkPrice says once of each model without a known price what its turns are priced as. The
+// cost of such a turn may be wrong.
+func (t *turn) checkPrice(model string, u usage) {
+	if _, known := knownPrice(model); known || u == (usage{}) {
+		return
+	}
+	t.cost.unsure = true
+	if t.session.unpriced.first(model) {
+		t.session.log.Warn("THE PRICE OF THIS MODEL IS NOT KNOWN: caps and budgets price it as the dearest known model; Harness of a later version may know it",
+			"model", model, "inputPerMillionUSD", dearest.input, "outputPerMillionUSD", dearest.output)
+	}
 }
 
 // usd returns what the tokens cost.
@@ -459,6 +510,40 @@ func (t *turn) overspent() bool {
 		return false
 	}
 	return !t.calls.last && !t.givesOutput()
+}
+
+// reachesCap reports whether the turn has to be interrupted at its cap. A turn that can have
+// more asks for it first, and goes on meanwhile.
+func (t *turn) reachesCap(ctx context.Context) bool {
+	switch {
+	case !t.overspent():
+		return false
+	case t.topUp == nil:
+		return true
+	case t.topping == nil:
+		topping, topUp := make(chan float64, 1), t.topUp
+		t.topping = topping
+		go func() { topping <- topUp(ctx) }()
+	}
+	return false
+}
+
+// toppedUp takes the cap from now on. One that is not higher was the last.
+func (t *turn) toppedUp(capUSD float64) {
+	t.topping = nil
+	if capUSD <= t.capUSD {
+		t.topUp = nil
+		return
+	}
+	t.capUSD = capUSD
+}
+
+// awaitTopUp waits until nobody is asked for money any more.
+func (t *turn) awaitTopUp() {
+	if t.topping != nil {
+		<-t.topping
+		t.topping = nil
+	}
 }
 
 // givesOutput reports whether the CLI is checking a structured output. If it fits, the

@@ -25,12 +25,14 @@ type turn struct {
 	prompt  string
 	files   []ledger.AgentFile // that came with the prompt
 	runID   string
-	schema  json.RawMessage // of the structured output; empty: none is wanted
-	capUSD  float64         // 0: none
-	limit   time.Duration   // the longest that it may take
-	offered []string        // the plugins' tools, sorted
-	waiting func(bool)      // told whether the turn waits for people
-	news    bool            // the CLI may not know the offered tools yet
+	schema  json.RawMessage                            // of the structured output; empty: none is wanted
+	capUSD  float64                                    // 0: none
+	topUp   func(ctx context.Context) (capUSD float64) // nil: the cap stays, or there is no more
+	topping chan float64                               // gets the cap from then on; nil: nobody is asked for it
+	limit   time.Duration                              // the longest that it may take
+	offered []string                                   // the plugins' tools, sorted
+	waiting func(bool)                                 // told whether the turn waits for people
+	news    bool                                       // the CLI may not know the offered tools yet
 
 	model         string
 	textBytes     int
@@ -140,6 +142,8 @@ func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult,
 	defer watch.stop()
 	t.asking.turn = ctx
 	defer func() { t.asking.end(context.Canceled) }()
+	topping, topped := context.WithCancel(ctx)
+	defer func() { topped(); t.awaitTopUp() }()
 	var grace <-chan time.Time
 	cancelled := ctx.Done()
 	for {
@@ -149,7 +153,12 @@ func (t *turn) loop(ctx context.Context, in *turnLines) (pluginsdk.InvokeResult,
 			if t.over() {
 				return t.finish(ctx)
 			}
-			if t.capped = t.capped || t.overspent(); grace == nil && (t.capped || t.leftOut || t.unpaid || t.broken != nil) {
+			if t.capped = t.capped || t.reachesCap(topping); grace == nil && (t.capped || t.leftOut || t.unpaid || t.broken != nil) {
+				grace = t.stop()
+			}
+		case capUSD := <-t.topping:
+			t.toppedUp(capUSD)
+			if t.capped = t.capped || t.reachesCap(topping); grace == nil && t.capped {
 				grace = t.stop()
 			}
 		case answer := <-t.asking.answers:

@@ -113,6 +113,7 @@ func (t *turn) delta(line []byte) {
 	}
 	if stream.Event.Type != "content_block_delta" {
 		t.calls.streamed(stream)
+		t.checkPrice(t.calls.open.model, t.calls.open.usage)
 		return
 	}
 	t.retryDelay = 0
@@ -141,6 +142,7 @@ func (t *turn) assistant(line []byte, sub bool) {
 	switch {
 	case sub:
 		t.calls.subAgent(message)
+		t.checkPrice(message.Message.Model, message.Message.Usage)
 	case message.Message.Model != "":
 		t.model = message.Message.Model
 	}

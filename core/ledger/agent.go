@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -44,6 +45,12 @@ type AgentRequest struct {
 	// the API call that reaches it has ended; 0: no cap. A turn that ends with that
 	// call has its answer all the same; another fails with FailureBudget.
 	CostCapUSD float64 `json:"costCapUsd,omitempty"`
+	// TopUp is asked for a higher cap once the turn has come to its cap, and returns the cap from
+	// then on; the same one: there is no more. It is not called twice at a time, nor once the turn
+	// has ended. nil: the cap stays.
+	TopUp func(ctx context.Context) (capUSD float64) `json:"-"`
+	// CostMostUSD is what TopUp may bring the cap to at most; 0: any amount.
+	CostMostUSD float64 `json:"-"`
 	// Ask is asked about what no rule allows; nil: that is denied.
 	Ask Ask `json:"-"`
 	// Account is the account of the agent's that the turn is of; empty: the default one.

@@ -6,6 +6,7 @@ package ledger
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -133,15 +134,43 @@ type Reservation struct {
 // OverLimit is a reservation for which there is not enough left.
 type OverLimit struct {
 	Reservation Reservation
-	SpentUSD    float64 // by runs that are over
+	SpentUSD    float64 // by runs that are over, and by earlier attempts of the run
 	ReservedUSD float64 // for others that are not
+	OwnUSD      float64 // for the run itself, whose turn asks for more; 0: it has not begun
 }
 
-// Error says how much is missing, to who reads why the run was denied.
+// Error says how much is missing, to who reads why the run was denied or its turn was ended.
 func (o *OverLimit) Error() string {
-	r := o.Reservation
-	return fmt.Sprintf("the limit of %s (%s) is $%.2f: $%.2f are spent, $%.2f are set aside for other runs, and this one would set $%.2f aside",
-		r.Account, r.Plugin, r.LimitUSD, o.SpentUSD, o.ReservedUSD, r.AmountUSD)
+	r, usd := o.Reservation, o.usd()
+	if r.Reason != "" {
+		return strings.NewReplacer("{limit}", usd(r.LimitUSD), "{spent}", usd(o.SpentUSD),
+			"{set_aside}", usd(o.ReservedUSD+o.OwnUSD), "{amount}", usd(r.AmountUSD)).Replace(r.Reason)
+	}
+	if o.OwnUSD > 0 {
+		return fmt.Sprintf("the limit of %s (%s) is %s: %s are spent, %s are set aside for other runs and %s for this one, and nothing is left",
+			r.Account, r.Plugin, usd(r.LimitUSD), usd(o.SpentUSD), usd(o.ReservedUSD), usd(o.OwnUSD))
+	}
+	return fmt.Sprintf("the limit of %s (%s) is %s: %s are spent, %s are set aside for other runs, and this one would set %s aside",
+		r.Account, r.Plugin, usd(r.LimitUSD), usd(o.SpentUSD), usd(o.ReservedUSD), usd(r.AmountUSD))
+}
+
+// usd formats the amounts with as many digits as it takes for them to add up to more than the
+// limit, and for none of them to look like nothing: 2 to 6.
+func (o *OverLimit) usd() func(float64) string {
+	digits := 2
+	for ; digits < 6; digits++ {
+		unit := math.Pow10(-digits)
+		round := func(usd float64) float64 { return math.Round(usd / unit) }
+		sum, nothing := 0.0, false
+		for _, usd := range []float64{o.SpentUSD, o.ReservedUSD, o.OwnUSD, o.Reservation.AmountUSD} {
+			sum += round(usd)
+			nothing = nothing || usd > 0 && round(usd) == 0
+		}
+		if sum > round(o.Reservation.LimitUSD) && !nothing && round(o.Reservation.LimitUSD) > 0 {
+			break
+		}
+	}
+	return func(usd float64) string { return fmt.Sprintf("$%.*f", digits, usd) }
 }
 
 // ResultCommit is committed (step 5b) when the agent's turn has ended.
@@ -154,7 +183,9 @@ type ResultCommit struct {
 	Result pluginsdk.InvokeResult
 	// Purse is the account of CoreAccounts in which was set aside what the turn may cost, and
 	// from which what it has cost is spent; empty: none.
-	Purse    string
+	Purse string
+	// Closes are the reservations with CapAtRest of the attempt, whose cost is known now.
+	Closes   []Reservation
 	Events   []pluginsdk.StreamEvent // whole blocks only
 	Steps    []pluginsdk.PipelineStep
 	Hooks    []pluginsdk.HookCall // as in Finish

@@ -66,6 +66,9 @@ type Store interface {
 	Messages(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error)
 	SaveIntent(ctx context.Context, fence ledger.Fence, intent ledger.Intent) error
 	SaveResult(ctx context.Context, fence ledger.Fence, commit ledger.ResultCommit) error
+	// TopUp sets more aside for a running turn, in all of the accounts, and returns how much.
+	// *ledger.OverLimit: one of them has nothing left.
+	TopUp(ctx context.Context, fence ledger.Fence, runID string, all []ledger.Reservation) (moreUSD float64, err error)
 	// SaveProgress stores what the agent has done so far in a running turn.
 	SaveProgress(ctx context.Context, fence ledger.Fence, runID string, events []pluginsdk.StreamEvent) error
 	// HoldRun notes that a run at work waits for a plugin, and tells its thread.

@@ -42,6 +42,8 @@ type fakeStore struct {
 	waiting  []pluginsdk.Message // what Absorb returns, once
 	caps     map[string]ledger.TaskCap
 	reserved map[string]float64
+	topUps   [][]ledger.Reservation // what TopUp was asked for
+	topUp    func() (float64, error)
 }
 
 func (s *fakeStore) TaskCap(_ context.Context, id string) (ledger.TaskCap, error) {
@@ -79,6 +81,11 @@ func (s *fakeStore) SaveResult(_ context.Context, _ ledger.Fence, commit ledger.
 	s.add("5b")
 	s.results = append(s.results, commit)
 	return s.fail["SaveResult"]
+}
+
+func (s *fakeStore) TopUp(_ context.Context, _ ledger.Fence, _ string, all []ledger.Reservation) (float64, error) {
+	s.topUps = append(s.topUps, all)
+	return s.topUp()
 }
 
 func (s *fakeStore) SaveProgress(_ context.Context, _ ledger.Fence, _ string, events []pluginsdk.StreamEvent) error {

@@ -96,6 +96,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 		return storeError("commit the intent", err)
 	}
 	t.pending.stored(len(effects))
+	t.capAtRest()
 	t.on.Keeps = true // the agent's turn needs the place, and so does what comes after it
 	return nil
 }
@@ -104,6 +105,13 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 func (p *Pipeline) invoke(ctx context.Context, t *trip) {
 	p.config.Fault("invoke", t.run.ID)
 	request := p.agentRequest(t)
+	if len(t.atRest) > 0 {
+		request.CostMostUSD = t.capFixed
+		request.TopUp = func(ctx context.Context) float64 {
+			guard.Try(p.config.Log.With("run", t.run.ID), "more money for a turn", func() { p.topUp(ctx, t) })
+			return t.capLeft
+		}
+	}
 	request.Ask = func(ctx context.Context, ask ledger.ToolAsk) ledger.ToolAnswer { return p.ask(ctx, t, ask) }
 	p.step(t, "invoking", request.Model)
 	t.invokedAt = p.config.Now()
@@ -228,6 +236,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 			Success: failure == nil || failure.Kind == pluginsdk.FailureParked, StartedAt: t.invokedAt,
 		},
 		SessionID: t.keptSession(), SessionAccount: t.keptAccount(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
+		Closes:   t.atRest,
 		Absorbed: t.covered(),
 		Rows:     deniedRows(t), Effects: effects,
 	}
@@ -258,6 +267,9 @@ func (p *Pipeline) commitResult(t *trip) error {
 	if failure != nil && failure.Kind == pluginsdk.FailureBudget && t.fallbackCap > 0 && t.capLeft == t.fallbackCap {
 		return p.fallbackSpent(t, fmt.Sprintf(
 			"The key %s pays at most $%.2f for one attempt as a fallback, and this one has cost that.", t.account, t.fallbackCap))
+	}
+	if failure != nil && failure.Kind == pluginsdk.FailureBudget && t.over != nil {
+		failure.Message += "; " + t.over.Error()
 	}
 	if failure != nil {
 		return failure

@@ -48,11 +48,12 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 	})
 }
 
-// reservationsMax bounds how many accounts one answer of a gate names, and accountBytes
-// the name of each.
+// reservationsMax bounds how many accounts one answer of a gate names, accountBytes the name
+// of each, and reasonBytes why there is not enough left in it.
 const (
 	reservationsMax = 16
 	accountBytes    = 200
+	reasonBytes     = 1000
 )
 
 // verdict checks the answer of a gate. An amount that makes no sense is an error of the
@@ -73,6 +74,10 @@ func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBef
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it reserves in an account %.40q; a name has 1 to %d bytes of text", r.Account, accountBytes)
 		case !amount(r.AmountUSD) || !amount(r.LimitUSD):
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "in the account %q it reserves %v USD, of at most %v, which are no amounts", r.Account, r.AmountUSD, r.LimitUSD)
+		case r.CapAtRest && r.AmountUSD == 0:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "in the account %q it reserves nothing, which is to be the turn's cap", r.Account)
+		case len(r.Reason) > reasonBytes || strings.ContainsRune(r.Reason, 0) || !utf8.ValidString(r.Reason):
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the reason for the account %q is no text of at most %d bytes", r.Account, reasonBytes)
 		}
 	}
 	return answer, nil

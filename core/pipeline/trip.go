@@ -70,6 +70,11 @@ type trip struct {
 	// known yet.
 	fallbackCap float64
 	capLeft     float64 // cap of this attempt, in USD; 0: none
+	capFixed    float64 // what capLeft may grow to; 0: any amount
+	// atRest are the reservations that are the turn's cap until more is set aside, and over is
+	// the one that has nothing left.
+	atRest []ledger.Reservation
+	over   *ledger.OverLimit
 
 	typed    ledger.By // who has typed the command that the run is; zero: it is none, or no person has
 	commands []ledger.Command

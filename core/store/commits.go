@@ -102,6 +102,9 @@ func (s *Store) SaveResult(ctx context.Context, fence ledger.Fence, c ledger.Res
 		if err := tx.giveBack(ctx, fence.ThreadID, c.RunID, absorbed, c.Absorbed); err != nil {
 			return err
 		}
+		if err := tx.closeReservations(ctx, c.RunID, c.Closes); err != nil {
+			return err
+		}
 		if c.Purse != "" {
 			if err := tx.spend(ctx, ledger.CoreAccounts, c.Purse, c.RunID, c.Result.CostUSD); err != nil {
 				return err

@@ -5,15 +5,21 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // A gate's reservations are made with the intent to call the agent (step 5a), and
 // nothing releases them: who reserves next in an account finds the runs that are over
 // by then, and puts what they have cost in the place of what was set aside. So a run
 // that ends, however it does, has no row of anybody else's to write.
+//
+// A reservation with CapAtRest is topped up while the turn streams. Its open_usd is what of it
+// is for the attempt under way: 5b sets that to 0, and what is still open when the run reserves
+// again, or is over, is of an attempt that was killed, and all of it is spent.
 //
 // The core's own (ledger.CoreAccounts) are each of one attempt of a run, with a fallback.
 // The attempt's result takes the row away, and what the attempt has cost is spent from the
@@ -29,34 +35,124 @@ const centsOver = 1e-9
 // replaced; in one of the core's it is spent, unless the same attempt has set it aside.
 func (t *tx) reserve(ctx context.Context, runID string, all []ledger.Reservation) error {
 	// In one order, so that no two transactions wait for each other's accounts.
-	all = slices.SortedFunc(slices.Values(all), func(a, b ledger.Reservation) int {
-		return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Account, b.Account))
-	})
+	all = slices.SortedFunc(slices.Values(all), inOrder)
 	for _, one := range all {
-		spent, err := t.settleAccount(ctx, one.Plugin, one.Account)
-		if err == nil && one.Plugin == ledger.CoreAccounts && !one.Again {
-			spent, err = t.spendKilled(ctx, one.Account, runID, spent)
-		}
-		if err != nil {
+		if err := t.reserveOne(ctx, runID, one); err != nil {
 			return err
 		}
-		var reserved float64
-		err = t.row(ctx, `SELECT COALESCE(SUM(`+heldSQL(one.Plugin)+`), 0)
-			FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2 AND v.run_id <> $3`,
-			[]any{one.Plugin, one.Account, runID}, &reserved)
-		if err != nil {
+	}
+	return nil
+}
+
+func (t *tx) reserveOne(ctx context.Context, runID string, one ledger.Reservation) error {
+	spent, err := t.takeAccount(ctx, one)
+	if err == nil && !one.Again {
+		spent, err = t.spendKilled(ctx, one, runID, spent)
+	}
+	if err != nil {
+		return err
+	}
+	reserved, err := t.reservedBut(ctx, one, runID)
+	if err != nil {
+		return err
+	}
+	var before, open float64
+	if one.CapAtRest {
+		open = one.AmountUSD
+		if err := t.row(ctx, "SELECT cost_usd FROM runs WHERE id = $1", []any{runID}, &before); err != nil {
 			return err
 		}
-		if one.LimitUSD > 0 && spent+reserved+one.AmountUSD > one.LimitUSD+centsOver {
-			return &ledger.OverLimit{Reservation: one, SpentUSD: spent, ReservedUSD: reserved}
+	}
+	if one.LimitUSD > 0 && spent+reserved+before+one.AmountUSD > one.LimitUSD+centsOver {
+		return &ledger.OverLimit{Reservation: one, SpentUSD: spent + before, ReservedUSD: reserved}
+	}
+	_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, open_usd) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (plugin, account, run_id) DO UPDATE SET usd = excluded.usd, open_usd = excluded.open_usd`,
+		one.Plugin, one.Account, runID, before+one.AmountUSD, open)
+	return err
+}
+
+// reservedBut is what is set aside in an account for other runs that are not over.
+func (t *tx) reservedBut(ctx context.Context, one ledger.Reservation, runID string) (reserved float64, err error) {
+	err = t.row(ctx, `SELECT COALESCE(SUM(`+heldSQL(one.Plugin)+`), 0)
+		FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2 AND v.run_id <> $3`,
+		[]any{one.Plugin, one.Account, runID}, &reserved)
+	return reserved, err
+}
+
+// TopUp sets more aside for the turn of a run that has cost what was set aside for it: the
+// amount of each reservation, the same in all accounts, and no more than any of them has left.
+// *ledger.OverLimit: one of them has nothing left, and nothing is set aside.
+func (s *Store) TopUp(ctx context.Context, fence ledger.Fence, runID string, all []ledger.Reservation) (moreUSD float64, err error) {
+	all = slices.SortedFunc(slices.Values(all), inOrder)
+	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		if err := tx.check(ctx, fence); err != nil {
+			return err
 		}
-		_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (plugin, account, run_id) DO UPDATE SET usd = excluded.usd`, one.Plugin, one.Account, runID, one.AmountUSD)
+		moreUSD, err = tx.topUp(ctx, runID, all)
+		return err
+	})
+	if err != nil {
+		return 0, wrap("set more aside for a turn", err)
+	}
+	return moreUSD, nil
+}
+
+func (t *tx) topUp(ctx context.Context, runID string, all []ledger.Reservation) (moreUSD float64, err error) {
+	moreUSD = math.Inf(1)
+	for _, one := range all {
+		left, err := t.leftFor(ctx, runID, one)
+		if err != nil {
+			return 0, err
+		}
+		moreUSD = min(moreUSD, one.AmountUSD, left)
+	}
+	for _, one := range all {
+		_, err := t.run(ctx, "UPDATE reservations SET usd = usd + $1, open_usd = open_usd + $1 WHERE plugin = $2 AND account = $3 AND run_id = $4",
+			moreUSD, one.Plugin, one.Account, runID)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return moreUSD, nil
+}
+
+// leftFor is what a run may still set aside in an account; *ledger.OverLimit: nothing.
+func (t *tx) leftFor(ctx context.Context, runID string, one ledger.Reservation) (float64, error) {
+	spent, err := t.takeAccount(ctx, one)
+	if err != nil || one.LimitUSD == 0 {
+		return math.Inf(1), err
+	}
+	reserved, err := t.reservedBut(ctx, one, runID)
+	if err != nil {
+		return 0, err
+	}
+	var own float64
+	err = t.row(ctx, "SELECT usd FROM reservations WHERE plugin = $1 AND account = $2 AND run_id = $3", []any{one.Plugin, one.Account, runID}, &own)
+	if err != nil {
+		return 0, err
+	}
+	left := one.LimitUSD - spent - reserved - own
+	if left <= centsOver {
+		return 0, &ledger.OverLimit{Reservation: one, SpentUSD: spent, ReservedUSD: reserved, OwnUSD: own}
+	}
+	return left, nil
+}
+
+// closeReservations notes that the result of the run's attempt is stored: what it has cost is
+// known.
+func (t *tx) closeReservations(ctx context.Context, runID string, all []ledger.Reservation) error {
+	for _, one := range all {
+		_, err := t.run(ctx, "UPDATE reservations SET open_usd = 0 WHERE plugin = $1 AND account = $2 AND run_id = $3", one.Plugin, one.Account, runID)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func inOrder(a, b ledger.Reservation) int {
+	return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Account, b.Account))
 }
 
 // heldSQL is what a reservation v in an account of a plugin counts as while its run r is not
@@ -65,7 +161,7 @@ func heldSQL(plugin string) string {
 	if plugin == ledger.CoreAccounts {
 		return "v.usd"
 	}
-	return "CASE WHEN r.cost_usd > v.usd THEN r.cost_usd ELSE v.usd END"
+	return "CASE WHEN r.cost_usd + v.open_usd > v.usd THEN r.cost_usd + v.open_usd ELSE v.usd END"
 }
 
 // costSQL is what is spent from an account of a plugin for a reservation v whose run r is over.
@@ -73,7 +169,7 @@ func costSQL(plugin string) string {
 	if plugin == ledger.CoreAccounts {
 		return "v.usd"
 	}
-	return "COALESCE(r.cost_usd, 0)"
+	return "COALESCE(r.cost_usd, 0) + v.open_usd"
 }
 
 // spend books that so much is spent from an account, and takes the reservation of a run in it
@@ -89,18 +185,33 @@ func (t *tx) spend(ctx context.Context, plugin, account, runID string, usd float
 }
 
 // spendKilled books what was set aside for an attempt of the run that was killed, if there is
-// one, in an account of the core's, and returns what is spent from that then.
-func (t *tx) spendKilled(ctx context.Context, account, runID string, spent float64) (float64, error) {
+// one, and returns what is spent from the account then.
+func (t *tx) spendKilled(ctx context.Context, one ledger.Reservation, runID string, spent float64) (float64, error) {
+	column := "open_usd"
+	if one.Plugin == ledger.CoreAccounts {
+		column = "usd"
+	}
 	var usd float64
-	err := t.row(ctx, "SELECT usd FROM reservations WHERE plugin = $1 AND account = $2 AND run_id = $3",
-		[]any{ledger.CoreAccounts, account, runID}, &usd)
-	if errors.Is(err, sql.ErrNoRows) {
+	err := t.row(ctx, "SELECT "+column+" FROM reservations WHERE plugin = $1 AND account = $2 AND run_id = $3",
+		[]any{one.Plugin, one.Account, runID}, &usd)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && usd == 0 && one.Plugin != ledger.CoreAccounts {
 		return spent, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return spent + usd, t.spend(ctx, ledger.CoreAccounts, account, runID, usd)
+	return spent + usd, t.spend(ctx, one.Plugin, one.Account, runID, usd)
+}
+
+// takeAccount is settleAccount for who reserves in the account, and keeps the limit.
+func (t *tx) takeAccount(ctx context.Context, one ledger.Reservation) (spent float64, err error) {
+	err = t.row(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, limit_usd) VALUES ($1, $2, '', 0, $3)
+		ON CONFLICT (plugin, account, run_id) DO UPDATE SET limit_usd = excluded.limit_usd RETURNING usd`,
+		[]any{one.Plugin, one.Account, one.LimitUSD}, &spent)
+	if err != nil {
+		return 0, err
+	}
+	return t.bookOver(ctx, one.Plugin, one.Account, spent)
 }
 
 // settleAccount takes an account for the transaction, books what the runs have cost
@@ -113,6 +224,12 @@ func (t *tx) settleAccount(ctx context.Context, plugin, account string) (spent f
 	if err != nil {
 		return 0, err
 	}
+	return t.bookOver(ctx, plugin, account, spent)
+}
+
+// bookOver books what the runs have cost that are over, in an account that the transaction has
+// taken, and returns what is spent from it then.
+func (t *tx) bookOver(ctx context.Context, plugin, account string, spent float64) (float64, error) {
 	over, costs, err := t.overIn(ctx, plugin, account)
 	if err != nil || len(over) == 0 {
 		return spent, err
@@ -154,4 +271,15 @@ func (s *Store) Reserved(ctx context.Context, plugin, account string) (usd float
 			WHEN r.finished_at IS NOT NULL THEN `+costSQL(plugin)+` ELSE `+heldSQL(plugin)+` END), 0)
 		FROM reservations v LEFT JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`, []any{plugin, account}, &usd)
 	return usd, wrap("read what is reserved", err)
+}
+
+// BudgetAccount returns how an account of a plugin's stands.
+func (s *Store) BudgetAccount(ctx context.Context, plugin, account string) (found pluginsdk.BudgetAccount, err error) {
+	err = row(ctx, s.query, `SELECT
+			COALESCE(SUM(CASE WHEN v.run_id = '' THEN v.usd WHEN r.finished_at IS NOT NULL THEN `+costSQL(plugin)+` ELSE COALESCE(r.cost_usd, 0) END), 0),
+			COALESCE(SUM(CASE WHEN v.run_id = '' OR r.finished_at IS NOT NULL THEN 0 ELSE `+heldSQL(plugin)+` - r.cost_usd END), 0),
+			COALESCE(MAX(CASE WHEN v.run_id = '' THEN v.limit_usd ELSE 0 END), 0)
+		FROM reservations v LEFT JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`,
+		[]any{plugin, account}, &found.SpentUSD, &found.SetAsideUSD, &found.LimitUSD)
+	return found, wrap("read what was spent from an account", err)
 }

@@ -605,6 +605,8 @@ var (
 		{Name: "run_id", Type: field.TypeString},
 		{Name: "usd", Type: field.TypeFloat64},
 		{Name: "base_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "open_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "limit_usd", Type: field.TypeFloat64, Default: 0},
 	}
 	// ReservationsTable holds the schema information for the "reservations" table.
 	ReservationsTable = &schema.Table{

@@ -21,6 +21,10 @@ const (
 	FieldUsd = "usd"
 	// FieldBaseUsd holds the string denoting the base_usd field in the database.
 	FieldBaseUsd = "base_usd"
+	// FieldOpenUsd holds the string denoting the open_usd field in the database.
+	FieldOpenUsd = "open_usd"
+	// FieldLimitUsd holds the string denoting the limit_usd field in the database.
+	FieldLimitUsd = "limit_usd"
 	// Table holds the table name of the reservation in the database.
 	Table = "reservations"
 )
@@ -33,6 +37,8 @@ var Columns = []string{
 	FieldRunID,
 	FieldUsd,
 	FieldBaseUsd,
+	FieldOpenUsd,
+	FieldLimitUsd,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -48,6 +54,10 @@ func ValidColumn(column string) bool {
 var (
 	// DefaultBaseUsd holds the default value on creation for the "base_usd" field.
 	DefaultBaseUsd float64
+	// DefaultOpenUsd holds the default value on creation for the "open_usd" field.
+	DefaultOpenUsd float64
+	// DefaultLimitUsd holds the default value on creation for the "limit_usd" field.
+	DefaultLimitUsd float64
 )
 
 // OrderOption defines the ordering options for the Reservation queries.
@@ -81,4 +91,14 @@ func ByUsd(opts ...sql.OrderTermOption) OrderOption {
 // ByBaseUsd orders the results by the base_usd field.
 func ByBaseUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldBaseUsd, opts...).ToFunc()
+}
+
+// ByOpenUsd orders the results by the open_usd field.
+func ByOpenUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOpenUsd, opts...).ToFunc()
+}
+
+// ByLimitUsd orders the results by the limit_usd field.
+func ByLimitUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldLimitUsd, opts...).ToFunc()
 }

@@ -77,6 +77,16 @@ func BaseUsd(v float64) predicate.Reservation {
 	return predicate.Reservation(sql.FieldEQ(FieldBaseUsd, v))
 }
 
+// OpenUsd applies equality check predicate on the "open_usd" field. It's identical to OpenUsdEQ.
+func OpenUsd(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldOpenUsd, v))
+}
+
+// LimitUsd applies equality check predicate on the "limit_usd" field. It's identical to LimitUsdEQ.
+func LimitUsd(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldLimitUsd, v))
+}
+
 // PluginEQ applies the EQ predicate on the "plugin" field.
 func PluginEQ(v string) predicate.Reservation {
 	return predicate.Reservation(sql.FieldEQ(FieldPlugin, v))
@@ -350,6 +360,86 @@ func BaseUsdLT(v float64) predicate.Reservation {
 // BaseUsdLTE applies the LTE predicate on the "base_usd" field.
 func BaseUsdLTE(v float64) predicate.Reservation {
 	return predicate.Reservation(sql.FieldLTE(FieldBaseUsd, v))
+}
+
+// OpenUsdEQ applies the EQ predicate on the "open_usd" field.
+func OpenUsdEQ(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldOpenUsd, v))
+}
+
+// OpenUsdNEQ applies the NEQ predicate on the "open_usd" field.
+func OpenUsdNEQ(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNEQ(FieldOpenUsd, v))
+}
+
+// OpenUsdIn applies the In predicate on the "open_usd" field.
+func OpenUsdIn(vs ...float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldIn(FieldOpenUsd, vs...))
+}
+
+// OpenUsdNotIn applies the NotIn predicate on the "open_usd" field.
+func OpenUsdNotIn(vs ...float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNotIn(FieldOpenUsd, vs...))
+}
+
+// OpenUsdGT applies the GT predicate on the "open_usd" field.
+func OpenUsdGT(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGT(FieldOpenUsd, v))
+}
+
+// OpenUsdGTE applies the GTE predicate on the "open_usd" field.
+func OpenUsdGTE(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGTE(FieldOpenUsd, v))
+}
+
+// OpenUsdLT applies the LT predicate on the "open_usd" field.
+func OpenUsdLT(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLT(FieldOpenUsd, v))
+}
+
+// OpenUsdLTE applies the LTE predicate on the "open_usd" field.
+func OpenUsdLTE(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLTE(FieldOpenUsd, v))
+}
+
+// LimitUsdEQ applies the EQ predicate on the "limit_usd" field.
+func LimitUsdEQ(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldLimitUsd, v))
+}
+
+// LimitUsdNEQ applies the NEQ predicate on the "limit_usd" field.
+func LimitUsdNEQ(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNEQ(FieldLimitUsd, v))
+}
+
+// LimitUsdIn applies the In predicate on the "limit_usd" field.
+func LimitUsdIn(vs ...float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldIn(FieldLimitUsd, vs...))
+}
+
+// LimitUsdNotIn applies the NotIn predicate on the "limit_usd" field.
+func LimitUsdNotIn(vs ...float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNotIn(FieldLimitUsd, vs...))
+}
+
+// LimitUsdGT applies the GT predicate on the "limit_usd" field.
+func LimitUsdGT(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGT(FieldLimitUsd, v))
+}
+
+// LimitUsdGTE applies the GTE predicate on the "limit_usd" field.
+func LimitUsdGTE(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGTE(FieldLimitUsd, v))
+}
+
+// LimitUsdLT applies the LT predicate on the "limit_usd" field.
+func LimitUsdLT(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLT(FieldLimitUsd, v))
+}
+
+// LimitUsdLTE applies the LTE predicate on the "limit_usd" field.
+func LimitUsdLTE(v float64) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLTE(FieldLimitUsd, v))
 }
 
 // And groups predicates with the AND operator between them.

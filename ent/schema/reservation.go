@@ -23,6 +23,10 @@ func (Reservation) Fields() []ent.Field {
 		field.String("run_id").Immutable(),
 		field.Float("usd"),
 		field.Float("base_usd").Default(0), // nobody uses it any more
+		// Of a run that tops up: what of usd is for an attempt whose result is not stored.
+		field.Float("open_usd").Default(0),
+		// Of an account: what its newest reservation allowed to be spent.
+		field.Float("limit_usd").Default(0),
 	}
 }
 

@@ -60,6 +60,7 @@ type Host struct {
 	uploads        map[string]*upload
 	metrics        []pluginsdk.Metric
 	figures        []pluginsdk.Figure
+	budgets        map[string]pluginsdk.BudgetAccount // by plugin and account
 	tools          []pluginsdk.ToolSpec
 	commands       []pluginsdk.Command
 	tokens         []heldToken
@@ -103,6 +104,7 @@ func NewHost() *Host {
 		state:    make(map[string]pluginsdk.StateEntry),
 		bytes:    make(map[string][]byte),
 		uploads:  make(map[string]*upload),
+		budgets:  make(map[string]pluginsdk.BudgetAccount),
 
 		contextFiles: make(map[string]contextFile),
 		contextTexts: make(map[string]string),
@@ -140,6 +142,7 @@ func (h *Host) as(v view) pluginsdk.Host {
 		State:      state{v},
 		Crons:      crons{v},
 		Metrics:    metrics{v},
+		Budgets:    budgets{v},
 		Tools:      tools{v},
 		Plugins:    plugins{v},
 

@@ -46,6 +46,7 @@ func attempts(host pluginsdk.Host, thread string) map[pluginsdk.Capability]func(
 		pluginsdk.CapCronsWrite:        attempt(host.Crons.Delete, &pluginsdk.DeleteCronRequest{Name: "any"}),
 		pluginsdk.CapMetricsRead:       attempt(host.Metrics.Query, &pluginsdk.QueryMetricsRequest{}),
 		pluginsdk.CapMetricsWrite:      attempt(host.Metrics.Record, &pluginsdk.RecordMetricsRequest{Metrics: []pluginsdk.NewMetric{{Name: "greedy", Value: 1}}}),
+		pluginsdk.CapBudgetsRead:       attempt(host.Budgets.Account, &pluginsdk.GetBudgetAccountRequest{Name: "day"}),
 		pluginsdk.CapToolsCall:         attempt(host.Tools.Call, &pluginsdk.InvokeToolRequest{Name: "time__current_time", Input: json.RawMessage(`{}`)}),
 		pluginsdk.CapPluginsRead:       attempt(host.Plugins.List, &pluginsdk.ListPluginsRequest{}),
 		pluginsdk.CapPluginsAdmin:      attempt(host.Plugins.SetEnabled, &pluginsdk.SetPluginEnabledRequest{Name: "activity"}),

@@ -233,6 +233,30 @@ func listFiguresResponseFrom(m *hostv1.ListFiguresResponse) pluginsdk.ListFigure
 	}
 }
 
+func getBudgetAccountRequestTo(v pluginsdk.GetBudgetAccountRequest) *hostv1.GetBudgetAccountRequest {
+	return &hostv1.GetBudgetAccountRequest{
+		Name: v.Name,
+	}
+}
+
+func getBudgetAccountRequestFrom(m *hostv1.GetBudgetAccountRequest) pluginsdk.GetBudgetAccountRequest {
+	return pluginsdk.GetBudgetAccountRequest{
+		Name: m.GetName(),
+	}
+}
+
+func getBudgetAccountResponseTo(v pluginsdk.GetBudgetAccountResponse) *hostv1.GetBudgetAccountResponse {
+	return &hostv1.GetBudgetAccountResponse{
+		Account: budgetAccountTo(v.Account),
+	}
+}
+
+func getBudgetAccountResponseFrom(m *hostv1.GetBudgetAccountResponse) pluginsdk.GetBudgetAccountResponse {
+	return pluginsdk.GetBudgetAccountResponse{
+		Account: budgetAccountFrom(m.GetAccount()),
+	}
+}
+
 func listToolsRequestTo(v pluginsdk.ListToolsRequest) *hostv1.ListToolsRequest {
 	return &hostv1.ListToolsRequest{
 		After: v.After,

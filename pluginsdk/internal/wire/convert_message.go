@@ -272,6 +272,8 @@ func reservationTo(v pluginsdk.Reservation) *typesv1.Reservation {
 		Account:   v.Account,
 		LimitUsd:  v.LimitUSD,
 		AmountUsd: v.AmountUSD,
+		Reason:    v.Reason,
+		CapAtRest: v.CapAtRest,
 	}
 }
 
@@ -280,6 +282,24 @@ func reservationFrom(m *typesv1.Reservation) pluginsdk.Reservation {
 		Account:   m.GetAccount(),
 		LimitUSD:  m.GetLimitUsd(),
 		AmountUSD: m.GetAmountUsd(),
+		Reason:    m.GetReason(),
+		CapAtRest: m.GetCapAtRest(),
+	}
+}
+
+func budgetAccountTo(v pluginsdk.BudgetAccount) *typesv1.BudgetAccount {
+	return &typesv1.BudgetAccount{
+		SpentUsd:    v.SpentUSD,
+		SetAsideUsd: v.SetAsideUSD,
+		LimitUsd:    v.LimitUSD,
+	}
+}
+
+func budgetAccountFrom(m *typesv1.BudgetAccount) pluginsdk.BudgetAccount {
+	return pluginsdk.BudgetAccount{
+		SpentUSD:    m.GetSpentUsd(),
+		SetAsideUSD: m.GetSetAsideUsd(),
+		LimitUSD:    m.GetLimitUsd(),
 	}
 }
 

@@ -67,6 +67,9 @@ func RegisterHost(r grpc.ServiceRegistrar, host pluginsdk.Host) {
 	if host.Metrics != nil {
 		hostv1.RegisterMetricServiceServer(r, server)
 	}
+	if host.Budgets != nil {
+		hostv1.RegisterBudgetServiceServer(r, server)
+	}
 	if host.Tools != nil {
 		hostv1.RegisterToolServiceServer(r, server)
 	}
@@ -112,6 +115,7 @@ type hostServer struct {
 	hostv1.UnimplementedStateServiceServer
 	hostv1.UnimplementedCronServiceServer
 	hostv1.UnimplementedMetricServiceServer
+	hostv1.UnimplementedBudgetServiceServer
 	hostv1.UnimplementedToolServiceServer
 	hostv1.UnimplementedPluginServiceServer
 	hostv1.UnimplementedCommandServiceServer
@@ -142,6 +146,7 @@ func NewHost(conn grpc.ClientConnInterface, log *slog.Logger) pluginsdk.Host {
 		State:        stateClient{hostv1.NewStateServiceClient(conn)},
 		Crons:        cronClient{hostv1.NewCronServiceClient(conn)},
 		Metrics:      metricClient{hostv1.NewMetricServiceClient(conn)},
+		Budgets:      budgetClient{hostv1.NewBudgetServiceClient(conn)},
 		Tools:        toolClient{hostv1.NewToolServiceClient(conn)},
 		Plugins:      pluginClient{hostv1.NewPluginServiceClient(conn)},
 		Commands:     commandClient{hostv1.NewCommandServiceClient(conn)},

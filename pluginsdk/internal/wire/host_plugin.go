@@ -117,6 +117,19 @@ func (c metricClient) Figures(ctx context.Context, request *pluginsdk.ListFigure
 	return ask(ctx, request, emptyTo[hostv1.ListFiguresRequest], c.client.ListFigures, listFiguresResponseFrom)
 }
 
+// budgetClient is the host's Budgets as a plugin sees it.
+type budgetClient struct {
+	client hostv1.BudgetServiceClient
+}
+
+func (s hostServer) GetBudgetAccount(ctx context.Context, m *hostv1.GetBudgetAccountRequest) (*hostv1.GetBudgetAccountResponse, error) {
+	return answer(ctx, m, getBudgetAccountRequestFrom, s.host.Budgets.Account, getBudgetAccountResponseTo)
+}
+
+func (c budgetClient) Account(ctx context.Context, request *pluginsdk.GetBudgetAccountRequest) (*pluginsdk.GetBudgetAccountResponse, error) {
+	return ask(ctx, request, getBudgetAccountRequestTo, c.client.GetBudgetAccount, getBudgetAccountResponseFrom)
+}
+
 // toolClient is the host's Tools as a plugin sees it.
 type toolClient struct {
 	client hostv1.ToolServiceClient

@@ -878,8 +878,13 @@ type Reservation struct {
 	Account string `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	// Of what is spent from the account and reserved in it; 0: none, what is spent is
 	// counted and nothing is denied.
-	LimitUsd      float64 `protobuf:"fixed64,2,opt,name=limit_usd,json=limitUsd,proto3" json:"limit_usd,omitempty"`
-	AmountUsd     float64 `protobuf:"fixed64,3,opt,name=amount_usd,json=amountUsd,proto3" json:"amount_usd,omitempty"`
+	LimitUsd  float64 `protobuf:"fixed64,2,opt,name=limit_usd,json=limitUsd,proto3" json:"limit_usd,omitempty"`
+	AmountUsd float64 `protobuf:"fixed64,3,opt,name=amount_usd,json=amountUsd,proto3" json:"amount_usd,omitempty"`
+	// What the person is told when there is not that much left: {limit}, {spent}, {set_aside}
+	// and {amount} stand for the amounts. Empty: the core's own words.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The amount is the turn's cap, until more was set aside: see pluginsdk.Reservation.
+	CapAtRest     bool `protobuf:"varint,5,opt,name=cap_at_rest,json=capAtRest,proto3" json:"cap_at_rest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -931,6 +936,84 @@ func (x *Reservation) GetLimitUsd() float64 {
 func (x *Reservation) GetAmountUsd() float64 {
 	if x != nil {
 		return x.AmountUsd
+	}
+	return 0
+}
+
+func (x *Reservation) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Reservation) GetCapAtRest() bool {
+	if x != nil {
+		return x.CapAtRest
+	}
+	return false
+}
+
+// How an account of a plugin's stands.
+type BudgetAccount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was spent from it, by runs that are over and by those that are not.
+	SpentUsd float64 `protobuf:"fixed64,1,opt,name=spent_usd,json=spentUsd,proto3" json:"spent_usd,omitempty"`
+	// What runs that are not over may still spend of what is set aside for them.
+	SetAsideUsd float64 `protobuf:"fixed64,2,opt,name=set_aside_usd,json=setAsideUsd,proto3" json:"set_aside_usd,omitempty"`
+	// The limit of the newest reservation; 0: it had none.
+	LimitUsd      float64 `protobuf:"fixed64,3,opt,name=limit_usd,json=limitUsd,proto3" json:"limit_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BudgetAccount) Reset() {
+	*x = BudgetAccount{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BudgetAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BudgetAccount) ProtoMessage() {}
+
+func (x *BudgetAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BudgetAccount.ProtoReflect.Descriptor instead.
+func (*BudgetAccount) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BudgetAccount) GetSpentUsd() float64 {
+	if x != nil {
+		return x.SpentUsd
+	}
+	return 0
+}
+
+func (x *BudgetAccount) GetSetAsideUsd() float64 {
+	if x != nil {
+		return x.SetAsideUsd
+	}
+	return 0
+}
+
+func (x *BudgetAccount) GetLimitUsd() float64 {
+	if x != nil {
+		return x.LimitUsd
 	}
 	return 0
 }
@@ -1023,12 +1106,18 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x10\n" +
-	"\x03ids\x18\a \x03(\tR\x03ids\"c\n" +
+	"\x03ids\x18\a \x03(\tR\x03ids\"\x9b\x01\n" +
 	"\vReservation\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\tlimit_usd\x18\x02 \x01(\x01R\blimitUsd\x12\x1d\n" +
 	"\n" +
-	"amount_usd\x18\x03 \x01(\x01R\tamountUsdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"amount_usd\x18\x03 \x01(\x01R\tamountUsd\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1e\n" +
+	"\vcap_at_rest\x18\x05 \x01(\bR\tcapAtRest\"m\n" +
+	"\rBudgetAccount\x12\x1b\n" +
+	"\tspent_usd\x18\x01 \x01(\x01R\bspentUsd\x12\"\n" +
+	"\rset_aside_usd\x18\x02 \x01(\x01R\vsetAsideUsd\x12\x1b\n" +
+	"\tlimit_usd\x18\x03 \x01(\x01R\blimitUsdBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_run_proto_rawDescOnce sync.Once
@@ -1042,7 +1131,7 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
 	(*RunOverride)(nil),           // 1: harness.types.v1.RunOverride
@@ -1053,31 +1142,32 @@ var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Stopped)(nil),               // 6: harness.types.v1.Stopped
 	(*RunQuery)(nil),              // 7: harness.types.v1.RunQuery
 	(*Reservation)(nil),           // 8: harness.types.v1.Reservation
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 10: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 11: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 12: harness.types.v1.Usage
-	(*Parked)(nil),                // 13: harness.types.v1.Parked
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*BudgetAccount)(nil),         // 9: harness.types.v1.BudgetAccount
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 11: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 12: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 13: harness.types.v1.Usage
+	(*Parked)(nil),                // 14: harness.types.v1.Parked
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	9,  // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	10, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	11, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	10, // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	11, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	12, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
 	2,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
 	4,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
 	5,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
-	12, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	9,  // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	9,  // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	9,  // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	13, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	10, // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	10, // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	10, // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
 	3,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
-	13, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
+	14, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
 	1,  // 12: harness.types.v1.Run.override:type_name -> harness.types.v1.RunOverride
-	9,  // 13: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	9,  // 14: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
-	14, // 15: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
-	9,  // 16: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	10, // 13: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	10, // 14: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
+	15, // 15: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
+	10, // 16: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
 	17, // [17:17] is the sub-list for method output_type
 	17, // [17:17] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
@@ -1097,7 +1187,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

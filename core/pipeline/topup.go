@@ -1,0 +1,47 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+)
+
+// topUpPatience is how long a turn that has come to its cap waits for more money to be set
+// aside. The agent goes on meanwhile, so it is not long.
+const topUpPatience = 5 * time.Second
+
+// capAtRest has the turn's cap be what 5a has set aside with CapAtRest, if that is less than it
+// has already.
+func (t *trip) capAtRest() {
+	t.atRest, t.over, t.capFixed = nil, nil, t.capLeft
+	for i := range t.reserved {
+		if one := &t.reserved[i]; one.CapAtRest {
+			one.Again = true // a further exchange of the attempt begins only if this one has cost nothing
+			t.capLeft = lower(t.capLeft, one.AmountUSD)
+			t.atRest = append(t.atRest, *one)
+		}
+	}
+}
+
+// topUp sets more aside for the turn, which has come to its cap, and raises the cap. While the
+// database does not answer, nothing is set aside, and the turn ends.
+func (p *Pipeline) topUp(ctx context.Context, t *trip) {
+	if t.capFixed > 0 && t.capLeft >= t.capFixed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, topUpPatience)
+	defer cancel()
+	more, err := p.store.TopUp(ctx, t.fence, t.run.ID, slices.Clone(t.atRest))
+	var over *ledger.OverLimit
+	switch {
+	case errors.As(err, &over):
+		t.over = over
+	case err != nil:
+		p.config.Log.Warn("no more money can be set aside for a turn, which ends at its cap", "run", t.run.ID, "err", err)
+	default:
+		t.capLeft = lower(t.capFixed, t.capLeft+more)
+	}
+}

@@ -1,0 +1,26 @@
+package plugintest
+
+import (
+	"context"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+type budgets struct{ view }
+
+// SetBudgetAccount says how an account of a plugin's stands from now on. The host carries out no
+// runs, and sets nothing aside by itself.
+func (h *Host) SetBudgetAccount(plugin, name string, account pluginsdk.BudgetAccount) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.budgets[plugin+"/"+name] = account
+}
+
+func (s budgets) Account(ctx context.Context, request *pluginsdk.GetBudgetAccountRequest) (*pluginsdk.GetBudgetAccountResponse, error) {
+	leave, err := s.h.enter(ctx, "Budgets.Account")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return &pluginsdk.GetBudgetAccountResponse{Account: s.h.budgets[s.manifest.Name+"/"+request.Name]}, nil
+}
