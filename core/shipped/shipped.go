@@ -66,6 +66,10 @@ var Plugins = Table{
 		pluginsdk.CapCronsRead, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesSubmit,
 		pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapEventsRead, pluginsdk.CapState,
 	}}, {Since: 12, Capabilities: []pluginsdk.Capability{pluginsdk.CapInstallationRead}, Env: []string{"HARNESS_WORKSPACE"}}}},
+	{"metrics", []Grants{{Since: 12, Capabilities: []pluginsdk.Capability{
+		pluginsdk.CapTurnsDecide, pluginsdk.CapBudgetsRead, pluginsdk.CapState, pluginsdk.CapInstallationRead, pluginsdk.CapRunsRead, pluginsdk.CapTasksRead,
+		pluginsdk.CapThreadsRead, pluginsdk.CapMessagesWrite,
+	}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the
@@ -90,7 +94,7 @@ var Operators = map[string][]string{
 }
 
 // Later are names that are kept for plugins that are to come with Harness.
-var Later = []string{"metrics", "summaries", "workflow"}
+var Later = []string{"summaries", "workflow"}
 
 // Named reports whether the name is that of a plugin that comes with Harness, or is to.
 // Those of the daemon's own directory have it, and nothing else: the names are in

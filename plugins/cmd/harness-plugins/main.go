@@ -18,6 +18,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/delegation"
 	"github.com/seed-706843ae/harness/plugins/discord"
 	"github.com/seed-706843ae/harness/plugins/internal/run"
+	"github.com/seed-706843ae/harness/plugins/metrics"
 	clock "github.com/seed-706843ae/harness/plugins/time"
 	"github.com/seed-706843ae/harness/plugins/validation"
 	"github.com/seed-706843ae/harness/plugins/web"
@@ -33,6 +34,7 @@ var plugins = map[string]func() pluginsdk.Plugin{
 	"cron":       cron.New,
 	"delegation": delegation.New,
 	"discord":    discord.New,
+	"metrics":    metrics.New,
 	"time":       clock.New,
 	"validation": validation.New,
 	"web":        web.New,

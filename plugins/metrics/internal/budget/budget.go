@@ -1,0 +1,285 @@
+package budget
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Window is how long a budget lasts before it begins anew.
+type Window string
+
+// The windows of a budget. That of the last one never ends.
+const (
+	Day   Window = "day"
+	Week  Window = "week"
+	Month Window = "month"
+	Ever  Window = "ever"
+)
+
+var windows = []Window{Day, Week, Month, Ever}
+
+// words says how often the budget is there.
+func (w Window) words() string {
+	if w == Ever {
+		return "in all"
+	}
+	return "a " + string(w)
+}
+
+// span returns the name of the window that now is in, and when that ends; the zero time: never. A
+// week begins on Monday.
+func (w Window) span(now time.Time, zone *time.Location) (name string, ends time.Time) {
+	now = now.In(zone)
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, zone)
+	switch w {
+	case Day:
+		return "day:" + day.Format(time.DateOnly), day.AddDate(0, 0, 1)
+	case Week:
+		monday := day.AddDate(0, 0, -(int(day.Weekday())+6)%7)
+		return "week:" + monday.Format(time.DateOnly), monday.AddDate(0, 0, 7)
+	case Month:
+		return "month:" + day.Format("2006-01"), time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, zone)
+	case Ever:
+	}
+	return "ever", time.Time{}
+}
+
+// ScopeKind says what a budget counts.
+type ScopeKind string
+
+// What budgets count: all turns; those that somebody is billed for, which those of a plan are not;
+// those of a thread, a task, a scheduled job, a plugin or an account.
+const (
+	All     ScopeKind = "all"
+	Billed  ScopeKind = "billed"
+	Thread  ScopeKind = "thread"
+	Task    ScopeKind = "task"
+	Cron    ScopeKind = "cron"
+	Named   ScopeKind = "plugin"
+	Account ScopeKind = "account"
+)
+
+var scopeKinds = []ScopeKind{All, Billed, Thread, Task, Cron, Named, Account}
+
+// each is the Of of a scope that is a budget of its own for each thread, task, ...
+const each = "*"
+
+// Scope is what a budget counts.
+type Scope struct {
+	Kind ScopeKind `json:"kind"`
+	// Of names the one: an id of a thread (also that of a task), the name of a job, a plugin or an
+	// account, or *: each has the budget for itself. Empty for all and billed.
+	Of string `json:"of,omitempty"`
+}
+
+func (s Scope) String() string {
+	if s.Of == "" {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + "=" + s.Of
+}
+
+// parseScope reads all, billed, thread=ID, cron=*, ...
+func parseScope(text string) (Scope, error) {
+	kind, of, named := strings.Cut(text, "=")
+	scope := Scope{Kind: ScopeKind(kind), Of: of}
+	whole := scope.Kind == All || scope.Kind == Billed
+	switch {
+	case !slices.Contains(scopeKinds, scope.Kind):
+		return scope, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is not something that a budget counts: all, billed, thread=ID, task=ID, cron=NAME, plugin=NAME, account=NAME; with * in the place of the one, each has the budget for itself", text)
+	case whole && named:
+		return scope, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s counts all of them, and takes no =%s", kind, of)
+	case !whole && (of == "" || len(of) > 100):
+		return scope, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say which %s, as in %s=NAME, or %s=* for each", kind, kind, kind)
+	}
+	return scope, nil
+}
+
+// turn is what budgets look at of a run.
+type turn struct {
+	threadID, threadName string
+	kind                 pluginsdk.ThreadKind
+	plugin               string
+	account              string
+	billed               bool   // somebody pays for it, by call
+	people               bool   // people wait for it
+	model                string // that was asked for; empty: the usual one
+}
+
+// counts reports whether a budget of the scope counts the turn, and under which name.
+func (s Scope) counts(t turn) (name string, counted bool) {
+	var of string
+	switch s.Kind {
+	case All:
+		return "all", true
+	case Billed:
+		return "billed", t.billed
+	case Thread:
+		of = t.threadID
+	case Task:
+		if t.kind == pluginsdk.ThreadTask {
+			of = t.threadID
+		}
+	case Cron:
+		if t.kind == pluginsdk.ThreadCron {
+			of = t.threadID
+			if s.Of == strings.ReplaceAll(t.threadName, " ", "_") { // which is the job's name
+				return "cron/" + of, true
+			}
+		}
+	case Named:
+		of = t.plugin
+	case Account:
+		of = t.account
+	}
+	return string(s.Kind) + "/" + of, of != "" && (s.Of == each || s.Of == of)
+}
+
+// shared reports whether people and what plugins start spend from it together.
+func (s Scope) shared() bool { return s.Kind == All || s.Kind == Billed || s.Kind == Account }
+
+// Budget is what turns may cost.
+type Budget struct {
+	Name   string    `json:"name"`
+	USD    float64   `json:"usd"`
+	Window Window    `json:"window"`
+	Scope  Scope     `json:"scope"`
+	Soft   bool      `json:"soft,omitempty"` // people are told when it is passed, and nothing is denied
+	By     string    `json:"by"`
+	At     time.Time `json:"at,omitzero"`
+}
+
+// words is the budget without what was spent of it.
+func (b Budget) words() string {
+	text := fmt.Sprintf("%s %s", dollars(b.USD), b.Window.words())
+	switch {
+	case b.Scope.Kind == Billed:
+		text += " for what is billed"
+	case b.Scope.Of == each:
+		text += " for each " + string(b.Scope.Kind)
+	case b.Scope.Of != "":
+		text += fmt.Sprintf(" for the %s %s", b.Scope.Kind, b.Scope.Of)
+	}
+	if b.Soft {
+		return text + ", soft"
+	}
+	return text
+}
+
+// account is where the budget keeps what a turn costs; empty: it does not count the turn. Budgets
+// that count the same share one, and it stays when the amount is changed.
+func (b Budget) account(t turn, now time.Time, zone *time.Location) (name string, ends time.Time) {
+	of, counted := b.Scope.counts(t)
+	if !counted {
+		return "", time.Time{}
+	}
+	name, ends = b.Window.span(now, zone)
+	return name + "/" + of, ends
+}
+
+// own is the account of a budget that has only one; empty: each of what it counts has one.
+func (b Budget) own(now time.Time, zone *time.Location) (name string, ends time.Time) {
+	if b.Scope.Of == each || b.Scope.Kind == Cron {
+		_, ends = b.Window.span(now, zone)
+		return "", ends
+	}
+	one := turn{threadID: b.Scope.Of, plugin: b.Scope.Of, account: b.Scope.Of, billed: true, kind: pluginsdk.ThreadTask}
+	return b.account(one, now, zone)
+}
+
+var budgetName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+// most is how many budgets there are at most: a run is counted in so many accounts.
+const most = 16
+
+// change is what `set` says: what it leaves out stays as it is, or is as usual.
+type change struct {
+	name   string
+	usd    float64 // 0: it is not said
+	window Window
+	scope  Scope
+	soft   *bool
+}
+
+// parseChange reads NAME $AMOUNT [day|week|month|ever] [SCOPE] [soft|hard].
+func parseChange(text string) (change, error) {
+	words := strings.Fields(text)
+	if len(words) < 2 {
+		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget set NAME $AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard], as in: budget set daily $40 day")
+	}
+	c := change{name: words[0]}
+	if !budgetName.MatchString(c.name) {
+		return c, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%.100q is no name of a budget: it has 1 to 40 characters, a to z, 0 to 9 and -, such as daily", c.name)
+	}
+	for _, word := range words[1:] {
+		var err error
+		switch {
+		case word == "soft" || word == "hard":
+			soft := word == "soft"
+			c.soft = &soft
+		case slices.Contains(windows, Window(word)):
+			c.window = Window(word)
+		case strings.HasPrefix(word, "$") || word[0] >= '0' && word[0] <= '9' || word[0] == '-' || word[0] == '.':
+			c.usd, err = amount(word)
+		default:
+			c.scope, err = parseScope(word)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// amount reads $25 or 25.50.
+func amount(word string) (float64, error) {
+	usd, err := strconv.ParseFloat(strings.TrimPrefix(word, "$"), 64)
+	if err != nil || math.IsNaN(usd) || usd < 0.01 || usd > 1e6 {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no amount of a budget: it is in US dollars, from $0.01 to $1000000, such as $25", word)
+	}
+	return usd, nil
+}
+
+// put returns the budgets with the change.
+func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, error) {
+	all = slices.Clone(all)
+	i := slices.IndexFunc(all, func(b Budget) bool { return b.Name == c.name })
+	if i < 0 {
+		switch {
+		case c.usd == 0:
+			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no budget %q yet: say its amount, as in: budget set %s $25 day", c.name, c.name)
+		case len(all) >= most:
+			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are %d budgets, and can be no more: remove one with budget rm NAME", most)
+		}
+		all = append(all, Budget{Name: c.name, Window: Day, Scope: Scope{Kind: All}})
+		i = len(all) - 1
+	}
+	one := &all[i]
+	if c.usd > 0 {
+		one.USD = c.usd
+	}
+	if c.window != "" {
+		one.Window = c.window
+	}
+	if c.scope.Kind != "" {
+		one.Scope = c.scope
+	}
+	if c.soft != nil {
+		one.Soft = *c.soft
+	}
+	one.By, one.At = by, now.UTC()
+	return all, *one, nil
+}
+
+// dollars is an amount as people read it.
+func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
+
+// moment is when something ends, as people read it.
+func moment(at time.Time) string { return at.Format("Mon 2006-01-02 15:04 MST") }

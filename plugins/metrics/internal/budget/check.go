@@ -1,0 +1,63 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// OnCheck says whether budgets hold, and which are used up.
+func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+	known := p.known.Load()
+	var checks []pluginsdk.Check
+	switch {
+	case known.broken != nil:
+		checks = append(checks, pluginsdk.Check{
+			Name: "budgets", State: pluginsdk.CheckFailing, Detail: fmt.Sprintf("what is stored of them cannot be read (%v); %s hold until it can", known.broken, standard().Budgets[0].words()),
+			Remedy: "restore a backup, or remove the key budgets of the plugin metrics from plugin_state and set them anew",
+		})
+	case len(known.ledger.Budgets) == 0:
+		checks = append(checks, pluginsdk.Check{
+			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "there are none: nothing bounds what the agent costs", Remedy: "`harness budget set daily $25 day`",
+		})
+	case !known.ledger.Confirmed:
+		checks = append(checks, pluginsdk.Check{
+			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "nobody has confirmed one yet, so people are told when one is passed, and nothing is stopped", Remedy: "`harness budget confirm`, or set one: `harness budget set daily $25 day`",
+		})
+	}
+	used, err := p.usedUp(ctx, known)
+	if err != nil {
+		return nil, err
+	}
+	if checks = append(checks, used...); len(checks) == 0 {
+		checks = append(checks, pluginsdk.Check{Name: "budgets", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("%d, none of them used up", len(known.ledger.Budgets))})
+	}
+	return &pluginsdk.OnCheckResponse{Checks: checks}, nil
+}
+
+// usedUp names the budgets that are used up, of those that have one account.
+func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.Check, err error) {
+	for _, b := range known.holds() {
+		account, ends := b.own(p.now(), p.settings.Load().zone)
+		if account == "" {
+			continue
+		}
+		stands, err := p.stands(ctx, account)
+		if err != nil {
+			return nil, err
+		}
+		if stands.SpentUSD < b.USD {
+			continue
+		}
+		detail := fmt.Sprintf("%s are spent of %s%s", dollars(stands.SpentUSD), b.words(), anew(ends))
+		if !b.Soft {
+			detail += "; turns that it counts are denied"
+		}
+		checks = append(checks, pluginsdk.Check{
+			Name: "budget " + b.Name, State: pluginsdk.CheckWarning, Detail: detail,
+			Remedy: fmt.Sprintf("wait, or raise it: `harness budget set %s %s`", b.Name, dollars(2*b.USD)),
+		})
+	}
+	return checks, nil
+}

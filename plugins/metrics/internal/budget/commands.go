@@ -1,0 +1,201 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// command is what people type.
+const command = "budget"
+
+const usage = "list | set NAME $AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard] | rm NAME | confirm"
+
+func commands() []pluginsdk.CommandSpec {
+	return []pluginsdk.CommandSpec{{
+		Name: command, Scope: pluginsdk.ScopeApprove, Description: "budgets: what the agent may cost, and what it has cost", Usage: usage,
+		Options: []pluginsdk.CommandOption{
+			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "set", "rm", "confirm"}},
+			{Name: "budget", Description: "its name; for set: NAME $AMOUNT and the rest", Type: pluginsdk.OptionText},
+		},
+	}}
+}
+
+// OnCommand does what a person has typed.
+func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	if request.Name != command {
+		return nil, nil //nolint:nilnil // it is another plugin's
+	}
+	verb, rest, _ := strings.Cut(strings.TrimSpace(request.Body), " ")
+	rest = strings.TrimSpace(rest)
+	if err := mayType(request, verb); err != nil {
+		return nil, err
+	}
+	reply, err := p.typed(ctx, request, verb, rest)
+	if err != nil {
+		return nil, err
+	}
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
+}
+
+// mayType refuses what is not a person's: who spends the money must not decide how much there is.
+func mayType(request *pluginsdk.OnCommandRequest, verb string) error {
+	thread := request.Thread
+	switch {
+	case request.Origin != pluginsdk.FromPerson || request.Message.Origin.OfAgent():
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "/budget is for people: say what you need, and a person decides what it may cost")
+	case thread.Apart:
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "budgets are not for a thread apart: its people are not to know what the others do; use another thread, or harness budget")
+	case verb != "" && verb != "list" && (thread.Kind == pluginsdk.ThreadTask || thread.Kind == pluginsdk.ThreadCron):
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "budgets are not changed in the thread of a task or of a schedule; use another thread, or harness budget")
+	}
+	return nil
+}
+
+func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest, verb, rest string) (string, error) {
+	switch verb {
+	case "", "list":
+		return p.list(ctx)
+	case "set":
+		return p.setBudget(ctx, request, rest)
+	case "rm":
+		return p.remove(ctx, rest)
+	case "confirm":
+		return p.confirm(ctx)
+	}
+	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/budget has no %q; it has %s", verb, usage)
+}
+
+const unconfirmed = "Nobody has confirmed a budget on this installation yet, so none of them stops anything: harness budget confirm."
+
+func (p *Plugin) list(ctx context.Context) (string, error) {
+	known := p.known.Load()
+	var lines []string
+	if known.broken != nil {
+		lines = append(lines, fmt.Sprintf("The budgets that are stored cannot be read (%v). Until they can, this one holds:", known.broken))
+	}
+	for _, b := range known.ledger.Budgets {
+		line, err := p.line(ctx, b)
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
+	}
+	if len(known.ledger.Budgets) == 0 {
+		lines = append(lines, "There are no budgets: nothing bounds what the agent costs. Set one: harness budget set daily $25 day")
+	} else if !known.ledger.Confirmed {
+		lines = append(lines, "", unconfirmed)
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// line is a budget in one line, with what was spent of it.
+func (p *Plugin) line(ctx context.Context, b Budget) (string, error) {
+	account, ends := b.own(p.now(), p.settings.Load().zone)
+	text := fmt.Sprintf("- **%s**: %s", b.Name, b.words())
+	if account != "" {
+		stands, err := p.stands(ctx, account)
+		if err != nil {
+			return "", err
+		}
+		text += fmt.Sprintf("; %s spent, %s set aside", dollars(stands.SpentUSD), dollars(stands.SetAsideUSD))
+	}
+	return text + anew(ends), nil
+}
+
+func anew(ends time.Time) string {
+	if ends.IsZero() {
+		return ""
+	}
+	return "; begins anew on " + moment(ends)
+}
+
+func (p *Plugin) stands(ctx context.Context, account string) (pluginsdk.BudgetAccount, error) {
+	answer, err := p.host.Budgets.Account(ctx, &pluginsdk.GetBudgetAccountRequest{Name: account})
+	if err != nil {
+		return pluginsdk.BudgetAccount{}, err
+	}
+	return answer.Account, nil
+}
+
+func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequest, rest string) (string, error) {
+	asked, err := parseChange(rest)
+	if err == nil {
+		asked.scope, err = p.resolve(ctx, asked.scope)
+	}
+	if err != nil {
+		return "", err
+	}
+	by := request.Message.Label().String()
+	var made Budget
+	err = p.change(ctx, func(found ledger) (ledger, error) {
+		found.Confirmed = true
+		found.Budgets, made, err = asked.put(found.Budgets, by, p.now())
+		return found, err
+	})
+	if err != nil {
+		return "", err
+	}
+	line, err := p.line(ctx, made)
+	if err != nil {
+		return "", err
+	}
+	return line + "\n\nIt holds from the next turn on. What was denied is given again with /retry.", nil
+}
+
+// resolve finds the thread of a task, in which what the task costs is counted.
+func (p *Plugin) resolve(ctx context.Context, scope Scope) (Scope, error) {
+	if scope.Kind != Task || scope.Of == each {
+		return scope, nil
+	}
+	answer, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: scope.Of})
+	if err != nil {
+		return scope, err
+	}
+	scope.Of = answer.Task.ThreadID
+	return scope, nil
+}
+
+func (p *Plugin) remove(ctx context.Context, rest string) (string, error) {
+	err := p.change(ctx, func(found ledger) (ledger, error) {
+		i := slices.IndexFunc(found.Budgets, func(b Budget) bool { return b.Name == rest })
+		if i < 0 {
+			return found, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no budget %q; there are %s", rest, names(found.Budgets))
+		}
+		found.Budgets = slices.Delete(slices.Clone(found.Budgets), i, i+1)
+		return found, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	list, err := p.list(ctx)
+	return fmt.Sprintf("The budget %s is removed.\n\n%s", rest, list), err
+}
+
+func (p *Plugin) confirm(ctx context.Context) (string, error) {
+	err := p.change(ctx, func(found ledger) (ledger, error) {
+		found.Confirmed = true
+		return found, nil
+	})
+	if err != nil {
+		return "", err
+	}
+	list, err := p.list(ctx)
+	return "The budgets hold from the next turn on.\n\n" + list, err
+}
+
+// names lists budgets.
+func names(all []Budget) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	list := make([]string, len(all))
+	for i, b := range all {
+		list[i] = b.Name
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,162 @@
+package budget
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// OnBeforeRun says in which accounts the turn is counted, and how much is set aside there. It asks
+// nobody: what was spent the core knows, when it sets the money aside.
+func (p *Plugin) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
+	if request.Run.Kind == pluginsdk.RunCommand {
+		return nil, nil //nolint:nilnil // it costs nothing
+	}
+	now, known := p.now(), p.known.Load()
+	asked := known.turnOf(request)
+	accounts := p.accounts(known, asked, now)
+	if len(accounts) == 0 {
+		return nil, nil //nolint:nilnil // no budget counts it
+	}
+	p.begun.note(request.Run.ID, asked.threadID, now, accounts)
+	answer := &pluginsdk.OnBeforeRunResponse{}
+	usual := p.costs.usual(asked.model)
+	for _, one := range accounts {
+		reservation := pluginsdk.Reservation{Account: one.name}
+		if one.limit > 0 {
+			reservation.LimitUSD, reservation.AmountUSD = one.limit, min(usual, one.limit)
+			reservation.Reason, reservation.CapAtRest = one.reason, true
+		}
+		answer.Reservations = append(answer.Reservations, reservation)
+	}
+	return answer, nil
+}
+
+// turnOf is what budgets look at of a run.
+func (k *known) turnOf(request *pluginsdk.OnBeforeRunRequest) turn {
+	run, thread := request.Run, request.Thread
+	asked := turn{
+		threadID: thread.ID, threadName: thread.Name, kind: thread.Kind, model: thread.Model,
+		plugin:  cmp.Or(run.Plugin, request.Message.Plugin),
+		account: cmp.Or(thread.Account, k.standard),
+		people:  run.Kind != pluginsdk.RunTurn && thread.Kind != pluginsdk.ThreadTask && thread.Kind != pluginsdk.ThreadCron,
+	}
+	if said := run.Override; said != nil {
+		asked.account, asked.model = cmp.Or(said.Account, asked.account), cmp.Or(said.Model, asked.model)
+	}
+	asked.billed = k.billed(asked.account)
+	return asked
+}
+
+// account is one in which a turn is counted.
+type account struct {
+	name   string
+	limit  float64 // of the strictest hard budget that it is of; 0: only soft ones
+	reason string  // when there is not enough left
+	soft   []Budget
+}
+
+// accounts are those in which a turn is counted, each once.
+func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []account) {
+	options := p.settings.Load()
+	for _, b := range known.holds() {
+		name, ends := b.account(asked, now, options.zone)
+		if name == "" {
+			continue
+		}
+		i := slices.IndexFunc(all, func(one account) bool { return one.name == name })
+		if i < 0 {
+			all, i = append(all, account{name: name}), len(all)
+		}
+		one := &all[i]
+		if b.Soft {
+			one.soft = append(one.soft, b)
+			continue
+		}
+		limit, reserved := b.USD, b.Scope.shared() && !asked.people
+		if reserved {
+			limit *= options.share
+		}
+		if one.limit == 0 || limit < one.limit {
+			one.limit, one.reason = limit, reason(b, ends, reserved, options.share)
+		}
+	}
+	return all
+}
+
+// reason is what the person reads when the core finds that there is not enough left. The core puts
+// the amounts in.
+func reason(b Budget, ends time.Time, reserved bool, share float64) string {
+	what := fmt.Sprintf("the budget %s of {limit} %s", b.Name, b.Window.words())
+	if reserved {
+		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name, dollars(b.USD), b.Window.words())
+	}
+	again := "It does not begin anew"
+	if !ends.IsZero() {
+		again = "It is free again on " + moment(ends)
+	}
+	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s, or with more money: harness budget set %s %s, and then /retry",
+		what, again, b.Name, dollars(2*b.USD))
+}
+
+// least is what is set aside for a turn at least, in USD: nobody knows yet what turns cost, or they
+// cost next to nothing.
+const least = 0.05
+
+// newest is how many turns of a model it is known of what they have cost.
+const newest = 50
+
+// costs are what the newest turns have cost, by model; of all models under the empty name.
+type costs struct {
+	mu sync.Mutex
+	of map[string][]float64
+}
+
+func (c *costs) add(model string, usd float64) {
+	if usd <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = make(map[string][]float64)
+	}
+	for _, name := range slices.Compact([]string{"", model}) {
+		all := append(c.of[name], usd)
+		c.of[name] = all[max(0, len(all)-newest):]
+	}
+}
+
+// usual is what a turn of the model is thought to cost: 9 of 10 have cost less. Where the model is
+// not known, it is that of any.
+func (c *costs) usual(model string) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.of[c.named(model)]
+	if len(all) == 0 {
+		return least
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return max(least, sorted[int(math.Ceil(0.9*float64(len(sorted))))-1])
+}
+
+// named finds the model that is meant: people say opus of claude-opus-5.
+func (c *costs) named(model string) string {
+	if len(c.of[model]) > 0 {
+		return model
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.of)) {
+		if model != "" && strings.Contains(name, model) {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+// Package budget keeps what the agent costs within budgets. Its gate answers from memory: it says
+// in which accounts a turn is counted and how much may be set aside, and the core, which knows what
+// was spent, denies the turn for which there is not enough left.
+package budget
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	_ "time/tzdata" // a machine without a zone database must still know the zones
+
+	"github.com/seed-706843ae/harness/plugins/internal/settings"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const name = "metrics"
+
+const settingsSchema = `{"type": "object", "additionalProperties": false, "properties": {
+  "timezone": {"type": "string", "default": "UTC", "description": "IANA name of the timezone in which days, weeks and months begin, such as America/Phoenix"},
+  "backgroundShare": {"type": "integer", "minimum": 1, "maximum": 100, "default": 80, "description": "per cent of a budget that what plugins start (tasks, turns, scheduled jobs) may use; the rest is kept for people"}
+}}`
+
+// Plugin is the plugin.
+type Plugin struct {
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Every is how long after a turn has begun it is looked at what it has cost; 0 means a minute.
+	Every time.Duration
+
+	host     pluginsdk.Host
+	settings atomic.Pointer[options]
+	known    atomic.Pointer[known]
+	costs    costs
+	begun    begun
+
+	writing sync.Mutex         // held by who changes the budgets, or reads them anew
+	end     context.CancelFunc // of the goroutine that looks; nil: it is not active
+	ended   chan struct{}      // closed when it looks no more
+}
+
+// options are the settings.
+type options struct {
+	zone  *time.Location
+	share float64 // of a budget that is not only people's
+}
+
+// known is what the gate answers from; it never changes.
+type known struct {
+	ledger   ledger
+	revision int64 // of the state that the ledger is; 0: there is none yet
+	broken   error // why the state cannot be read; nil: it can
+	standard string
+	accounts map[string]pluginsdk.Account
+}
+
+// Manifest describes the plugin.
+func (*Plugin) Manifest() pluginsdk.Manifest {
+	return pluginsdk.Manifest{
+		Name: name, Version: "0.1.0", Description: "Keeps what the agent costs within budgets", Exclusive: true,
+		Commands: commands(),
+		Capabilities: []pluginsdk.CapabilityRequest{
+			{Capability: pluginsdk.CapTurnsDecide, Reason: "have no turn begin for which no money is left"},
+			{Capability: pluginsdk.CapBudgetsRead, Reason: "say what was spent"},
+			{Capability: pluginsdk.CapState, Reason: "keep the budgets"},
+			{Capability: pluginsdk.CapInstallationRead, Reason: "know which accounts are billed, and which have a plan"},
+			{Capability: pluginsdk.CapRunsRead, Reason: "know what turns of a model usually cost, and whether there are runs from before it"},
+			{Capability: pluginsdk.CapTasksRead, Reason: "find the thread of a task that has a budget"},
+			{Capability: pluginsdk.CapThreadsRead, Reason: "find the thread in which people are told"},
+			{Capability: pluginsdk.CapMessagesWrite, Reason: "tell people that a soft budget is passed"},
+		},
+		SettingsSchema: json.RawMessage(settingsSchema),
+	}
+}
+
+// Start reads the settings and the budgets: nothing is let through before they are known.
+func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
+	p.host = host
+	p.begun.wake = make(chan struct{}, 1)
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
+	if err == nil {
+		err = p.set(answer.Settings)
+	}
+	if err != nil {
+		return err
+	}
+	return p.load(ctx)
+}
+
+// OnSettingsChange takes other settings.
+func (p *Plugin) OnSettingsChange(_ context.Context, request *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	return nil, p.set(request.Settings)
+}
+
+func (p *Plugin) set(raw json.RawMessage) error {
+	config := struct {
+		Timezone        string `json:"timezone"`
+		BackgroundShare int    `json:"backgroundShare"`
+	}{Timezone: "UTC", BackgroundShare: 80}
+	if err := settings.Decode(raw, &config); err != nil {
+		return err
+	}
+	zone, err := time.LoadLocation(config.Timezone)
+	if err != nil || config.Timezone == "" || config.Timezone == "Local" {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: timezone %q is not known; use an IANA name such as America/Phoenix or Europe/Berlin", config.Timezone)
+	}
+	if config.BackgroundShare < 1 || config.BackgroundShare > 100 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: backgroundShare is %d; it is per cent, from 1 to 100", config.BackgroundShare)
+	}
+	p.settings.Store(&options{zone: zone, share: float64(config.BackgroundShare) / 100})
+	return nil
+}
+
+// Activate stores the budget that it begins with, and begins to look at what turns cost.
+func (p *Plugin) Activate(ctx context.Context) error {
+	if p.known.Load().revision == 0 {
+		if err := p.begin(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.remember(ctx); err != nil {
+		p.host.Log.Warn("it is not known yet what turns usually cost; the least is set aside for each", "err", err)
+	}
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.end, p.ended = end, make(chan struct{})
+	go p.follow(work, p.ended)
+	return nil
+}
+
+// Deactivate ends looking.
+func (p *Plugin) Deactivate(context.Context) error {
+	if p.end != nil {
+		p.end()
+		<-p.ended
+		p.end = nil
+	}
+	return nil
+}
+
+func (p *Plugin) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now()
+}
+
+// load reads the budgets and the accounts. Once the plugin has started, writing is held.
+func (p *Plugin) load(ctx context.Context) error {
+	found, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
+	accounts, err := p.host.Accounts.List(ctx, &pluginsdk.ListAccountsRequest{})
+	if err != nil {
+		return err
+	}
+	found.accounts = make(map[string]pluginsdk.Account)
+	for _, account := range accounts.Accounts {
+		found.accounts[account.Name] = account
+		if account.Default {
+			found.standard = account.Name
+		}
+	}
+	p.known.Store(&found)
+	return nil
+}
+
+// billed reports whether an account is paid for by call, as far as it is known: a plan's is not.
+// One that the agent cannot be started with is not used: the demo agent answers.
+func (k *known) billed(account string) bool {
+	of, there := k.accounts[account]
+	return !there || of.Usable && of.Kind != pluginsdk.AccountLogin && !of.Plan
+}
+
+// holds returns the budgets as they hold: none is hard before a person has confirmed one.
+func (k *known) holds() []Budget {
+	if k.ledger.Confirmed {
+		return k.ledger.Budgets
+	}
+	all := slices.Clone(k.ledger.Budgets)
+	for i := range all {
+		all[i].Soft = true
+	}
+	return all
+}
