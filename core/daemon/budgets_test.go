@@ -1,0 +1,187 @@
+package daemon_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-706843ae/harness/core/fakeapi"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// budgeted is an installation with the plugin of the budgets.
+func budgeted(t *testing.T, database string) *installation {
+	t.Helper()
+	in := newInstallation(t, database)
+	in.link(filepath.Join(pluginDir, "metrics"), "metrics")
+	return in
+}
+
+// said types a command, and returns what is answered.
+func (in *installation) said(w *watcher, thread, command string) string {
+	in.t.Helper()
+	in.say(w, thread, command)
+	rows := in.messages(thread)
+	return rows[len(rows)-1].Content
+}
+
+// wantSaid checks the answer of a command.
+func (in *installation) wantSaid(w *watcher, thread, command string, parts ...string) {
+	in.t.Helper()
+	said := in.said(w, thread, command)
+	for _, part := range parts {
+		if !strings.Contains(said, part) {
+			in.t.Errorf("%s says %q, want %q in it", command, said, part)
+		}
+	}
+}
+
+// callCost is what each API call of dearTurns costs, in USD, at the price of a Sonnet.
+const callCost = 0.1
+
+// dearTurns has each turn make three API calls, the first two of which use a tool.
+func dearTurns(api *fakeapi.Server) {
+	usage := fakeapi.Usage{InputTokens: 33_000, OutputTokens: 66}
+	api.Handle(func(r fakeapi.Request) fakeapi.Reply {
+		if len(r.Tools) == 0 {
+			return fakeapi.Reply{Text: "x"}
+		}
+		step := "first"
+		if results := r.ToolResults(); len(results) > 0 {
+			step = map[bool]string{true: "second", false: ""}[strings.Contains(string(results[0].Content), "first")]
+		}
+		if step != "" {
+			return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"echo ` + step + `"}`)}}, Usage: usage}
+		}
+		return fakeapi.Reply{Text: "done", Usage: usage}
+	})
+}
+
+// Eight threads that work at once spend no more than there is, and one API call for each that was
+// under way; among them a model of which nobody knows the price. Who comes next is told what is
+// used up and what to do, and goes on once a person has raised it.
+func TestEightThreadsSpendOneBudget(t *testing.T) {
+	if !apart(t) {
+		return
+	}
+	withRealAgent(t, func(t *testing.T, database func(*testing.T) string) {
+		const threads, budget = 8, 1.0
+		in := budgeted(t, database(t))
+		api := in.claude()
+		dearTurns(api)
+		in.config.AllowedTools = []string{"Bash"}
+		in.start()
+		watch := in.watch()
+		control := in.thread("control")
+		in.wantSaid(watch, control, "/budget", "**daily**: $25.00 a day for what is billed; $0.00 spent")
+		in.wantSaid(watch, control, "/budget set all $1 day", "**all**: $1.00 a day; $0.00 spent, $0.00 set aside", "/retry")
+
+		var runs []string
+		for i := range threads {
+			thread := in.thread(fmt.Sprint("thread ", i))
+			if i%4 == 0 {
+				if status := in.call(http.MethodPatch, "/api/threads/"+thread, map[string]string{"model": "claude-unheard-1"}, nil); status != http.StatusOK {
+					t.Fatalf("the model of a thread: %d", status)
+				}
+			}
+			runs = append(runs, in.chat(thread, "work").RunID)
+		}
+		for _, run := range runs {
+			in.ended(run)
+		}
+		ended := make(map[string]int)
+		for _, run := range runs {
+			state := in.run(run)
+			switch {
+			case state.State == pluginsdk.RunSucceeded:
+				ended["done"]++
+			case strings.Contains(state.Error, "the turn was ended at its cap of $") && strings.Contains(state.Error, "the budget all of $1.0"):
+				ended["at the cap"]++
+			case strings.Contains(state.Error, "the budget all of $1.0") && strings.Contains(state.Error, "is used up"):
+				ended["denied"]++
+			default:
+				t.Errorf("a run is %s: %s", state.State, state.Error)
+			}
+		}
+		spent := float64(len(api.Requests(fakeapi.Main))) * callCost
+		if most := budget + threads*callCost; spent > most+1e-9 {
+			t.Errorf("$%.2f were spent, which is more than $%.2f: %v", spent, most, ended)
+		}
+		if spent < budget/2 {
+			t.Errorf("$%.2f were spent, of which there were $%.2f: %v", spent, budget, ended)
+		}
+		if !strings.Contains(in.log.String(), "THE PRICE OF THIS MODEL IS NOT KNOWN") {
+			t.Error("nobody is told that a model has no price")
+		}
+
+		in.wantSaid(watch, control, "/budget set all $0.30", "**all**: $0.30 a day; $")
+		ninth := in.thread("the ninth")
+		before := len(api.Requests(fakeapi.Main))
+		in.say(watch, ninth, "work")
+		rows := in.messages(ninth)
+		last := rows[len(rows)-1].Content
+		for _, part := range []string{"Not run: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all $0.60, and then /retry"} {
+			if !strings.Contains(last, part) {
+				t.Errorf("the ninth reads %q, want %q in it", last, part)
+			}
+		}
+		if after := len(api.Requests(fakeapi.Main)); after != before {
+			t.Errorf("the ninth made %d calls", after-before)
+		}
+		in.wantSaid(watch, control, "/budget set all $20", "**all**: $20.00 a day; $")
+		in.retried(ninth)
+	})
+}
+
+// retried gives the last message of a thread again, which then succeeds.
+func (in *installation) retried(thread string) {
+	in.t.Helper()
+	given := in.chat(thread, "/retry")
+	var last pluginsdk.Run
+	in.until("the run that was denied", func() bool {
+		var page struct{ Runs []pluginsdk.Run }
+		in.call(http.MethodGet, "/api/runs?newest=true&limit=1&threadId="+thread, nil, &page)
+		if len(page.Runs) == 0 || page.Runs[0].ID == given.RunID {
+			return false
+		}
+		last = page.Runs[0]
+		return last.State.Final()
+	})
+	if last.State != pluginsdk.RunSucceeded {
+		in.t.Errorf("given again, it is %s: %s", last.State, last.Error)
+	}
+}
+
+// A budget stops what spends from it, and nothing else: what people write elsewhere runs.
+func TestABudgetOfOneThread(t *testing.T) {
+	each(t, func(t *testing.T, database func(*testing.T) string) {
+		in := budgeted(t, database(t))
+		in.demo(`[{"match":"work","costUsd":0.3,"text":"done"}]`)
+		in.start()
+		watch := in.watch()
+		one, other := in.thread("one"), in.thread("other")
+		in.wantSaid(watch, other, "/budget set one $0.50 ever thread="+one, "**one**: $0.50 in all for the thread "+one)
+		first, _ := in.say(watch, one, "work")
+		if run := in.run(first.RunID); run.State != pluginsdk.RunSucceeded {
+			t.Fatalf("the first is %s: %s", run.State, run.Error)
+		}
+		in.wantSaid(watch, other, "/budget", "$0.30 spent, $0.00 set aside")
+		second, _ := in.say(watch, one, "work") // 0.20 are left, and it comes to 0.30 in one call
+		if run := in.run(second.RunID); run.State != pluginsdk.RunFailed || !strings.Contains(run.Error, "the turn was ended at its cap of $0.20: it has come to $0.30; the budget one of $0.50 in all is used up") {
+			t.Errorf("the second is %s: %s", run.State, run.Error)
+		}
+		third, _ := in.say(watch, one, "work")
+		if run := in.run(third.RunID); run.State != pluginsdk.RunFailed || !strings.Contains(run.Error, "the budget one of $0.50 in all is used up: $0.60 are spent") {
+			t.Errorf("the third is %s: %s", run.State, run.Error)
+		}
+		elsewhere, _ := in.say(watch, other, "work")
+		if run := in.run(elsewhere.RunID); run.State != pluginsdk.RunSucceeded {
+			t.Errorf("elsewhere a run is %s: %s", run.State, run.Error)
+		}
+		in.wantSaid(watch, other, "/budget set one $5", "$0.60 spent")
+		in.retried(one)
+	})
+}
