@@ -78,6 +78,7 @@ func examine(ctx context.Context, config Config, running bool, found []Check, in
 			checks = append(checks, checkWaits(row, in.waits)...)
 		}
 	}
+	checks = append(checks, checkBudgets(rows, config)...)
 	return append(checks, checkTools(rows, config)...)
 }
 

@@ -65,6 +65,27 @@ func checkTools(rows []ledger.Plugin, config Config) (checks []Check) {
 	return checks
 }
 
+// checkBudgets is silent while a plugin is on that may deny runs and knows what was spent: what it
+// bounds, it says itself.
+func checkBudgets(rows []ledger.Plugin, config Config) []Check {
+	if len(rows) == 0 || config.Agent == "demo" {
+		return nil
+	}
+	remedy := "install a plugin that does"
+	for _, row := range rows {
+		switch holds := row.Manifest.Answers(pluginsdk.HookBeforeRun) && slices.Contains(row.Granted, pluginsdk.CapBudgetsRead); {
+		case holds && row.Enabled:
+			return nil
+		case holds:
+			remedy = "`harness plugin enable " + row.Name + "`"
+		}
+	}
+	return []Check{{
+		Name: "budgets", Optional: true, Remedy: remedy,
+		Detail: "no budget holds: no plugin is on that may deny runs and knows what was spent, so that nothing but the caps of tasks and turns bounds what the agent costs",
+	}}
+}
+
 func checkPlugin(row ledger.Plugin, running bool) Check {
 	check := Check{Name: "plugin " + row.Name, OK: true, Detail: "disabled"}
 	if row.Problem != "" {

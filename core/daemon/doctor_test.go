@@ -349,6 +349,33 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, broken, false, "enabled: perhaps")
 }
 
+// Who has turned off what bounds the costs must not find out by the bill.
+func TestDoctorSaysThatNoBudgetHolds(t *testing.T) {
+	purse := func(enabled bool, granted ...pluginsdk.Capability) ledger.Plugin {
+		return ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{
+			Name: "purse", Enabled: enabled, Granted: granted, Manifest: pluginsdk.Manifest{Hooks: []pluginsdk.Hook{pluginsdk.HookBeforeRun}},
+		}}
+	}
+	other := ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: "other", Enabled: true, Granted: []pluginsdk.Capability{pluginsdk.CapBudgetsRead}}}
+	config := Config{Agent: "auto"}
+	for name, c := range map[string]struct {
+		rows   []ledger.Plugin
+		config Config
+		remedy string // empty: nothing is said
+	}{
+		"before the first start":     {nil, config, ""},
+		"the demo agent":             {[]ledger.Plugin{other}, Config{Agent: "demo"}, ""},
+		"it is on":                   {[]ledger.Plugin{other, purse(true, pluginsdk.CapBudgetsRead)}, config, ""},
+		"it is off":                  {[]ledger.Plugin{other, purse(false, pluginsdk.CapBudgetsRead)}, config, "`harness plugin enable purse`"},
+		"it does not know the costs": {[]ledger.Plugin{other, purse(true)}, config, "install a plugin that does"},
+	} {
+		checks := checkBudgets(c.rows, c.config)
+		if c.remedy == "" && len(checks) > 0 || c.remedy != "" && (len(checks) != 1 || checks[0].OK || checks[0].Remedy != c.remedy) {
+			t.Errorf("%s: %+v", name, checks)
+		}
+	}
+}
+
 // Settings that are not in force must be seen where people look whether all is well.
 func TestDoctorShowsRefusedSettings(t *testing.T) {
 	row := ledger.Plugin{Settings: []byte(`{"timezone":"Nowhere"}`), SettingsRevision: 2, Accepted: []byte(`{"mark":"1 x","at":"2026-11-03T04:05:06Z"}`)}

@@ -3,14 +3,40 @@ package budget
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // OnCheck says whether budgets hold, and which are used up.
 func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
-	known := p.known.Load()
-	var checks []pluginsdk.Check
+	known, now := p.known.Load(), p.now()
+	if kept := p.checked.Load(); kept != nil && kept.known == known && now.Before(kept.until) && !p.begun.open() {
+		return &pluginsdk.OnCheckResponse{Checks: kept.checks}, nil
+	}
+	checks := known.check()
+	used, err := p.usedUp(ctx, known)
+	if err != nil {
+		return nil, err
+	}
+	if checks = append(checks, used...); len(checks) == 0 {
+		checks = append(checks, pluginsdk.Check{Name: "budgets", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("%d, none of them used up", len(known.ledger.Budgets))})
+	}
+	_, until := Day.span(now, p.settings.Load().zone)
+	p.checked.Store(&checked{known, until, checks})
+	return &pluginsdk.OnCheckResponse{Checks: checks}, nil
+}
+
+// checked is what was found. It holds until the budgets are read anew, which is a minute after a
+// turn, and until the day is over: who is asked every minute of an idle day reads nothing.
+type checked struct {
+	known  *known
+	until  time.Time
+	checks []pluginsdk.Check
+}
+
+// check says whether budgets hold.
+func (known *known) check() (checks []pluginsdk.Check) {
 	switch {
 	case known.broken != nil:
 		checks = append(checks, pluginsdk.Check{
@@ -26,14 +52,7 @@ func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*plu
 			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "nobody has confirmed one yet, so people are told when one is passed, and nothing is stopped", Remedy: "`harness budget confirm`, or set one: `harness budget set daily $25 day`",
 		})
 	}
-	used, err := p.usedUp(ctx, known)
-	if err != nil {
-		return nil, err
-	}
-	if checks = append(checks, used...); len(checks) == 0 {
-		checks = append(checks, pluginsdk.Check{Name: "budgets", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("%d, none of them used up", len(known.ledger.Budgets))})
-	}
-	return &pluginsdk.OnCheckResponse{Checks: checks}, nil
+	return checks
 }
 
 // usedUp names the budgets that are used up, of those that have one account.

@@ -51,6 +51,13 @@ func (b *begun) note(runID, threadID string, now time.Time, accounts []account) 
 	b.awake()
 }
 
+// open reports whether there is something to look at.
+func (b *begun) open() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.runs)+len(b.soft) > 0
+}
+
 func (b *begun) awake() {
 	select {
 	case b.wake <- struct{}{}:

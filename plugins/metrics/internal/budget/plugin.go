@@ -35,6 +35,7 @@ type Plugin struct {
 	known    atomic.Pointer[known]
 	costs    costs
 	begun    begun
+	checked  atomic.Pointer[checked]
 
 	writing sync.Mutex         // held by who changes the budgets, or reads them anew
 	end     context.CancelFunc // of the goroutine that looks; nil: it is not active

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -40,6 +41,19 @@ func (w *world) serve() {
 	w.Helper()
 	w.own = &Plugin{Now: func() time.Time { return w.now }, Every: time.Hour}
 	w.plugin = w.host.Serve(w.T, w.own)
+	activate(w.T, w.plugin)
+}
+
+func activate(t *testing.T, plugin *plugintest.Plugin) {
+	t.Helper()
+	if err := plugin.Activate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plugin.Deactivate(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // say types a command.
@@ -282,6 +296,33 @@ func TestTheGateAsksNobody(t *testing.T) {
 	}
 }
 
+// Who is asked every minute of an idle day whether all is well reads nothing for it.
+func TestAnIdleDayReadsNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	first := w.checks()
+	before := len(w.host.Calls())
+	for range 60 {
+		w.now = w.now.Add(time.Minute)
+		if got := w.checks(); !slices.Equal(got, first) {
+			t.Errorf("doctor says %q, then %q", first, got)
+		}
+	}
+	if calls := w.host.Calls()[before:]; len(calls) > 0 {
+		t.Errorf("it has called %+v", calls)
+	}
+	w.host.SetBudgetAccount(name, "day:2026-11-28/billed", pluginsdk.BudgetAccount{SpentUSD: 30})
+	w.gate(message("talk"))
+	if got := w.checks(); !strings.Contains(got[0], "$30.00 are spent") {
+		t.Errorf("after a turn doctor says %q", got)
+	}
+	w.host.AddRun(pluginsdk.Run{ID: "run-of-talk", State: pluginsdk.RunSucceeded})
+	w.look()
+	w.now = w.now.AddDate(0, 0, 1)
+	if got := w.checks(); !slices.Equal(got, first) {
+		t.Errorf("on the next day doctor says %q", got)
+	}
+}
+
 // Days begin where the person lives.
 func TestTheTimezoneOfADay(t *testing.T) {
 	w := newWorld(t, func(host *plugintest.Host) { host.SetSettings(json.RawMessage(`{"timezone": "Pacific/Auckland"}`)) })
@@ -401,7 +442,7 @@ func TestASoftBudgetIsToldOnce(t *testing.T) {
 
 // Killed at any of its calls while a budget is set, it has the one or the other, and goes on.
 func TestKilledAtEveryCall(t *testing.T) {
-	const ofItsStart = 4
+	const ofItsStart = 3
 	for call, died := int64(ofItsStart+1), true; died; call++ {
 		for _, carriedOut := range []bool{false, true} {
 			died = killedAt(t, plugintest.Death{Call: call, CarriedOut: carriedOut})
@@ -417,7 +458,7 @@ func killedAt(t *testing.T, death plugintest.Death) (died bool) {
 	plugin := func() *Plugin {
 		return &Plugin{Now: func() time.Time { return saturday }, Every: time.Hour}
 	}
-	_ = host.Serve(t, plugin()) // its first start is over
+	activate(t, host.Serve(t, plugin())) // its first start is over
 	dying := host.ServeUntil(t, plugin(), death)
 	request := &pluginsdk.OnCommandRequest{Name: command, Body: "set daily $40", Origin: pluginsdk.FromPerson}
 	_, err := dying.OnCommand(t.Context(), request)
