@@ -123,7 +123,7 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 		in.say(watch, ninth, "work")
 		rows := in.messages(ninth)
 		last := rows[len(rows)-1].Content
-		for _, part := range []string{"Not run: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all $0.60, and then /retry"} {
+		for _, part := range []string{"Not run: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all 0.6, and then /retry"} {
 			if !strings.Contains(last, part) {
 				t.Errorf("the ninth reads %q, want %q in it", last, part)
 			}

@@ -208,11 +208,11 @@ type change struct {
 	soft   *bool
 }
 
-// parseChange reads NAME $AMOUNT [day|week|month|ever] [SCOPE] [soft|hard].
+// parseChange reads NAME AMOUNT [day|week|month|ever] [SCOPE] [soft|hard].
 func parseChange(text string) (change, error) {
 	words := strings.Fields(text)
 	if len(words) < 2 {
-		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget set NAME $AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard], as in: budget set daily $40 day")
+		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget set NAME AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard], as in: budget set daily 40 day")
 	}
 	c := change{name: words[0]}
 	if !budgetName.MatchString(c.name) {
@@ -242,7 +242,7 @@ func parseChange(text string) (change, error) {
 func amount(word string) (float64, error) {
 	usd, err := strconv.ParseFloat(strings.TrimPrefix(word, "$"), 64)
 	if err != nil || math.IsNaN(usd) || usd < 0.01 || usd > 1e6 {
-		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no amount of a budget: it is in US dollars, from $0.01 to $1000000, such as $25", word)
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no amount of a budget: it is in US dollars, from $0.01 to $1000000, such as 25", word)
 	}
 	return usd, nil
 }
@@ -254,7 +254,7 @@ func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, e
 	if i < 0 {
 		switch {
 		case c.usd == 0:
-			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no budget %q yet: say its amount, as in: budget set %s $25 day", c.name, c.name)
+			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no budget %q yet: say its amount, as in: budget set %s 25 day", c.name, c.name)
 		case len(all) >= most:
 			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are %d budgets, and can be no more: remove one with budget rm NAME", most)
 		}
@@ -280,6 +280,9 @@ func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, e
 
 // dollars is an amount as people read it.
 func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
+
+// more is an amount to raise a budget to, as it is typed: a shell would read $25 as something else.
+func more(b Budget) string { return strconv.FormatFloat(2*b.USD, 'f', -1, 64) }
 
 // moment is when something ends, as people read it.
 func moment(at time.Time) string { return at.Format("Mon 2006-01-02 15:04 MST") }

@@ -45,11 +45,11 @@ func (known *known) check() (checks []pluginsdk.Check) {
 		})
 	case len(known.ledger.Budgets) == 0:
 		checks = append(checks, pluginsdk.Check{
-			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "there are none: nothing bounds what the agent costs", Remedy: "`harness budget set daily $25 day`",
+			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "there are none: nothing bounds what the agent costs", Remedy: "`harness budget set daily 25 day`",
 		})
 	case !known.ledger.Confirmed:
 		checks = append(checks, pluginsdk.Check{
-			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "nobody has confirmed one yet, so people are told when one is passed, and nothing is stopped", Remedy: "`harness budget confirm`, or set one: `harness budget set daily $25 day`",
+			Name: "budgets", State: pluginsdk.CheckWarning, Detail: "nobody has confirmed one yet, so people are told when one is passed, and nothing is stopped", Remedy: "`harness budget confirm`, or set one: `harness budget set daily 25 day`",
 		})
 	}
 	return checks
@@ -75,7 +75,7 @@ func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.C
 		}
 		checks = append(checks, pluginsdk.Check{
 			Name: "budget " + b.Name, State: pluginsdk.CheckWarning, Detail: detail,
-			Remedy: fmt.Sprintf("wait, or raise it: `harness budget set %s %s`", b.Name, dollars(2*b.USD)),
+			Remedy: fmt.Sprintf("wait, or raise it: `harness budget set %s %s`", b.Name, more(b)),
 		})
 	}
 	return checks, nil

@@ -13,14 +13,14 @@ import (
 // command is what people type.
 const command = "budget"
 
-const usage = "list | set NAME $AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard] | rm NAME | confirm"
+const usage = "list | set NAME AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard] | rm NAME | confirm"
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
 		Name: command, Scope: pluginsdk.ScopeApprove, Description: "budgets: what the agent may cost, and what it has cost", Usage: usage,
 		Options: []pluginsdk.CommandOption{
 			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "set", "rm", "confirm"}},
-			{Name: "budget", Description: "its name; for set: NAME $AMOUNT and the rest", Type: pluginsdk.OptionText},
+			{Name: "budget", Description: "its name; for set: NAME AMOUNT and the rest", Type: pluginsdk.OptionText},
 		},
 	}}
 }
@@ -86,7 +86,7 @@ func (p *Plugin) list(ctx context.Context) (string, error) {
 		lines = append(lines, line)
 	}
 	if len(known.ledger.Budgets) == 0 {
-		lines = append(lines, "There are no budgets: nothing bounds what the agent costs. Set one: harness budget set daily $25 day")
+		lines = append(lines, "There are no budgets: nothing bounds what the agent costs. Set one: harness budget set daily 25 day")
 	} else if !known.ledger.Confirmed {
 		lines = append(lines, "", unconfirmed)
 	}

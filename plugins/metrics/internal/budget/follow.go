@@ -223,7 +223,7 @@ func (p *Plugin) tell(ctx context.Context, b Budget, account, threadID string, s
 	text := fmt.Sprintf("The budget %s (%s) is passed: %s are spent. It is soft, so turns go on. To have it hold: harness budget set %s hard", b.Name, b.words(), dollars(spent), b.Name)
 	if !p.known.Load().ledger.Confirmed {
 		text = fmt.Sprintf("%s were spent, which is more than %s %s. Nobody has confirmed a budget on this installation yet, so nothing is stopped. "+
-			"To have this budget hold: harness budget confirm. To have another one: harness budget set %s %s", dollars(spent), dollars(b.USD), b.Window.words(), b.Name, dollars(2*b.USD))
+			"To have this budget hold: harness budget confirm. To have another one: harness budget set %s %s", dollars(spent), dollars(b.USD), b.Window.words(), b.Name, more(b))
 	}
 	_, err := p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
 		ThreadID: threadID, Key: fmt.Sprintf("soft:%s:%s:%.2f", b.Name, account, b.USD), Deliver: true,

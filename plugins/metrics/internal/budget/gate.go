@@ -104,7 +104,7 @@ func reason(b Budget, ends time.Time, reserved bool, share float64) string {
 		again = "It is free again on " + moment(ends)
 	}
 	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s, or with more money: harness budget set %s %s, and then /retry",
-		what, again, b.Name, dollars(2*b.USD))
+		what, again, b.Name, more(b))
 }
 
 // least is what is set aside for a turn at least, in USD: nobody knows yet what turns cost, or they
