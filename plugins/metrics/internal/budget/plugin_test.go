@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -384,6 +385,27 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	}
 	w.wantSays("set last $5", "there are 16 budgets, and can be no more")
 	w.wantAccounts(message("talk"), "day:2026-11-28/billed 25.00 0.05")
+}
+
+// Two processes, as while one takes over from the other, lose nothing of what people set in each.
+func TestTwoProcessesSetBudgets(t *testing.T) {
+	w := newWorld(t, nil)
+	first := w.plugin
+	w.serve()
+	var wait sync.WaitGroup
+	for i := range most - 1 {
+		wait.Go(func() {
+			request := pluginsdk.OnCommandRequest{Name: command, Body: fmt.Sprintf("set b%d 5 thread=t%d", i, i), Origin: pluginsdk.FromPerson}
+			if _, err := []*plugintest.Plugin{first, w.plugin}[i%2].OnCommand(t.Context(), &request); err != nil {
+				t.Errorf("%s: %v", request.Body, err)
+			}
+		})
+	}
+	wait.Wait()
+	var stored ledger
+	if err := json.Unmarshal(w.host.State(name)[0].Value, &stored); err != nil || len(stored.Budgets) != most {
+		t.Errorf("%d budgets are stored (%v), want %d", len(stored.Budgets), err, most)
+	}
 }
 
 // What cannot be read must not let everything be spent.
