@@ -19993,6 +19993,8 @@ type RunMutation struct {
 	cause_run_id          *string
 	depth                 *int
 	adddepth              *int
+	root_source           *string
+	root_author           *string
 	step                  *pluginsdk.RunStep
 	attempt               *int
 	addattempt            *int
@@ -20510,6 +20512,78 @@ func (m *RunMutation) AddedDepth() (r int, exists bool) {
 func (m *RunMutation) ResetDepth() {
 	m.depth = nil
 	m.adddepth = nil
+}
+
+// SetRootSource sets the "root_source" field.
+func (m *RunMutation) SetRootSource(s string) {
+	m.root_source = &s
+}
+
+// RootSource returns the value of the "root_source" field in the mutation.
+func (m *RunMutation) RootSource() (r string, exists bool) {
+	v := m.root_source
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRootSource returns the old "root_source" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldRootSource(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRootSource is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRootSource requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRootSource: %w", err)
+	}
+	return oldValue.RootSource, nil
+}
+
+// ResetRootSource resets all changes to the "root_source" field.
+func (m *RunMutation) ResetRootSource() {
+	m.root_source = nil
+}
+
+// SetRootAuthor sets the "root_author" field.
+func (m *RunMutation) SetRootAuthor(s string) {
+	m.root_author = &s
+}
+
+// RootAuthor returns the value of the "root_author" field in the mutation.
+func (m *RunMutation) RootAuthor() (r string, exists bool) {
+	v := m.root_author
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRootAuthor returns the old "root_author" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldRootAuthor(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRootAuthor is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRootAuthor requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRootAuthor: %w", err)
+	}
+	return oldValue.RootAuthor, nil
+}
+
+// ResetRootAuthor resets all changes to the "root_author" field.
+func (m *RunMutation) ResetRootAuthor() {
+	m.root_author = nil
 }
 
 // SetStep sets the "step" field.
@@ -22361,7 +22435,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 46)
+	fields := make([]string, 0, 48)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -22385,6 +22459,12 @@ func (m *RunMutation) Fields() []string {
 	}
 	if m.depth != nil {
 		fields = append(fields, run.FieldDepth)
+	}
+	if m.root_source != nil {
+		fields = append(fields, run.FieldRootSource)
+	}
+	if m.root_author != nil {
+		fields = append(fields, run.FieldRootAuthor)
 	}
 	if m.step != nil {
 		fields = append(fields, run.FieldStep)
@@ -22524,6 +22604,10 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.CauseRunID()
 	case run.FieldDepth:
 		return m.Depth()
+	case run.FieldRootSource:
+		return m.RootSource()
+	case run.FieldRootAuthor:
+		return m.RootAuthor()
 	case run.FieldStep:
 		return m.Step()
 	case run.FieldAttempt:
@@ -22625,6 +22709,10 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldCauseRunID(ctx)
 	case run.FieldDepth:
 		return m.OldDepth(ctx)
+	case run.FieldRootSource:
+		return m.OldRootSource(ctx)
+	case run.FieldRootAuthor:
+		return m.OldRootAuthor(ctx)
 	case run.FieldStep:
 		return m.OldStep(ctx)
 	case run.FieldAttempt:
@@ -22765,6 +22853,20 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetDepth(v)
+		return nil
+	case run.FieldRootSource:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRootSource(v)
+		return nil
+	case run.FieldRootAuthor:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRootAuthor(v)
 		return nil
 	case run.FieldStep:
 		v, ok := value.(pluginsdk.RunStep)
@@ -23314,6 +23416,12 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldDepth:
 		m.ResetDepth()
+		return nil
+	case run.FieldRootSource:
+		m.ResetRootSource()
+		return nil
+	case run.FieldRootAuthor:
+		m.ResetRootAuthor()
 		return nil
 	case run.FieldStep:
 		m.ResetStep()

@@ -35,6 +35,10 @@ type Run struct {
 	CauseRunID string `json:"cause_run_id,omitempty"`
 	// Depth holds the value of the "depth" field.
 	Depth int `json:"depth,omitempty"`
+	// RootSource holds the value of the "root_source" field.
+	RootSource string `json:"root_source,omitempty"`
+	// RootAuthor holds the value of the "root_author" field.
+	RootAuthor string `json:"root_author,omitempty"`
 	// Step holds the value of the "step" field.
 	Step pluginsdk.RunStep `json:"step,omitempty"`
 	// Attempt holds the value of the "attempt" field.
@@ -127,7 +131,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case run.FieldMessageID, run.FieldDepth, run.FieldAttempt, run.FieldInputTokens, run.FieldOutputTokens, run.FieldCacheReadTokens, run.FieldCacheWriteTokens:
 			values[i] = new(sql.NullInt64)
-		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldStep, run.FieldAccount, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
+		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldRootSource, run.FieldRootAuthor, run.FieldStep, run.FieldAccount, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
 			values[i] = new(sql.NullString)
 		case run.FieldNextAttemptAt, run.FieldLeaseUntil, run.FieldQueuedAt, run.FieldStartedAt, run.FieldFinishedAt:
 			values[i] = new(sql.NullTime)
@@ -201,6 +205,18 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field depth", values[i])
 			} else if value.Valid {
 				_m.Depth = int(value.Int64)
+			}
+		case run.FieldRootSource:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field root_source", values[i])
+			} else if value.Valid {
+				_m.RootSource = value.String
+			}
+		case run.FieldRootAuthor:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field root_author", values[i])
+			} else if value.Valid {
+				_m.RootAuthor = value.String
 			}
 		case run.FieldStep:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -514,6 +530,12 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("depth=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Depth))
+	builder.WriteString(", ")
+	builder.WriteString("root_source=")
+	builder.WriteString(_m.RootSource)
+	builder.WriteString(", ")
+	builder.WriteString("root_author=")
+	builder.WriteString(_m.RootAuthor)
 	builder.WriteString(", ")
 	builder.WriteString("step=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Step))

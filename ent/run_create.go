@@ -97,6 +97,34 @@ func (_c *RunCreate) SetNillableDepth(v *int) *RunCreate {
 	return _c
 }
 
+// SetRootSource sets the "root_source" field.
+func (_c *RunCreate) SetRootSource(v string) *RunCreate {
+	_c.mutation.SetRootSource(v)
+	return _c
+}
+
+// SetNillableRootSource sets the "root_source" field if the given value is not nil.
+func (_c *RunCreate) SetNillableRootSource(v *string) *RunCreate {
+	if v != nil {
+		_c.SetRootSource(*v)
+	}
+	return _c
+}
+
+// SetRootAuthor sets the "root_author" field.
+func (_c *RunCreate) SetRootAuthor(v string) *RunCreate {
+	_c.mutation.SetRootAuthor(v)
+	return _c
+}
+
+// SetNillableRootAuthor sets the "root_author" field if the given value is not nil.
+func (_c *RunCreate) SetNillableRootAuthor(v *string) *RunCreate {
+	if v != nil {
+		_c.SetRootAuthor(*v)
+	}
+	return _c
+}
+
 // SetStep sets the "step" field.
 func (_c *RunCreate) SetStep(v pluginsdk.RunStep) *RunCreate {
 	_c.mutation.SetStep(v)
@@ -594,6 +622,14 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultDepth
 		_c.mutation.SetDepth(v)
 	}
+	if _, ok := _c.mutation.RootSource(); !ok {
+		v := run.DefaultRootSource
+		_c.mutation.SetRootSource(v)
+	}
+	if _, ok := _c.mutation.RootAuthor(); !ok {
+		v := run.DefaultRootAuthor
+		_c.mutation.SetRootAuthor(v)
+	}
 	if _, ok := _c.mutation.Step(); !ok {
 		v := run.DefaultStep
 		_c.mutation.SetStep(v)
@@ -706,6 +742,12 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.Depth(); !ok {
 		return &ValidationError{Name: "depth", err: errors.New(`ent: missing required field "Run.depth"`)}
+	}
+	if _, ok := _c.mutation.RootSource(); !ok {
+		return &ValidationError{Name: "root_source", err: errors.New(`ent: missing required field "Run.root_source"`)}
+	}
+	if _, ok := _c.mutation.RootAuthor(); !ok {
+		return &ValidationError{Name: "root_author", err: errors.New(`ent: missing required field "Run.root_author"`)}
 	}
 	if _, ok := _c.mutation.Step(); !ok {
 		return &ValidationError{Name: "step", err: errors.New(`ent: missing required field "Run.step"`)}
@@ -843,6 +885,14 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Depth(); ok {
 		_spec.SetField(run.FieldDepth, field.TypeInt, value)
 		_node.Depth = value
+	}
+	if value, ok := _c.mutation.RootSource(); ok {
+		_spec.SetField(run.FieldRootSource, field.TypeString, value)
+		_node.RootSource = value
+	}
+	if value, ok := _c.mutation.RootAuthor(); ok {
+		_spec.SetField(run.FieldRootAuthor, field.TypeString, value)
+		_node.RootAuthor = value
 	}
 	if value, ok := _c.mutation.Step(); ok {
 		_spec.SetField(run.FieldStep, field.TypeString, value)
@@ -1619,6 +1669,12 @@ func (u *RunUpsertOne) UpdateNewValues() *RunUpsertOne {
 		}
 		if _, exists := u.create.mutation.Kind(); exists {
 			s.SetIgnore(run.FieldKind)
+		}
+		if _, exists := u.create.mutation.RootSource(); exists {
+			s.SetIgnore(run.FieldRootSource)
+		}
+		if _, exists := u.create.mutation.RootAuthor(); exists {
+			s.SetIgnore(run.FieldRootAuthor)
 		}
 		if _, exists := u.create.mutation.QueuedAt(); exists {
 			s.SetIgnore(run.FieldQueuedAt)
@@ -2506,6 +2562,12 @@ func (u *RunUpsertBulk) UpdateNewValues() *RunUpsertBulk {
 			}
 			if _, exists := b.mutation.Kind(); exists {
 				s.SetIgnore(run.FieldKind)
+			}
+			if _, exists := b.mutation.RootSource(); exists {
+				s.SetIgnore(run.FieldRootSource)
+			}
+			if _, exists := b.mutation.RootAuthor(); exists {
+				s.SetIgnore(run.FieldRootAuthor)
 			}
 			if _, exists := b.mutation.QueuedAt(); exists {
 				s.SetIgnore(run.FieldQueuedAt)

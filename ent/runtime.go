@@ -574,92 +574,100 @@ func init() {
 	runDescDepth := runFields[8].Descriptor()
 	// run.DefaultDepth holds the default value on creation for the depth field.
 	run.DefaultDepth = runDescDepth.Default.(int)
+	// runDescRootSource is the schema descriptor for root_source field.
+	runDescRootSource := runFields[9].Descriptor()
+	// run.DefaultRootSource holds the default value on creation for the root_source field.
+	run.DefaultRootSource = runDescRootSource.Default.(string)
+	// runDescRootAuthor is the schema descriptor for root_author field.
+	runDescRootAuthor := runFields[10].Descriptor()
+	// run.DefaultRootAuthor holds the default value on creation for the root_author field.
+	run.DefaultRootAuthor = runDescRootAuthor.Default.(string)
 	// runDescStep is the schema descriptor for step field.
-	runDescStep := runFields[9].Descriptor()
+	runDescStep := runFields[11].Descriptor()
 	// run.DefaultStep holds the default value on creation for the step field.
 	run.DefaultStep = pluginsdk.RunStep(runDescStep.Default.(string))
 	// runDescAttempt is the schema descriptor for attempt field.
-	runDescAttempt := runFields[10].Descriptor()
+	runDescAttempt := runFields[12].Descriptor()
 	// run.DefaultAttempt holds the default value on creation for the attempt field.
 	run.DefaultAttempt = runDescAttempt.Default.(int)
 	// runDescAccount is the schema descriptor for account field.
-	runDescAccount := runFields[14].Descriptor()
+	runDescAccount := runFields[16].Descriptor()
 	// run.DefaultAccount holds the default value on creation for the account field.
 	run.DefaultAccount = runDescAccount.Default.(string)
 	// runDescOwner is the schema descriptor for owner field.
-	runDescOwner := runFields[15].Descriptor()
+	runDescOwner := runFields[17].Descriptor()
 	// run.DefaultOwner holds the default value on creation for the owner field.
 	run.DefaultOwner = runDescOwner.Default.(string)
 	// runDescTraceID is the schema descriptor for trace_id field.
-	runDescTraceID := runFields[17].Descriptor()
+	runDescTraceID := runFields[19].Descriptor()
 	// run.DefaultTraceID holds the default value on creation for the trace_id field.
 	run.DefaultTraceID = runDescTraceID.Default.(string)
 	// runDescSessionID is the schema descriptor for session_id field.
-	runDescSessionID := runFields[18].Descriptor()
+	runDescSessionID := runFields[20].Descriptor()
 	// run.DefaultSessionID holds the default value on creation for the session_id field.
 	run.DefaultSessionID = runDescSessionID.Default.(string)
 	// runDescPromptHash is the schema descriptor for prompt_hash field.
-	runDescPromptHash := runFields[19].Descriptor()
+	runDescPromptHash := runFields[21].Descriptor()
 	// run.DefaultPromptHash holds the default value on creation for the prompt_hash field.
 	run.DefaultPromptHash = runDescPromptHash.Default.(string)
 	// runDescError is the schema descriptor for error field.
-	runDescError := runFields[27].Descriptor()
+	runDescError := runFields[29].Descriptor()
 	// run.DefaultError holds the default value on creation for the error field.
 	run.DefaultError = runDescError.Default.(string)
 	// runDescInputTokens is the schema descriptor for input_tokens field.
-	runDescInputTokens := runFields[28].Descriptor()
+	runDescInputTokens := runFields[30].Descriptor()
 	// run.DefaultInputTokens holds the default value on creation for the input_tokens field.
 	run.DefaultInputTokens = runDescInputTokens.Default.(int64)
 	// runDescOutputTokens is the schema descriptor for output_tokens field.
-	runDescOutputTokens := runFields[29].Descriptor()
+	runDescOutputTokens := runFields[31].Descriptor()
 	// run.DefaultOutputTokens holds the default value on creation for the output_tokens field.
 	run.DefaultOutputTokens = runDescOutputTokens.Default.(int64)
 	// runDescCacheReadTokens is the schema descriptor for cache_read_tokens field.
-	runDescCacheReadTokens := runFields[30].Descriptor()
+	runDescCacheReadTokens := runFields[32].Descriptor()
 	// run.DefaultCacheReadTokens holds the default value on creation for the cache_read_tokens field.
 	run.DefaultCacheReadTokens = runDescCacheReadTokens.Default.(int64)
 	// runDescCacheWriteTokens is the schema descriptor for cache_write_tokens field.
-	runDescCacheWriteTokens := runFields[31].Descriptor()
+	runDescCacheWriteTokens := runFields[33].Descriptor()
 	// run.DefaultCacheWriteTokens holds the default value on creation for the cache_write_tokens field.
 	run.DefaultCacheWriteTokens = runDescCacheWriteTokens.Default.(int64)
 	// runDescCostUsd is the schema descriptor for cost_usd field.
-	runDescCostUsd := runFields[32].Descriptor()
+	runDescCostUsd := runFields[34].Descriptor()
 	// run.DefaultCostUsd holds the default value on creation for the cost_usd field.
 	run.DefaultCostUsd = runDescCostUsd.Default.(float64)
 	// runDescNotionalUsd is the schema descriptor for notional_usd field.
-	runDescNotionalUsd := runFields[33].Descriptor()
+	runDescNotionalUsd := runFields[35].Descriptor()
 	// run.DefaultNotionalUsd holds the default value on creation for the notional_usd field.
 	run.DefaultNotionalUsd = runDescNotionalUsd.Default.(float64)
 	// runDescCostUnsure is the schema descriptor for cost_unsure field.
-	runDescCostUnsure := runFields[34].Descriptor()
+	runDescCostUnsure := runFields[36].Descriptor()
 	// run.DefaultCostUnsure holds the default value on creation for the cost_unsure field.
 	run.DefaultCostUnsure = runDescCostUnsure.Default.(bool)
 	// runDescUnattended is the schema descriptor for unattended field.
-	runDescUnattended := runFields[38].Descriptor()
+	runDescUnattended := runFields[40].Descriptor()
 	// run.DefaultUnattended holds the default value on creation for the unattended field.
 	run.DefaultUnattended = runDescUnattended.Default.(bool)
 	// runDescSource is the schema descriptor for source field.
-	runDescSource := runFields[39].Descriptor()
+	runDescSource := runFields[41].Descriptor()
 	// run.DefaultSource holds the default value on creation for the source field.
 	run.DefaultSource = runDescSource.Default.(string)
 	// runDescContentHash is the schema descriptor for content_hash field.
-	runDescContentHash := runFields[41].Descriptor()
+	runDescContentHash := runFields[43].Descriptor()
 	// run.DefaultContentHash holds the default value on creation for the content_hash field.
 	run.DefaultContentHash = runDescContentHash.Default.(string)
 	// runDescBeside is the schema descriptor for beside field.
-	runDescBeside := runFields[42].Descriptor()
+	runDescBeside := runFields[44].Descriptor()
 	// run.DefaultBeside holds the default value on creation for the beside field.
 	run.DefaultBeside = runDescBeside.Default.(bool)
 	// runDescPlugin is the schema descriptor for plugin field.
-	runDescPlugin := runFields[43].Descriptor()
+	runDescPlugin := runFields[45].Descriptor()
 	// run.DefaultPlugin holds the default value on creation for the plugin field.
 	run.DefaultPlugin = runDescPlugin.Default.(string)
 	// runDescPurpose is the schema descriptor for purpose field.
-	runDescPurpose := runFields[44].Descriptor()
+	runDescPurpose := runFields[46].Descriptor()
 	// run.DefaultPurpose holds the default value on creation for the purpose field.
 	run.DefaultPurpose = runDescPurpose.Default.(string)
 	// runDescTaskID is the schema descriptor for task_id field.
-	runDescTaskID := runFields[45].Descriptor()
+	runDescTaskID := runFields[47].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
 	stateentryFields := schema.StateEntry{}.Fields()

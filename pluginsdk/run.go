@@ -76,6 +76,7 @@ type Run struct {
 	Absorbed      []int64        `json:"absorbed,omitempty"`   // ids of the messages of the runs merged into this one, in order
 	CauseRunID    string         `json:"causeRunId,omitempty"`
 	Depth         int            `json:"depth"`
+	OnBehalfOf    OnBehalf       `json:"onBehalfOf,omitzero"` // who stands at the root of the causes; zero: nothing has caused the run
 	Step          RunStep        `json:"step"`
 	Attempt       int            `json:"attempt"` // 1 for the first
 	NextAttemptAt time.Time      `json:"nextAttemptAt,omitzero"`
@@ -109,6 +110,14 @@ type Run struct {
 	Override *RunOverride `json:"override,omitempty"`
 	// Account is the one that its last turn of the agent was of; empty: it has had none.
 	Account string `json:"account,omitempty"`
+}
+
+// OnBehalf is where a chain of runs began that have caused one another.
+type OnBehalf struct {
+	// Source is that of the first run's message (Submission.Source), or of a turn the plugin that
+	// asked for it.
+	Source string `json:"source"`
+	Author string `json:"author,omitempty"` // of that message; empty: no person's
 }
 
 // Parked says what a run waits for that the plan of its account does not let through. It

@@ -90,7 +90,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 			return ledger.Accepted{}, err
 		}
 	}
-	depth, err := t.depthBelow(ctx, a.Submission.CauseRunID)
+	depth, root, err := t.causedBy(ctx, a.Submission.CauseRunID)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -112,7 +112,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	}
 	r := ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: user.ThreadID, MessageID: user.ID, Kind: a.Kind, State: pluginsdk.RunQueued,
-		CauseRunID: a.Submission.CauseRunID, Depth: depth, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
+		CauseRunID: a.Submission.CauseRunID, Depth: depth, OnBehalfOf: root, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
 	}, Unattended: a.Submission.Unattended, Options: a.Submission.Options}
 	if r.Options != nil { // which tells also who reads the run without them that there are some
 		r.Purpose = cmp.Or(r.Options.Purpose, a.Plugin, a.Submission.Source)
@@ -170,16 +170,24 @@ func (t *tx) wakeThread(ctx context.Context, message pluginsdk.Message, asksAgen
 	return th, err
 }
 
-func (t *tx) depthBelow(ctx context.Context, cause string) (int, error) {
+// causedBy returns how deep a run is that another has caused, and who stands at the root of the
+// causes.
+func (t *tx) causedBy(ctx context.Context, cause string) (depth int, root pluginsdk.OnBehalf, err error) {
 	if cause == "" {
-		return 0, nil
+		return 0, root, nil
 	}
-	var depth int
-	err := t.row(ctx, "SELECT depth FROM runs WHERE id = $1", []any{cause}, &depth)
+	var own pluginsdk.OnBehalf
+	var plugin string
+	err = t.row(ctx, `SELECT r.depth, r.root_source, r.root_author, r.source, r.plugin, COALESCE(m.author, '')
+		FROM runs r LEFT JOIN messages m ON m.id = r.message_id AND r.kind <> 'turn' WHERE r.id = $1`,
+		[]any{cause}, &depth, &root.Source, &root.Author, &own.Source, &plugin, &own.Author)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "causeRunId: no run with the id %q", cause)
+		return 0, root, pluginsdk.Errorf(pluginsdk.CodeInvalid, "causeRunId: no run with the id %q", cause)
 	}
-	return depth + 1, err
+	if root == (pluginsdk.OnBehalf{}) {
+		root = pluginsdk.OnBehalf{Source: cmp.Or(plugin, own.Source), Author: own.Author}
+	}
+	return depth + 1, root, err
 }
 
 // room refuses a run when too many wait, and otherwise reports whether it may be

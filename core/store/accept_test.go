@@ -409,6 +409,35 @@ func TestAcceptCountsDepth(t *testing.T) {
 	})
 }
 
+// What runs cause goes back to who has begun: a person, or the plugin that asked for a turn.
+func TestWhoStandsAtTheRootOfTheCauses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := context.Background()
+		thread := newThread(t, s, "general")
+		first := acceptance(thread.ID, uuid.NewString(), "hello")
+		first.Submission.Source, first.Submission.Author = "web", "Ann"
+		cause := must[ledger.Accepted](t)(s.Accept(ctx, first)).RunID
+		if run := must[pluginsdk.Run](t)(s.Run(ctx, cause)); run.OnBehalfOf != (pluginsdk.OnBehalf{}) {
+			t.Errorf("nothing has caused it, and it is on behalf of %+v", run.OnBehalfOf)
+		}
+		for range 2 {
+			next := acceptance(thread.ID, uuid.NewString(), "again")
+			next.Submission.Source, next.Submission.CauseRunID = "task", cause
+			cause = must[ledger.Accepted](t)(s.Accept(ctx, next)).RunID
+			if run := must[pluginsdk.Run](t)(s.Run(ctx, cause)); run.OnBehalfOf != (pluginsdk.OnBehalf{Source: "web", Author: "Ann"}) {
+				t.Errorf("it is on behalf of %+v", run.OnBehalfOf)
+			}
+		}
+		turn := ledger.NewTurn{RunID: uuid.NewString(), Plugin: "validation", Request: pluginsdk.StartTurnRequest{Key: "k", Prompt: "review", ThreadID: thread.ID}}
+		asked := must[ledger.AcceptedTurn](t)(s.AcceptTurn(ctx, turn)).RunID
+		turn = ledger.NewTurn{RunID: uuid.NewString(), Plugin: "other", CauseRunID: asked, Request: pluginsdk.StartTurnRequest{Key: "k", Prompt: "more"}}
+		caused := must[ledger.AcceptedTurn](t)(s.AcceptTurn(ctx, turn)).RunID
+		if run := must[pluginsdk.Run](t)(s.Run(ctx, caused)); run.OnBehalfOf != (pluginsdk.OnBehalf{Source: "validation"}) {
+			t.Errorf("what a turn has caused is on behalf of %+v", run.OnBehalfOf)
+		}
+	})
+}
+
 // Messages of one thread are worked on in the order in which they were
 // accepted, whatever else is accepted meanwhile.
 func TestAcceptKeepsOrder(t *testing.T) {

@@ -123,7 +123,8 @@ func runOf(row *ent.Run) pluginsdk.Run {
 	return pluginsdk.Run{
 		ID: row.ID, ThreadID: row.ThreadID, MessageID: row.MessageID, Kind: row.Kind, State: row.State,
 		MergedInto: row.MergedInto, Absorbed: row.Absorbed, Failures: row.Failures, CauseRunID: row.CauseRunID, Depth: row.Depth, Step: row.Step,
-		Attempt: row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), TraceID: row.TraceID, SessionID: row.SessionID,
+		OnBehalfOf: pluginsdk.OnBehalf{Source: row.RootSource, Author: row.RootAuthor},
+		Attempt:    row.Attempt, NextAttemptAt: orZero(row.NextAttemptAt), TraceID: row.TraceID, SessionID: row.SessionID,
 		Result: row.Result, Events: row.Events, Steps: row.Steps, Hooks: row.Hooks,
 		Outcomes: row.Outcomes, Error: row.Error,
 		Usage: pluginsdk.Usage{
@@ -172,6 +173,7 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 	create := into.Create().
 		SetID(r.ID).SetThreadID(r.ThreadID).SetMessageID(r.MessageID).SetKind(r.Kind).SetState(r.State).
 		SetMergedInto(r.MergedInto).SetCauseRunID(r.CauseRunID).SetDepth(r.Depth).SetStep(r.Step).
+		SetRootSource(clean(r.OnBehalfOf.Source)).SetRootAuthor(clean(r.OnBehalfOf.Author)).
 		SetAttempt(r.Attempt).SetNillableNextAttemptAt(nullable(r.NextAttemptAt)).SetOwner(clean(r.Owner)).
 		SetNillableLeaseUntil(nullable(r.LeaseUntil)).SetTraceID(clean(r.TraceID)).SetSessionID(clean(r.SessionID)).
 		SetPromptHash(clean(r.PromptHash)).SetError(clean(r.Error)).

@@ -386,7 +386,7 @@ func (t *tx) below(ctx context.Context, child *pluginsdk.Task, n ledger.NewTask)
 		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s was made by a task that was made by a task, %d deep, and may make no further one",
 			cmp.Or(child.ParentTaskID, n.CauseTaskID), taskDepthMax)
 	}
-	depth, err := t.depthBelow(ctx, n.CauseRunID)
+	depth, _, err := t.causedBy(ctx, n.CauseRunID)
 	switch {
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid: // the run was deleted by hand
 	case err != nil:

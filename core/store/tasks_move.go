@@ -233,7 +233,7 @@ func (s *Store) notice(ctx context.Context, tx *tx, parent pluginsdk.Thread, row
 // when runs have caused one another too often; a cause that is not there any more is
 // none.
 func (s *Store) wake(ctx context.Context, tx *tx, a ledger.Acceptance) (ledger.Accepted, error) {
-	depth, err := tx.depthBelow(ctx, a.Submission.CauseRunID)
+	depth, _, err := tx.causedBy(ctx, a.Submission.CauseRunID)
 	switch {
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeInvalid:
 		a.Submission.CauseRunID = ""

@@ -85,7 +85,7 @@ func (t *tx) acceptTurn(ctx context.Context, turn ledger.NewTurn, hash string, n
 	if err := t.worksOn(ctx, asked.TaskID); err != nil {
 		return err
 	}
-	depth, err := t.depthBelow(ctx, turn.CauseRunID)
+	depth, root, err := t.causedBy(ctx, turn.CauseRunID)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (t *tx) acceptTurn(ctx context.Context, turn ledger.NewTurn, hash string, n
 	}
 	r := ledger.Run{Run: pluginsdk.Run{
 		ID: turn.RunID, ThreadID: asked.ThreadID, Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued,
-		CauseRunID: turn.CauseRunID, Depth: depth, TraceID: turn.TraceID, QueuedAt: now,
+		CauseRunID: turn.CauseRunID, Depth: depth, OnBehalfOf: root, TraceID: turn.TraceID, QueuedAt: now,
 		Plugin: turn.Plugin, Purpose: asked.Purpose, TaskID: asked.TaskID,
 	}, Turn: &asked, Beside: turn.Beside()}
 	if asked.ThreadID != "" {

@@ -632,6 +632,8 @@ var (
 		{Name: "absorbed", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "cause_run_id", Type: field.TypeString, Default: ""},
 		{Name: "depth", Type: field.TypeInt, Default: 0},
+		{Name: "root_source", Type: field.TypeString, Default: ""},
+		{Name: "root_author", Type: field.TypeString, Default: ""},
 		{Name: "step", Type: field.TypeString, Default: ""},
 		{Name: "attempt", Type: field.TypeInt, Default: 0},
 		{Name: "next_attempt_at", Type: field.TypeTime, Nullable: true},
@@ -680,7 +682,7 @@ var (
 			{
 				Name:    "run_source_key",
 				Unique:  true,
-				Columns: []*schema.Column{RunsColumns[39], RunsColumns[40]},
+				Columns: []*schema.Column{RunsColumns[41], RunsColumns[42]},
 			},
 			{
 				Name:    "run_thread_id_message_id",
@@ -703,7 +705,7 @@ var (
 			{
 				Name:    "run_task_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[45]},
+				Columns: []*schema.Column{RunsColumns[47]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},

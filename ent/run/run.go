@@ -28,6 +28,10 @@ const (
 	FieldCauseRunID = "cause_run_id"
 	// FieldDepth holds the string denoting the depth field in the database.
 	FieldDepth = "depth"
+	// FieldRootSource holds the string denoting the root_source field in the database.
+	FieldRootSource = "root_source"
+	// FieldRootAuthor holds the string denoting the root_author field in the database.
+	FieldRootAuthor = "root_author"
 	// FieldStep holds the string denoting the step field in the database.
 	FieldStep = "step"
 	// FieldAttempt holds the string denoting the attempt field in the database.
@@ -119,6 +123,8 @@ var Columns = []string{
 	FieldAbsorbed,
 	FieldCauseRunID,
 	FieldDepth,
+	FieldRootSource,
+	FieldRootAuthor,
 	FieldStep,
 	FieldAttempt,
 	FieldNextAttemptAt,
@@ -176,6 +182,10 @@ var (
 	DefaultCauseRunID string
 	// DefaultDepth holds the default value on creation for the "depth" field.
 	DefaultDepth int
+	// DefaultRootSource holds the default value on creation for the "root_source" field.
+	DefaultRootSource string
+	// DefaultRootAuthor holds the default value on creation for the "root_author" field.
+	DefaultRootAuthor string
 	// DefaultStep holds the default value on creation for the "step" field.
 	DefaultStep pluginsdk.RunStep
 	// DefaultAttempt holds the default value on creation for the "attempt" field.
@@ -263,6 +273,16 @@ func ByCauseRunID(opts ...sql.OrderTermOption) OrderOption {
 // ByDepth orders the results by the depth field.
 func ByDepth(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDepth, opts...).ToFunc()
+}
+
+// ByRootSource orders the results by the root_source field.
+func ByRootSource(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRootSource, opts...).ToFunc()
+}
+
+// ByRootAuthor orders the results by the root_author field.
+func ByRootAuthor(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRootAuthor, opts...).ToFunc()
 }
 
 // ByStep orders the results by the step field.

@@ -102,6 +102,16 @@ func Depth(v int) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldDepth, v))
 }
 
+// RootSource applies equality check predicate on the "root_source" field. It's identical to RootSourceEQ.
+func RootSource(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldRootSource, v))
+}
+
+// RootAuthor applies equality check predicate on the "root_author" field. It's identical to RootAuthorEQ.
+func RootAuthor(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldRootAuthor, v))
+}
+
 // Step applies equality check predicate on the "step" field. It's identical to StepEQ.
 func Step(v pluginsdk.RunStep) predicate.Run {
 	vc := string(v)
@@ -694,6 +704,136 @@ func DepthLT(v int) predicate.Run {
 // DepthLTE applies the LTE predicate on the "depth" field.
 func DepthLTE(v int) predicate.Run {
 	return predicate.Run(sql.FieldLTE(FieldDepth, v))
+}
+
+// RootSourceEQ applies the EQ predicate on the "root_source" field.
+func RootSourceEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldRootSource, v))
+}
+
+// RootSourceNEQ applies the NEQ predicate on the "root_source" field.
+func RootSourceNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldRootSource, v))
+}
+
+// RootSourceIn applies the In predicate on the "root_source" field.
+func RootSourceIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldRootSource, vs...))
+}
+
+// RootSourceNotIn applies the NotIn predicate on the "root_source" field.
+func RootSourceNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldRootSource, vs...))
+}
+
+// RootSourceGT applies the GT predicate on the "root_source" field.
+func RootSourceGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldRootSource, v))
+}
+
+// RootSourceGTE applies the GTE predicate on the "root_source" field.
+func RootSourceGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldRootSource, v))
+}
+
+// RootSourceLT applies the LT predicate on the "root_source" field.
+func RootSourceLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldRootSource, v))
+}
+
+// RootSourceLTE applies the LTE predicate on the "root_source" field.
+func RootSourceLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldRootSource, v))
+}
+
+// RootSourceContains applies the Contains predicate on the "root_source" field.
+func RootSourceContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldRootSource, v))
+}
+
+// RootSourceHasPrefix applies the HasPrefix predicate on the "root_source" field.
+func RootSourceHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldRootSource, v))
+}
+
+// RootSourceHasSuffix applies the HasSuffix predicate on the "root_source" field.
+func RootSourceHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldRootSource, v))
+}
+
+// RootSourceEqualFold applies the EqualFold predicate on the "root_source" field.
+func RootSourceEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldRootSource, v))
+}
+
+// RootSourceContainsFold applies the ContainsFold predicate on the "root_source" field.
+func RootSourceContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldRootSource, v))
+}
+
+// RootAuthorEQ applies the EQ predicate on the "root_author" field.
+func RootAuthorEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldRootAuthor, v))
+}
+
+// RootAuthorNEQ applies the NEQ predicate on the "root_author" field.
+func RootAuthorNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldRootAuthor, v))
+}
+
+// RootAuthorIn applies the In predicate on the "root_author" field.
+func RootAuthorIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldRootAuthor, vs...))
+}
+
+// RootAuthorNotIn applies the NotIn predicate on the "root_author" field.
+func RootAuthorNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldRootAuthor, vs...))
+}
+
+// RootAuthorGT applies the GT predicate on the "root_author" field.
+func RootAuthorGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldRootAuthor, v))
+}
+
+// RootAuthorGTE applies the GTE predicate on the "root_author" field.
+func RootAuthorGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldRootAuthor, v))
+}
+
+// RootAuthorLT applies the LT predicate on the "root_author" field.
+func RootAuthorLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldRootAuthor, v))
+}
+
+// RootAuthorLTE applies the LTE predicate on the "root_author" field.
+func RootAuthorLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldRootAuthor, v))
+}
+
+// RootAuthorContains applies the Contains predicate on the "root_author" field.
+func RootAuthorContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldRootAuthor, v))
+}
+
+// RootAuthorHasPrefix applies the HasPrefix predicate on the "root_author" field.
+func RootAuthorHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldRootAuthor, v))
+}
+
+// RootAuthorHasSuffix applies the HasSuffix predicate on the "root_author" field.
+func RootAuthorHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldRootAuthor, v))
+}
+
+// RootAuthorEqualFold applies the EqualFold predicate on the "root_author" field.
+func RootAuthorEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldRootAuthor, v))
+}
+
+// RootAuthorContainsFold applies the ContainsFold predicate on the "root_author" field.
+func RootAuthorContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldRootAuthor, v))
 }
 
 // StepEQ applies the EQ predicate on the "step" field.

@@ -30,6 +30,9 @@ func (Run) Fields() []ent.Field {
 		jsonField("absorbed", []int64{}),
 		field.String("cause_run_id").Default(""),
 		field.Int("depth").Default(0),
+		// Of a run that another has caused: who stands at the root of the causes.
+		field.String("root_source").Default("").Immutable(),
+		field.String("root_author").Default("").Immutable(),
 		field.String("step").GoType(pluginsdk.RunStep("")).Default(""),
 		field.Int("attempt").Default(0),
 		field.Time("next_attempt_at").Optional().Nillable(),

@@ -165,6 +165,7 @@ func (h *Host) accept(plugin string, submission pluginsdk.Submission) pluginsdk.
 	run := pluginsdk.Run{
 		ID: h.nextID("run"), ThreadID: submission.ThreadID, Kind: pluginsdk.RunMessage,
 		State: pluginsdk.RunQueued, CauseRunID: submission.CauseRunID, QueuedAt: now(),
+		OnBehalfOf: h.rootOf(submission.CauseRunID),
 	}
 	message := h.addMessage(pluginsdk.Message{
 		ThreadID: submission.ThreadID, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText,
@@ -175,6 +176,25 @@ func (h *Host) accept(plugin string, submission pluginsdk.Submission) pluginsdk.
 	h.runs = append(h.runs, run)
 	h.submissions = append(h.submissions, submission)
 	return pluginsdk.Accepted{ThreadID: submission.ThreadID, MessageID: message.ID, RunID: run.ID}
+}
+
+// rootOf is who stands at the root of the causes of what a run causes.
+func (h *Host) rootOf(cause string) pluginsdk.OnBehalf {
+	i := slices.IndexFunc(h.runs, func(r pluginsdk.Run) bool { return cause != "" && r.ID == cause })
+	if i < 0 {
+		return pluginsdk.OnBehalf{}
+	}
+	run := h.runs[i]
+	if run.OnBehalfOf != (pluginsdk.OnBehalf{}) {
+		return run.OnBehalfOf
+	}
+	root := pluginsdk.OnBehalf{Source: run.Plugin}
+	for _, m := range h.messages {
+		if m.RunID == run.ID && m.Role == pluginsdk.RoleUser {
+			root = pluginsdk.OnBehalf{Source: m.Source, Author: m.Author}
+		}
+	}
+	return root
 }
 
 // Append stores the rows, and a Delivery of each that is to be delivered.

@@ -15,6 +15,7 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		MergedInto:    v.MergedInto,
 		Absorbed:      v.Absorbed,
 		CauseRunId:    v.CauseRunID,
+		OnBehalfOf:    onBehalfTo(v.OnBehalfOf),
 		Depth:         int64(v.Depth),
 		Step:          string(v.Step),
 		Attempt:       int64(v.Attempt),
@@ -54,6 +55,7 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		MergedInto:    m.GetMergedInto(),
 		Absorbed:      m.GetAbsorbed(),
 		CauseRunID:    m.GetCauseRunId(),
+		OnBehalfOf:    onBehalfFrom(m.GetOnBehalfOf()),
 		Depth:         int(m.GetDepth()),
 		Step:          pluginsdk.RunStep(m.GetStep()),
 		Attempt:       int(m.GetAttempt()),
@@ -384,5 +386,23 @@ func toolResultFrom(m *typesv1.ToolResult) pluginsdk.ToolResult {
 		Text:       m.GetText(),
 		Structured: m.GetStructured(),
 		IsError:    m.GetIsError(),
+	}
+}
+
+// onBehalfTo returns nil of the zero value: nothing has caused the run.
+func onBehalfTo(v pluginsdk.OnBehalf) *typesv1.OnBehalf {
+	if v == (pluginsdk.OnBehalf{}) {
+		return nil
+	}
+	return &typesv1.OnBehalf{
+		Source: v.Source,
+		Author: v.Author,
+	}
+}
+
+func onBehalfFrom(m *typesv1.OnBehalf) pluginsdk.OnBehalf {
+	return pluginsdk.OnBehalf{
+		Source: m.GetSource(),
+		Author: m.GetAuthor(),
 	}
 }

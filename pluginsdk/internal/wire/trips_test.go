@@ -138,6 +138,7 @@ func trips() []trip {
 		roundTrip(getBudgetAccountRequestTo, getBudgetAccountRequestFrom),
 		roundTrip(getBudgetAccountResponseTo, getBudgetAccountResponseFrom),
 		roundTrip(budgetAccountTo, budgetAccountFrom),
+		roundTrip(onBehalfTo, onBehalfFrom),
 		roundTrip(listToolsRequestTo, listToolsRequestFrom),
 		roundTrip(listToolsResponseTo, listToolsResponseFrom),
 		roundTrip(invokeToolRequestTo, invokeToolRequestFrom),

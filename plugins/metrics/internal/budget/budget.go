@@ -107,6 +107,7 @@ type turn struct {
 	threadID, threadName string
 	kind                 pluginsdk.ThreadKind
 	plugin               string
+	root                 string // where the chain of runs began that has caused it: a plugin; empty: nothing has
 	account              string
 	billed               bool   // somebody pays for it, by call
 	people               bool   // people wait for it
@@ -135,7 +136,9 @@ func (s Scope) counts(t turn) (name string, counted bool) {
 			}
 		}
 	case Named:
-		of = t.plugin
+		if of = t.plugin; s.Of == t.root { // what a plugin causes counts to it as well
+			of = t.root
+		}
 	case Account:
 		of = t.account
 	}

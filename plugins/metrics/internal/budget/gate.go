@@ -46,6 +46,7 @@ func (k *known) turnOf(request *pluginsdk.OnBeforeRunRequest) turn {
 	asked := turn{
 		threadID: thread.ID, threadName: thread.Name, kind: thread.Kind, model: thread.Model,
 		plugin:  cmp.Or(run.Plugin, request.Message.Plugin),
+		root:    run.OnBehalfOf.Source,
 		account: cmp.Or(thread.Account, k.standard),
 		people:  run.Kind != pluginsdk.RunTurn && thread.Kind != pluginsdk.ThreadTask && thread.Kind != pluginsdk.ThreadCron,
 	}

@@ -184,6 +184,8 @@ func TestWhatABudgetCounts(t *testing.T) {
 	job.Thread.Kind, job.Thread.Name = pluginsdk.ThreadCron, "Morning Digest"
 	review := message("")
 	review.Run.Kind, review.Run.Plugin, review.Message.Plugin = pluginsdk.RunTurn, "validation", "validation"
+	caused := message("work")
+	caused.Message.Plugin, caused.Run.OnBehalfOf = "delegation", pluginsdk.OnBehalf{Source: "cron"}
 	keyed := message("talk")
 	keyed.Thread.Account = "spare"
 	for _, c := range []struct {
@@ -200,6 +202,9 @@ func TestWhatABudgetCounts(t *testing.T) {
 		{"$10 cron=Morning_Digest", job, []string{"day:2026-11-28/cron/fires 10.00 0.05"}, task},
 		{"$10 cron=*", job, []string{"day:2026-11-28/cron/fires 10.00 0.05"}, message("talk")},
 		{"$10 plugin=validation", review, []string{"day:2026-11-28/plugin/validation 10.00 0.05"}, message("talk")},
+		{"$10 plugin=cron", caused, []string{"day:2026-11-28/plugin/cron 10.00 0.05"}, message("talk")},
+		{"$10 plugin=delegation", caused, []string{"day:2026-11-28/plugin/delegation 10.00 0.05"}, message("talk")},
+		{"$10 plugin=*", caused, []string{"day:2026-11-28/plugin/delegation 10.00 0.05"}, pluginsdk.OnBeforeRunRequest{Run: pluginsdk.Run{Kind: pluginsdk.RunCommand}}},
 		{"$10 account=spare", keyed, []string{"day:2026-11-28/account/spare 10.00 0.05"}, message("talk")},
 		{"$0.04 day all", message("talk"), []string{"day:2026-11-28/all 0.04 0.04"}, pluginsdk.OnBeforeRunRequest{Run: pluginsdk.Run{Kind: pluginsdk.RunCommand}}},
 	} {

@@ -73,7 +73,9 @@ type Run struct {
 	// What of cost_usd is of turns on a plan: nobody is billed that.
 	NotionalUsd float64 `protobuf:"fixed64,33,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
 	// cost_usd may be wrong: that of at least one of its turns may.
-	CostUnsure    bool `protobuf:"varint,34,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	CostUnsure bool `protobuf:"varint,34,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	// Who stands at the root of the causes; absent: nothing has caused the run.
+	OnBehalfOf    *OnBehalf `protobuf:"bytes,35,opt,name=on_behalf_of,json=onBehalfOf,proto3" json:"on_behalf_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,6 +348,68 @@ func (x *Run) GetCostUnsure() bool {
 	return false
 }
 
+func (x *Run) GetOnBehalfOf() *OnBehalf {
+	if x != nil {
+		return x.OnBehalfOf
+	}
+	return nil
+}
+
+// Where a chain of runs began that have caused one another.
+type OnBehalf struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the first run's message, or of a turn the plugin that asked for it.
+	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	// Of that message; empty: no person's.
+	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OnBehalf) Reset() {
+	*x = OnBehalf{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OnBehalf) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OnBehalf) ProtoMessage() {}
+
+func (x *OnBehalf) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OnBehalf.ProtoReflect.Descriptor instead.
+func (*OnBehalf) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *OnBehalf) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *OnBehalf) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
 // What a person has said of a parked run.
 type RunOverride struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -359,7 +423,7 @@ type RunOverride struct {
 
 func (x *RunOverride) Reset() {
 	*x = RunOverride{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +435,7 @@ func (x *RunOverride) String() string {
 func (*RunOverride) ProtoMessage() {}
 
 func (x *RunOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[1]
+	mi := &file_harness_types_v1_run_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +448,7 @@ func (x *RunOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunOverride.ProtoReflect.Descriptor instead.
 func (*RunOverride) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{1}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RunOverride) GetModel() string {
@@ -414,7 +478,7 @@ type PipelineStep struct {
 
 func (x *PipelineStep) Reset() {
 	*x = PipelineStep{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +490,7 @@ func (x *PipelineStep) String() string {
 func (*PipelineStep) ProtoMessage() {}
 
 func (x *PipelineStep) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[2]
+	mi := &file_harness_types_v1_run_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +503,7 @@ func (x *PipelineStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineStep.ProtoReflect.Descriptor instead.
 func (*PipelineStep) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{2}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PipelineStep) GetStep() string {
@@ -485,7 +549,7 @@ type HookCall struct {
 
 func (x *HookCall) Reset() {
 	*x = HookCall{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +561,7 @@ func (x *HookCall) String() string {
 func (*HookCall) ProtoMessage() {}
 
 func (x *HookCall) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[3]
+	mi := &file_harness_types_v1_run_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +574,7 @@ func (x *HookCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookCall.ProtoReflect.Descriptor instead.
 func (*HookCall) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{3}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *HookCall) GetHook() string {
@@ -585,7 +649,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +661,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[4]
+	mi := &file_harness_types_v1_run_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +674,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{4}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Outcome) GetIndex() int64 {
@@ -667,7 +731,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[5]
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +743,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[5]
+	mi := &file_harness_types_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +756,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Failed) GetAttempt() int64 {
@@ -730,7 +794,7 @@ type Stopped struct {
 
 func (x *Stopped) Reset() {
 	*x = Stopped{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	mi := &file_harness_types_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +806,7 @@ func (x *Stopped) String() string {
 func (*Stopped) ProtoMessage() {}
 
 func (x *Stopped) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[6]
+	mi := &file_harness_types_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +819,7 @@ func (x *Stopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stopped.ProtoReflect.Descriptor instead.
 func (*Stopped) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Stopped) GetRunId() string {
@@ -794,7 +858,7 @@ type RunQuery struct {
 
 func (x *RunQuery) Reset() {
 	*x = RunQuery{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[7]
+	mi := &file_harness_types_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -806,7 +870,7 @@ func (x *RunQuery) String() string {
 func (*RunQuery) ProtoMessage() {}
 
 func (x *RunQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[7]
+	mi := &file_harness_types_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -819,7 +883,7 @@ func (x *RunQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunQuery.ProtoReflect.Descriptor instead.
 func (*RunQuery) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RunQuery) GetThreadId() string {
@@ -891,7 +955,7 @@ type Reservation struct {
 
 func (x *Reservation) Reset() {
 	*x = Reservation{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[8]
+	mi := &file_harness_types_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +967,7 @@ func (x *Reservation) String() string {
 func (*Reservation) ProtoMessage() {}
 
 func (x *Reservation) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[8]
+	mi := &file_harness_types_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +980,7 @@ func (x *Reservation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reservation.ProtoReflect.Descriptor instead.
 func (*Reservation) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Reservation) GetAccount() string {
@@ -969,7 +1033,7 @@ type BudgetAccount struct {
 
 func (x *BudgetAccount) Reset() {
 	*x = BudgetAccount{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[9]
+	mi := &file_harness_types_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1045,7 @@ func (x *BudgetAccount) String() string {
 func (*BudgetAccount) ProtoMessage() {}
 
 func (x *BudgetAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[9]
+	mi := &file_harness_types_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1058,7 @@ func (x *BudgetAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetAccount.ProtoReflect.Descriptor instead.
 func (*BudgetAccount) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BudgetAccount) GetSpentUsd() float64 {
@@ -1022,7 +1086,7 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\x87\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xc5\n" +
 	"\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -1066,7 +1130,12 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\aaccount\x18  \x01(\tR\aaccount\x12!\n" +
 	"\fnotional_usd\x18! \x01(\x01R\vnotionalUsd\x12\x1f\n" +
 	"\vcost_unsure\x18\" \x01(\bR\n" +
-	"costUnsure\"=\n" +
+	"costUnsure\x12<\n" +
+	"\fon_behalf_of\x18# \x01(\v2\x1a.harness.types.v1.OnBehalfR\n" +
+	"onBehalfOf\":\n" +
+	"\bOnBehalf\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"=\n" +
 	"\vRunOverride\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\"t\n" +
@@ -1131,48 +1200,50 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
-	(*RunOverride)(nil),           // 1: harness.types.v1.RunOverride
-	(*PipelineStep)(nil),          // 2: harness.types.v1.PipelineStep
-	(*HookCall)(nil),              // 3: harness.types.v1.HookCall
-	(*Outcome)(nil),               // 4: harness.types.v1.Outcome
-	(*Failed)(nil),                // 5: harness.types.v1.Failed
-	(*Stopped)(nil),               // 6: harness.types.v1.Stopped
-	(*RunQuery)(nil),              // 7: harness.types.v1.RunQuery
-	(*Reservation)(nil),           // 8: harness.types.v1.Reservation
-	(*BudgetAccount)(nil),         // 9: harness.types.v1.BudgetAccount
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 11: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 12: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 13: harness.types.v1.Usage
-	(*Parked)(nil),                // 14: harness.types.v1.Parked
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(*OnBehalf)(nil),              // 1: harness.types.v1.OnBehalf
+	(*RunOverride)(nil),           // 2: harness.types.v1.RunOverride
+	(*PipelineStep)(nil),          // 3: harness.types.v1.PipelineStep
+	(*HookCall)(nil),              // 4: harness.types.v1.HookCall
+	(*Outcome)(nil),               // 5: harness.types.v1.Outcome
+	(*Failed)(nil),                // 6: harness.types.v1.Failed
+	(*Stopped)(nil),               // 7: harness.types.v1.Stopped
+	(*RunQuery)(nil),              // 8: harness.types.v1.RunQuery
+	(*Reservation)(nil),           // 9: harness.types.v1.Reservation
+	(*BudgetAccount)(nil),         // 10: harness.types.v1.BudgetAccount
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 12: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 13: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 14: harness.types.v1.Usage
+	(*Parked)(nil),                // 15: harness.types.v1.Parked
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	10, // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	11, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	12, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
-	2,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
-	4,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
-	5,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
-	13, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	10, // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	10, // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	10, // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
-	3,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
-	14, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
-	1,  // 12: harness.types.v1.Run.override:type_name -> harness.types.v1.RunOverride
-	10, // 13: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	10, // 14: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
-	15, // 15: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
-	10, // 16: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	11, // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	12, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	13, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	3,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
+	5,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
+	6,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
+	14, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	11, // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	11, // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	11, // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	4,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
+	15, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
+	2,  // 12: harness.types.v1.Run.override:type_name -> harness.types.v1.RunOverride
+	1,  // 13: harness.types.v1.Run.on_behalf_of:type_name -> harness.types.v1.OnBehalf
+	11, // 14: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	11, // 15: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
+	16, // 16: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
+	11, // 17: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_run_proto_init() }
@@ -1187,7 +1258,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
