@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ func usesBash(usage fakeapi.Usage) fakeapi.Reply {
 func TestRealCapsOfFreshTurns(t *testing.T) {
 	a := startReal(t, func(c *Config) { c.AllowedTools = []string{"Bash"} })
 	for name, test := range map[string]func(*testing.T, *realAgent, ledger.AgentRequest) pluginsdk.InvokeResult{
-		"in mid-stream": capInMidStream, "at a call's end": capAtACallsEnd, "by the answer": capByTheAnswer, "by the output": capByTheOutput,
+		"in mid-stream": capInMidStream, "at a call's end": capAtACallsEnd, "by the answer": capByTheAnswer, "by the output": capByTheOutput, "topped up": capToppedUp,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, a, fresh("R", "thread", "go")) })
 	}
@@ -92,6 +93,28 @@ func capAtACallsEnd(t *testing.T, a *realAgent, r ledger.AgentRequest) pluginsdk
 	}
 	if result.CostUSD < 0.9-1e-9 || result.CostUSD > 1.35+1e-9 {
 		t.Errorf("cost %f after %d calls", result.CostUSD, calls)
+	}
+	return result
+}
+
+// A turn that can have more goes on beyond its first cap, also beyond what the CLI would be told of
+// that one, and ends when there is no more: with one call more at the most.
+func capToppedUp(t *testing.T, a *realAgent, r ledger.AgentRequest) pluginsdk.InvokeResult {
+	a.api.Handle(func(fakeapi.Request) fakeapi.Reply { return usesBash(dear(10_000)) }) // 0.45, for ever
+	capUSD := 0.2
+	r.CostCapUSD = capUSD
+	r.TopUp = func(context.Context) float64 { capUSD = min(capUSD+0.5, 1.6); return capUSD }
+	before := len(a.api.Requests(fakeapi.Main))
+	result := a.Invoke(t.Context(), r, nil)
+	failure := wantFailure(t, result, pluginsdk.FailureBudget, false)
+	if !strings.Contains(failure.Message, "its cap of $1.60") {
+		t.Errorf("the words do not name the last cap: %q", failure.Message)
+	}
+	if calls := len(a.api.Requests(fakeapi.Main)) - before; calls < 4 || calls > 5 {
+		t.Errorf("%d calls were made, want those that reach the last cap, 4, and one more at most", calls)
+	}
+	if result.CostUSD < 1.6 || result.CostUSD > 2.25+1e-9 {
+		t.Errorf("cost %f", result.CostUSD)
 	}
 	return result
 }

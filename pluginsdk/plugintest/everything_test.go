@@ -103,7 +103,7 @@ func effects(hook pluginsdk.Hook) *pluginsdk.Effects {
 func (e *everything) OnBeforeRun(ctx context.Context, v *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
 	return &pluginsdk.OnBeforeRunResponse{
 		Deny: true, Reason: v.Run.ID, CostCapUSD: 2, Effects: effects(pluginsdk.HookBeforeRun),
-		Reservations: []pluginsdk.Reservation{{Account: "day", LimitUSD: 10, AmountUSD: 0.5}, {Account: "month", LimitUSD: 100, AmountUSD: 0.5}},
+		Reservations: []pluginsdk.Reservation{{Account: "day", LimitUSD: 10, AmountUSD: 0.5, Reason: "{spent} of {limit}", CapAtRest: true}, {Account: "month", LimitUSD: 100, AmountUSD: 0.5}},
 	}, e.take(ctx, pluginsdk.HookBeforeRun, v)
 }
 

@@ -50,7 +50,7 @@ func hookCases(call pluginsdk.Call) []hookCase {
 		asking(pluginsdk.HookBeforeRun, &pluginsdk.OnBeforeRunRequest{Call: call, Thread: thread, Message: message, Run: run},
 			&pluginsdk.OnBeforeRunResponse{
 				Deny: true, Reason: "run-7", CostCapUSD: 2, Effects: effects(pluginsdk.HookBeforeRun),
-				Reservations: []pluginsdk.Reservation{{Account: "day", LimitUSD: 10, AmountUSD: 0.5}, {Account: "month", LimitUSD: 100, AmountUSD: 0.5}},
+				Reservations: []pluginsdk.Reservation{{Account: "day", LimitUSD: 10, AmountUSD: 0.5, Reason: "{spent} of {limit}", CapAtRest: true}, {Account: "month", LimitUSD: 100, AmountUSD: 0.5}},
 			},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
 				return p.OnBeforeRun

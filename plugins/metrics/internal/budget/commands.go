@@ -67,7 +67,7 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 	case "confirm":
 		return p.confirm(ctx)
 	}
-	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/budget has no %q; it has %s", verb, usage)
+	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/budget has no %.40q; it has %s", verb, usage)
 }
 
 const unconfirmed = "Nobody has confirmed a budget on this installation yet, so none of them stops anything: harness budget confirm."
@@ -164,7 +164,7 @@ func (p *Plugin) remove(ctx context.Context, rest string) (string, error) {
 	err := p.change(ctx, func(found ledger) (ledger, error) {
 		i := slices.IndexFunc(found.Budgets, func(b Budget) bool { return b.Name == rest })
 		if i < 0 {
-			return found, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no budget %q; there are %s", rest, names(found.Budgets))
+			return found, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no budget %.100q; there are %s", rest, names(found.Budgets))
 		}
 		found.Budgets = slices.Delete(slices.Clone(found.Budgets), i, i+1)
 		return found, nil
