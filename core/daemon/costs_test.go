@@ -19,7 +19,7 @@ import (
 var byTheClock = []string{
 	"read RevokedTokens", "read Plugins", "read Lever", "read Accounts", "read ListState", "read IndexMark", "read IndexHorizon", "read SaidBetween",
 	"write SavePluginFigures", "write SavePluginChecks", "write SavePluginSeen", "write ResetIndex, durable", "write AddToIndex", "write SettleIndex", "write TouchTokens",
-	"hook OnCheck", "asked Crons.List", "read Crons",
+	"hook OnCheck", "asked Crons.List", "read Crons", "asked Budgets.Account", "read BudgetAccount",
 }
 
 // costs counts what turns cost: how often each thing is done, and of how many statements or
@@ -82,7 +82,8 @@ const (
 1 read Waiting: 1`
 	turnOfAll = turnAlone + `
 1 hook OnBeforeInvoke, context: 0
-1 hook OnBeforeInvoke, time: 0`
+1 hook OnBeforeInvoke, time: 0
+1 hook OnBeforeRun, metrics: 0`
 	commitsOnSQLite = `
 1 write Accept, durable: 4
 1 write Finish, durable: 5

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"math"
 	"slices"
@@ -46,25 +45,25 @@ func (t *tx) reserve(ctx context.Context, runID string, all []ledger.Reservation
 
 func (t *tx) reserveOne(ctx context.Context, runID string, one ledger.Reservation) error {
 	spent, err := t.takeAccount(ctx, one)
-	if err == nil && !one.Again {
-		spent, err = t.spendKilled(ctx, one, runID, spent)
-	}
 	if err != nil {
 		return err
 	}
-	reserved, err := t.reservedBut(ctx, one, runID)
+	stands, err := t.standing(ctx, one, runID)
 	if err != nil {
 		return err
 	}
-	var before, open float64
-	if one.CapAtRest {
-		open = one.AmountUSD
-		if err := t.row(ctx, "SELECT cost_usd FROM runs WHERE id = $1", []any{runID}, &before); err != nil {
+	if killed := stands.killed(one.Plugin); killed > 0 && !one.Again {
+		spent += killed
+		if err := t.spend(ctx, one.Plugin, one.Account, runID, killed); err != nil {
 			return err
 		}
 	}
-	if one.LimitUSD > 0 && spent+reserved+before+one.AmountUSD > one.LimitUSD+centsOver {
-		return &ledger.OverLimit{Reservation: one, SpentUSD: spent + before, ReservedUSD: reserved}
+	var before, open float64
+	if one.CapAtRest {
+		before, open = stands.cost, one.AmountUSD
+	}
+	if one.LimitUSD > 0 && spent+stands.others+before+one.AmountUSD > one.LimitUSD+centsOver {
+		return &ledger.OverLimit{Reservation: one, SpentUSD: spent + before, ReservedUSD: stands.others}
 	}
 	_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, open_usd) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (plugin, account, run_id) DO UPDATE SET usd = excluded.usd, open_usd = excluded.open_usd`,
@@ -72,12 +71,29 @@ func (t *tx) reserveOne(ctx context.Context, runID string, one ledger.Reservatio
 	return err
 }
 
-// reservedBut is what is set aside in an account for other runs that are not over.
-func (t *tx) reservedBut(ctx context.Context, one ledger.Reservation, runID string) (reserved float64, err error) {
-	err = t.row(ctx, `SELECT COALESCE(SUM(`+heldSQL(one.Plugin)+`), 0)
-		FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2 AND v.run_id <> $3`,
-		[]any{one.Plugin, one.Account, runID}, &reserved)
-	return reserved, err
+// standing is what is set aside in an account, for who is about to set something aside for a run.
+type standing struct {
+	others float64 // for other runs that are not over
+	own    float64 // for the run
+	open   float64 // of that, for an attempt whose result is not stored
+	cost   float64 // of the run's earlier attempts
+}
+
+// killed is what was set aside for an attempt of the run that was killed, if there is one.
+func (s standing) killed(plugin string) float64 {
+	if plugin == ledger.CoreAccounts {
+		return s.own
+	}
+	return s.open
+}
+
+func (t *tx) standing(ctx context.Context, one ledger.Reservation, runID string) (s standing, err error) {
+	err = t.row(ctx, `SELECT COALESCE(SUM(CASE WHEN v.run_id = $3 THEN 0 ELSE `+heldSQL(one.Plugin)+` END), 0),
+			COALESCE(MAX(CASE WHEN v.run_id = $3 THEN v.usd END), 0), COALESCE(MAX(CASE WHEN v.run_id = $3 THEN v.open_usd END), 0),
+			COALESCE((SELECT cost_usd FROM runs WHERE id = $3), 0)
+		FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`,
+		[]any{one.Plugin, one.Account, runID}, &s.others, &s.own, &s.open, &s.cost)
+	return s, err
 }
 
 // TopUp sets more aside for the turn of a run that has cost what was set aside for it: the
@@ -123,18 +139,13 @@ func (t *tx) leftFor(ctx context.Context, runID string, one ledger.Reservation) 
 	if err != nil || one.LimitUSD == 0 {
 		return math.Inf(1), err
 	}
-	reserved, err := t.reservedBut(ctx, one, runID)
+	stands, err := t.standing(ctx, one, runID)
 	if err != nil {
 		return 0, err
 	}
-	var own float64
-	err = t.row(ctx, "SELECT usd FROM reservations WHERE plugin = $1 AND account = $2 AND run_id = $3", []any{one.Plugin, one.Account, runID}, &own)
-	if err != nil {
-		return 0, err
-	}
-	left := one.LimitUSD - spent - reserved - own
+	left := one.LimitUSD - spent - stands.others - stands.own
 	if left <= centsOver {
-		return 0, &ledger.OverLimit{Reservation: one, SpentUSD: spent, ReservedUSD: reserved, OwnUSD: own}
+		return 0, &ledger.OverLimit{Reservation: one, SpentUSD: spent, ReservedUSD: stands.others, OwnUSD: stands.own}
 	}
 	return left, nil
 }
@@ -182,25 +193,6 @@ func (t *tx) spend(ctx context.Context, plugin, account, runID string, usd float
 	}
 	_, err = t.run(ctx, "DELETE FROM reservations WHERE plugin = $1 AND account = $2 AND run_id = $3", plugin, account, runID)
 	return err
-}
-
-// spendKilled books what was set aside for an attempt of the run that was killed, if there is
-// one, and returns what is spent from the account then.
-func (t *tx) spendKilled(ctx context.Context, one ledger.Reservation, runID string, spent float64) (float64, error) {
-	column := "open_usd"
-	if one.Plugin == ledger.CoreAccounts {
-		column = "usd"
-	}
-	var usd float64
-	err := t.row(ctx, "SELECT "+column+" FROM reservations WHERE plugin = $1 AND account = $2 AND run_id = $3",
-		[]any{one.Plugin, one.Account, runID}, &usd)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && usd == 0 && one.Plugin != ledger.CoreAccounts {
-		return spent, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return spent + usd, t.spend(ctx, one.Plugin, one.Account, runID, usd)
 }
 
 // takeAccount is settleAccount for who reserves in the account, and keeps the limit.
