@@ -147,6 +147,7 @@ func TestWhatAKilledTurnHadSetAsideIsSpent(t *testing.T) {
 		_ = must[float64](t)(topUp(s, c, day))
 		c = p.killed(c)
 		wantAccount(t, s, "day", pluginsdk.BudgetAccount{SetAsideUSD: 0.6, LimitUSD: 1})
+		wantOver(t, intent(s, c, atRest("day", 1, 0.5)), 0.6, 0)
 		check(t, intent(s, c, day))
 		wantAccount(t, s, "day", pluginsdk.BudgetAccount{SpentUSD: 0.6, SetAsideUSD: 0.3, LimitUSD: 1})
 		again := day
