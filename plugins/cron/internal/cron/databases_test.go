@@ -18,6 +18,7 @@ import (
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/plugins/cron/internal/calendar/brute"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
 // base is a host that is nothing but a database: what a plugin asks goes to the store that a daemon has. What
@@ -185,7 +186,7 @@ func TestYearsOnADatabase(t *testing.T) {
 		e.base, e.killer = b, &killer{Crons: baseCrons{base: b}, random: random}
 		e.sdk = pluginsdk.Host{
 			Crons: e.killer, Threads: baseThreads{base: b}, Runs: baseRuns{base: b}, Log: slog.New(slog.DiscardHandler),
-			Messages: killedMessages{baseMessages{base: b}, e.killer},
+			Messages: killedMessages{baseMessages{base: b}, e.killer}, Workspace: plugintest.NewHost().SDK().Workspace,
 		}
 		e.restart()
 		specs := e.jobs(random, *jobsOfYears)

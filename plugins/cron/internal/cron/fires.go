@@ -121,7 +121,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 	}
 	p.apart(ctx, late, now)
-	err = errors.Join(err, p.make(ctx, there, now))
+	err = errors.Join(err, p.make(ctx, there, now), p.tellAgent(ctx, jobs))
 	return p.rest(there), err
 }
 

@@ -32,6 +32,7 @@ type Plugin struct {
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
 	// lookings are the commands that look for news for a fire, until it is made.
 	lookings map[fireKey]*looking
+	written  *string             // the block of system.md as it was written last; nil: not known
 	notices  map[string][]string // by run: the calls by which it has told people something
 
 	again atomic.Bool        // rows of fires may have been written by others
@@ -63,6 +64,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapRunsRead, Reason: "know what became of a fire, and what it has cost"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "stop the run before, of jobs that want that"},
 			{Capability: pluginsdk.CapInstallationRead, Reason: "know whether the agent's plan has room, for jobs that fire only with some"},
+			{Capability: pluginsdk.CapWorkspaceRead, Reason: "tell the agent in system.md which schedules are on"},
+			{Capability: pluginsdk.CapWorkspaceWrite, Reason: "keep that current"},
 			{Capability: pluginsdk.CapState, Reason: "know which jobs it has made at the first start"},
 			{Capability: pluginsdk.CapEventsRead, Reason: "learn that a job was changed, and that the run of a fire is over"},
 		},
