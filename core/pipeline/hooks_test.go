@@ -173,6 +173,8 @@ func TestARunThatIsOverALimitIsDenied(t *testing.T) {
 	said := "Not run: the limit of day (a) is $2.00: $1.25 are spent, $0.50 are set aside for other runs, and this one would set $0.50 aside"
 	if finish := b.store.finishes[0]; finish.State != pluginsdk.RunFailed || finish.Rows[0].Message.Content != said {
 		t.Errorf("%+v", finish)
+	} else if metadata := string(finish.Rows[0].Message.Metadata); metadata != `{"denied":"a","event":"pipeline_error"}` {
+		t.Errorf("its metadata is %s", metadata)
 	}
 	if len(b.agent.requests) != 0 {
 		t.Error("the agent was asked")

@@ -191,6 +191,13 @@ func outcomeText(outcome pluginsdk.Outcome) string {
 	return outcome.Reply
 }
 
+// deniedRow says that a plugin did not let the run happen, and which one, to who reads the thread and to plugins.
+func deniedRow(denied *hooks.Denied) pluginsdk.NewMessage {
+	row := statusRow("pipeline_error", "Not run: "+denied.Reason)
+	row.Metadata, _ = json.Marshal(map[string]string{"event": "pipeline_error", "denied": denied.Plugin}) //nolint:errchkjson // strings
+	return row
+}
+
 func statusRow(event, text string) pluginsdk.NewMessage {
 	metadata, _ := json.Marshal(map[string]string{"event": event}) //nolint:errchkjson // strings
 	return pluginsdk.NewMessage{
@@ -229,7 +236,7 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 		return err // the daemon stops: as after a crash here
 	case errors.As(err, &denied):
 		p.complete(t, pluginsdk.OutcomeDenied, denied.Reason)
-		return p.close(t, pluginsdk.RunFailed, statusRow("pipeline_error", "Not run: "+denied.Reason), denied.Reason)
+		return p.close(t, pluginsdk.RunFailed, deniedRow(denied), denied.Reason)
 	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailureParked:
 		return failure // the attempt has not failed: the run waits
 	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailurePlan:

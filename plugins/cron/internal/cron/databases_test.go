@@ -84,7 +84,7 @@ func (b baseMessages) Submit(ctx context.Context, r *pluginsdk.SubmitMessageRequ
 	made, err := b.Accept(ctx, ledger.Acceptance{RunID: uuid.NewString(), Plugin: name, Kind: pluginsdk.RunMessage, Submission: submission, MaxWaiting: 1000})
 	if err == nil && !made.Existed {
 		b.messages[submission.Key]++
-		b.base.open[made.RunID] = made.ThreadID
+		b.open[made.RunID] = made.ThreadID
 	}
 	return &pluginsdk.SubmitMessageResponse{Accepted: made.Accepted}, err
 }
@@ -105,7 +105,7 @@ func (b baseRuns) List(ctx context.Context, r *pluginsdk.ListRunsRequest) (*plug
 
 func (b baseRuns) Cancel(ctx context.Context, r *pluginsdk.CancelRunRequest) (*pluginsdk.CancelRunResponse, error) {
 	run, _, err := b.CancelQueued(ctx, r.ID, "the next one is due")
-	delete(b.base.open, r.ID)
+	delete(b.open, r.ID)
 	return &pluginsdk.CancelRunResponse{Run: run}, err
 }
 

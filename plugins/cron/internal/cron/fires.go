@@ -560,7 +560,11 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 				break // the next look drops it
 			}
 			now := ended(job.Spec, *fire, run, there, p.now())
-			var failed error
+			failed := p.takeDenied(ctx, job, &now)
+			if failed != nil {
+				err = errors.Join(err, failed)
+				continue
+			}
 			if jobs[id], failed = p.say(ctx, job, now); failed != nil && pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound {
 				err = errors.Join(err, failed)
 				continue
@@ -570,6 +574,39 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 		p.open[id] = slices.DeleteFunc(open, func(fire pluginsdk.CronFire) bool { return !fire.State.Open() })
 	}
 	return err
+}
+
+// takeDenied has a fire whose run a plugin did not let happen, such as for a budget that is used up, count as
+// skipped: the job has not failed, and need not be turned off for it. People are told of the first one in a day.
+func (p *Plugin) takeDenied(ctx context.Context, job pluginsdk.CronJob, fire *pluginsdk.CronFire) error {
+	if fire.State != pluginsdk.FireFailed || fire.CostUSD > 0 {
+		return nil
+	}
+	threadID, err := p.thread(ctx, job)
+	if err != nil {
+		return err
+	}
+	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
+		ThreadID: threadID, RunID: fire.RunID, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageStatus}, Last: true, Limit: lastMessages,
+	}})
+	if err != nil {
+		return err
+	}
+	for _, message := range page.Messages {
+		var of struct {
+			Denied string `json:"denied"`
+		}
+		if json.Unmarshal(message.Metadata, &of) != nil || of.Denied == "" {
+			continue
+		}
+		fire.State, fire.Reason = pluginsdk.FireSkipped, "the plugin "+of.Denied+" did not let it run: "+fire.Reason
+		err := p.tell(ctx, job, "denied:"+job.ID+":"+fire.EndedAt.UTC().Format(time.DateOnly), fmt.Sprintf("The schedule %s did not run: %s", job.Spec.Name, fire.Reason))
+		if err != nil && !final(err) {
+			return err
+		}
+		return nil
+	}
+	return nil
 }
 
 // ended is a fire whose run is over, or not there any more. A run that has said nothing, of a job whose

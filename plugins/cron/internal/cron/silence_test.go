@@ -199,6 +199,33 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	})
 }
 
+// A run that a budget does not let happen is no failure of the job: it is not turned off, and people are told once a day.
+func TestADeniedFireIsNoFailure(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	job := w.hourly(pluginsdk.CronSpec{})
+	for range 7 {
+		w.pass()
+		run := w.running()[0]
+		w.host.AddMessage(pluginsdk.Message{
+			ThreadID: run.ThreadID, RunID: run.ID, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus,
+			Metadata: json.RawMessage(`{"event": "pipeline_error", "denied": "metrics"}`), Content: "Not run: the budget is used up",
+		})
+		w.host.FinishRun(run.ID, pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "the budget is used up"}})
+		w.look()
+	}
+	if now := w.job("watch"); !now.Enabled || now.Status.Failures != 0 {
+		t.Errorf("it is %+v", now)
+	}
+	for _, fire := range w.fires("watch") {
+		if fire.State != pluginsdk.FireSkipped || fire.Reason != "the plugin metrics did not let it run: the budget is used up" {
+			t.Errorf("%+v", fire)
+		}
+	}
+	if told := w.told(job); len(told) < 1 || len(told) > 2 || !strings.Contains(told[0], "did not run: the plugin metrics") {
+		t.Errorf("told %q", told)
+	}
+}
+
 // Nobody hands words to people by the tool notify but the run of a schedule that may.
 func TestWhoMayNotify(t *testing.T) {
 	w := newWorld(t, hour(), nil)

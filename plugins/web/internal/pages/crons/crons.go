@@ -138,12 +138,11 @@ func (p pages) add(r *http.Request) (site.Done, error) {
 	}
 	if right {
 		err := p.put(r, spec)
-		if problem := told(err); problem != nil {
-			form.wrongWith(problem)
-			right = false
-		} else {
+		problem := told(err)
+		if problem == nil {
 			return site.Done{To: pagePath(spec.Name), Said: spec.Name + " is made, and on."}, err
 		}
+		form.wrongWith(problem)
 	}
 	return site.Done{}, &site.Again{View: newView(form)}
 }
@@ -158,11 +157,11 @@ func (p pages) save(r *http.Request) (site.Done, error) {
 	spec, right := shown.form.spec(shown.Spec)
 	if right {
 		err := p.put(r, spec)
-		if problem := told(err); problem != nil {
-			shown.form.wrongWith(problem)
-		} else {
+		problem := told(err)
+		if problem == nil {
 			return site.Done{To: pagePath(spec.Name), Said: spec.Name + " is changed."}, err
 		}
+		shown.form.wrongWith(problem)
 	}
 	return site.Done{}, &site.Again{View: jobView(shown)}
 }
