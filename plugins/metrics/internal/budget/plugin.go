@@ -62,6 +62,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: name, Version: "0.1.0", Description: "Keeps what the agent costs within budgets", Exclusive: true,
 		Commands: commands(),
+		Tools:    tools(),
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapTurnsDecide, Reason: "have no turn begin for which no money is left"},
 			{Capability: pluginsdk.CapBudgetsRead, Reason: "say what was spent"},

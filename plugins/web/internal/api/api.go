@@ -60,6 +60,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerAccounts(described)
 	h.registerTasks(described)
 	h.registerCrons(described)
+	h.registerBudgets(described)
 	h.registerApprovals(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)

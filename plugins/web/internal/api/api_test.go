@@ -399,6 +399,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/context/file":            {"get", "put", "delete"},
 		"/api/context/history":         {"get"},
 		"/api/crons":                   {"get"},
+		"/api/budgets":                 {"get"},
 		"/api/crons/{name}":            {"get", "put", "patch", "delete"},
 		"/api/crons/{name}/fires":      {"get"},
 		"/api/crons/{name}/fire":       {"post"},

@@ -28,7 +28,7 @@ var chapters = []chapter{
 	{"Tools and commands", "What plugins give the agent, and what people can type.", []string{"tools", "commands"}},
 	{"Deliveries", "What is on its way to people elsewhere.", []string{"deliveries"}},
 	{"Plugins", "What is installed, what it may do, how it does.", []string{"plugins"}},
-	{"Installation", "How the daemon is, what was done to it and what it has cost; its backups.", []string{"health", "doctor", "audit", "usage", "pause", "backups"}},
+	{"Installation", "How the daemon is, what was done to it and what it has cost; its backups.", []string{"health", "doctor", "audit", "usage", "budgets", "pause", "backups"}},
 	{"Tokens", "Who may call, and as whom.", []string{"tokens", "login", "logout", "session", "me"}},
 }
 

@@ -182,6 +182,8 @@ type usage struct {
 	shares []shares
 	names  map[string]string // of threads
 	paces  []pace
+	// budgets are what may be spent.
+	budgets api.Budgets
 }
 
 // pace is what a day or a month has cost so far, and comes to at that pace.
@@ -249,6 +251,7 @@ func (p pages) page(r *http.Request) (site.View, error) {
 		shown.paces, err = p.paces(ctx, shown.period)
 		return err
 	})
+	together.Go(func() error { return p.Get(ctx, "/api/budgets", nil, &shown.budgets) })
 	if err := together.Wait(); err != nil {
 		return site.View{}, err
 	}
