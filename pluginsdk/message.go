@@ -215,7 +215,7 @@ type Submission struct {
 }
 
 // RunOptions are what a plugin wants of the run of one message. Such a run answers that message
-// alone: others wait for its end, whatever the thread's busy mode. A retry has the same options.
+// alone: others wait for its end, whatever the thread's busy mode. A retry has the same options, but is not quiet.
 type RunOptions struct {
 	// Purpose is under which usage is counted; empty: the name of the plugin.
 	Purpose string `json:"purpose,omitempty"`

@@ -33,6 +33,9 @@ func (in *Inbox) Retry(ctx context.Context, runID string, by ledger.By) (plugins
 	if again.Options, err = in.store.RunOptions(ctx, run); err != nil {
 		return pluginsdk.Accepted{}, err
 	}
+	if again.Options != nil { // who asks for it waits for it
+		again.Options.QuietReply, again.Options.QuietNotices = false, false
+	}
 	var of ledger.By
 	var contents []string
 	var files []pluginsdk.Attachment

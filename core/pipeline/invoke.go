@@ -81,11 +81,15 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 	}
 	hash := sha256.Sum256([]byte(t.prompt))
 	effects := t.pending.waiting()
-	err := p.store.SaveIntent(ctx, t.fence, ledger.Intent{
+	intent := ledger.Intent{
 		RunID: t.run.ID, SessionID: t.sessionID, Account: t.account, PromptHash: hex.EncodeToString(hash[:]), Steps: t.steps, Hooks: t.calls.all(), Effects: effects,
-		Reservations: slices.Clone(t.reserved),
-	})
+	}
 	var over *ledger.OverLimit
+	var err error
+	for begun := false; !begun || errors.As(err, &over) && t.takeRest(over); begun = true {
+		intent.Reservations = slices.Clone(t.reserved)
+		err = p.store.SaveIntent(ctx, t.fence, intent)
+	}
 	if errors.As(err, &over) && over.Reservation.Plugin == ledger.CoreAccounts {
 		return p.fallbackSpent(t, fallbackWords(t.account, over.Reservation.LimitUSD))
 	}

@@ -26,6 +26,22 @@ func (t *trip) capAtRest() {
 	}
 }
 
+// leastRest is with how much a turn begins at least, in USD, when there is not as much left as its gate asks for.
+const leastRest = 0.05
+
+// takeRest has a reservation that is topped up anyway ask for what is left of its limit, and reports whether there is
+// enough of that to begin with.
+func (t *trip) takeRest(over *ledger.OverLimit) bool {
+	of := over.Reservation
+	rest := of.LimitUSD - over.SpentUSD - over.ReservedUSD
+	i := slices.IndexFunc(t.reserved, func(one ledger.Reservation) bool { return one.Plugin == of.Plugin && one.Account == of.Account })
+	if i < 0 || !of.CapAtRest || rest < leastRest || rest >= t.reserved[i].AmountUSD {
+		return false
+	}
+	t.reserved[i].AmountUSD = rest
+	return true
+}
+
 // topUp sets more aside for the turn, which has come to its cap, and raises the cap. While the
 // database does not answer, nothing is set aside, and the turn ends.
 func (p *Pipeline) topUp(ctx context.Context, t *trip) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -131,6 +132,30 @@ func TestReservationsThatMakeNoSense(t *testing.T) {
 		}
 		if finish := b.store.finishes[0]; finish.State != pluginsdk.RunFailed || !strings.Contains(finish.Rows[0].Message.Content, words) {
 			t.Errorf("%s: %s %q", words, finish.State, finish.Rows[0].Message.Content)
+		}
+	}
+}
+
+// A turn for which there is less left than it usually costs begins with what is left; with next to nothing left it
+// does not begin.
+func TestATurnBeginsWithWhatIsLeft(t *testing.T) {
+	for spent, want := range map[float64][]float64{0.7: {0.5, 0.1}, 0.78: {0.5}} {
+		b, _ := spending(pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{atRest("day", 0.5)}})
+		b.store.fail["SaveIntent"] = fmt.Errorf("5a: %w", &ledger.OverLimit{
+			Reservation: ledger.Reservation{Plugin: "purser", Reservation: atRest("day", 0.5)}, SpentUSD: spent, ReservedUSD: 0.2,
+		})
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		var asked []float64
+		for _, intent := range b.store.intents {
+			asked = append(asked, math.Round(100*intent.Reservations[0].AmountUSD)/100)
+		}
+		if !slices.Equal(asked, want) {
+			t.Errorf("with %v spent it asks for %v, want %v", spent, asked, want)
+		}
+		if end := b.store.finishes[0]; end.State != pluginsdk.RunFailed || !strings.Contains(end.Error, "the budget is used up") {
+			t.Errorf("refused again, it ends as %+v", end)
 		}
 	}
 }

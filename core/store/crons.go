@@ -127,6 +127,9 @@ func (s *Store) CronFires(ctx context.Context, query pluginsdk.CronFiresRequest)
 	return all(found, cronFireOf), more, nil
 }
 
+// openFires is how many fires of a job may be open for another one to be asked for.
+const openFires = 20
+
 // calledOnce is how long a job is not fired again by who gives it data.
 const calledOnce = time.Minute
 
@@ -157,7 +160,14 @@ func (s *Store) FireCron(ctx context.Context, name, data string) (fire pluginsdk
 				return err
 			}
 		}
-		return tx.putFires(ctx, job, []pluginsdk.CronFire{fire})
+		open, err := tx.CronFire.Query().Where(cronfire.JobID(job.ID), cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning)).Count(ctx)
+		if err == nil && open >= openFires {
+			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d fires of the schedule %q are not over yet; ask again when some are", open, name)
+		}
+		if err != nil {
+			return err
+		}
+		return s.saveFires(ctx, tx, job, []pluginsdk.CronFire{fire})
 	})
 	if err != nil {
 		return pluginsdk.CronFire{}, wrap("fire scheduled job", err)

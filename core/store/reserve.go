@@ -151,10 +151,10 @@ func (t *tx) leftFor(ctx context.Context, runID string, one ledger.Reservation) 
 }
 
 // closeReservations notes that the result of the run's attempt is stored: what it has cost is
-// known.
+// known, and no more than that is held while the run waits for something.
 func (t *tx) closeReservations(ctx context.Context, runID string, all []ledger.Reservation) error {
 	for _, one := range all {
-		_, err := t.run(ctx, "UPDATE reservations SET open_usd = 0 WHERE plugin = $1 AND account = $2 AND run_id = $3", one.Plugin, one.Account, runID)
+		_, err := t.run(ctx, "UPDATE reservations SET open_usd = 0, usd = (SELECT cost_usd FROM runs WHERE id = $3) WHERE plugin = $1 AND account = $2 AND run_id = $3", one.Plugin, one.Account, runID)
 		if err != nil {
 			return err
 		}

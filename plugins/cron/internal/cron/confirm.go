@@ -8,13 +8,14 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// powers is a checksum of what in a specification says what a job may cost and do beyond others: a
-// command, a model, a permission mode, tools. Empty: nothing does.
+// powers is a checksum of a job that may cost or do more than others: by a command, a model, a permission
+// mode, or tools. The prompt that they are for, and the cap, are in it too: who may change those uses them.
+// Empty: the job may do no more than others.
 func powers(spec pluginsdk.CronSpec) string {
 	if spec.When == "" && spec.Model == "" && spec.PermissionMode == "" && len(spec.Tools) == 0 {
 		return ""
 	}
-	encoded, _ := json.Marshal([]any{spec.When, spec.Model, spec.PermissionMode, spec.Tools}) //nolint:errchkjson // strings
+	encoded, _ := json.Marshal([]any{spec.When, spec.Model, spec.PermissionMode, spec.Tools, spec.Prompt, spec.CostCapUSD}) //nolint:errchkjson // strings and a number
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:8])
 }
@@ -28,5 +29,5 @@ func confirmed(job pluginsdk.CronJob) bool {
 
 // unconfirmedWords say what is to be done about a job that is not confirmed.
 func unconfirmedWords(spec pluginsdk.CronSpec) string {
-	return "its when, model, permission_mode or tools were not set by an operator: look at them with /cron show " + spec.Name + ", then /cron confirm " + spec.Name
+	return "its when, model, permission_mode or tools, or the prompt that they are for, were not set by an operator: look at them with /cron show " + spec.Name + ", then /cron confirm " + spec.Name
 }

@@ -3,6 +3,7 @@ package cron
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -182,6 +183,11 @@ func fieldNames() string {
 // A prompt, or a command, is the last of them, and all that follows it. powers says that one is only for
 // operators.
 func edited(spec pluginsdk.CronSpec, changes string) (changed pluginsdk.CronSpec, powers bool, err error) {
+	type assignment struct {
+		field *field
+		value string
+	}
+	var all []assignment
 	for rest := changes; rest != ""; {
 		name, value, assigned := strings.Cut(rest, "=")
 		name = strings.TrimSpace(name)
@@ -199,10 +205,17 @@ func edited(spec pluginsdk.CronSpec, changes string) (changed pluginsdk.CronSpec
 		if f == nil {
 			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule has no %q; it has %s", name, fieldNames())
 		}
-		if err := f.set(&spec, strings.TrimSpace(value)); err != nil {
-			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", name, err)
-		}
+		all = append(all, assignment{f, strings.TrimSpace(value)})
 		powers = powers || f.power
+	}
+	zoned := func(one assignment) bool { return one.field.name == "timezone" }
+	if i := slices.IndexFunc(all, zoned); i > 0 { // times are read by its clock
+		all[0], all[i] = all[i], all[0]
+	}
+	for _, one := range all {
+		if err := one.field.set(&spec, one.value); err != nil {
+			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", one.field.name, err)
+		}
 	}
 	return spec, powers, nil
 }
@@ -235,7 +248,7 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	if strings.TrimSpace(changes) == "" {
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron edit NAME | FIELD = VALUE | FIELD = VALUE, as in /cron edit Stand-up | schedule = 30 9 * * mon-fri. The fields are %s", fieldNames())
 	}
-	was := powers(job.Spec)
+	sure := confirmed(job)
 	spec, asksPowers, err := edited(job.Spec, changes)
 	if err != nil {
 		return "", err
@@ -248,10 +261,14 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	if job, err = p.save(ctx, spec, job.Enabled); err != nil {
 		return "", err
 	}
-	if now := powers(spec); asksPowers && now != was {
+	// What others have set meanwhile is not confirmed by a change of something else.
+	if now := powers(spec); now != "" && sure && by.Scope.Has(pluginsdk.ScopeAdmin) {
 		if job, err = p.mark(ctx, job, now); err != nil {
 			return "", err
 		}
+	}
+	if !confirmed(job) {
+		return job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec), nil
 	}
 	return p.told(job, "is changed")
 }
@@ -268,7 +285,13 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	if err != nil {
 		return "", err
 	}
-	return p.told(job, "is confirmed")
+	became := "is confirmed, with"
+	for _, f := range fields {
+		if value := f.get(job.Spec); f.power && value != "" {
+			became += " " + f.name + " = " + value + ","
+		}
+	}
+	return p.told(job, became+" and the prompt: "+clip(job.Spec.Prompt))
 }
 
 // mark stores what of a job is confirmed, if the job still says the same.

@@ -76,6 +76,9 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	for id := range p.open { // a job that was removed has closed its fires
 		if _, ok := there[id]; !ok {
 			delete(p.open, id)
+			if len(p.open) == 0 {
+				clear(p.notices)
+			}
 			maps.DeleteFunc(p.lookings, func(key fireKey, _ *looking) bool { return key.job == id })
 		}
 	}
@@ -142,7 +145,8 @@ func (p *Plugin) rest(jobs map[string]pluginsdk.CronJob) time.Duration {
 	for _, open := range p.open {
 		for _, fire := range open {
 			wait = min(wait, lookAnyway)
-			if fire.State == pluginsdk.FirePending && p.lookings[keyOf(fire)] == nil {
+			// What waits for a command is made at the end of that one, or of another.
+			if waits := p.lookings[keyOf(fire)] != nil || jobs[fire.JobID].Spec.When != "" && p.lookingNow() >= whensAtOnce; fire.State == pluginsdk.FirePending && !waits {
 				until(p.spread[keyOf(fire)])
 			}
 		}
@@ -180,9 +184,6 @@ func (p *Plugin) load(ctx context.Context) error {
 }
 
 func (p *Plugin) loadOpen(ctx context.Context, first bool) error {
-	if first {
-		p.spread, p.lookings = make(map[fireKey]time.Time), make(map[fireKey]*looking)
-	}
 	p.open = make(map[string][]pluginsdk.CronFire)
 	for before := (time.Time{}); ; {
 		page, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Open: true, Before: before, Limit: pageSize})
@@ -201,8 +202,11 @@ func (p *Plugin) loadOpen(ctx context.Context, first bool) error {
 	for id := range p.open {
 		slices.SortFunc(p.open[id], func(a, b pluginsdk.CronFire) int { return a.Due.Compare(b.Due) })
 		for _, fire := range p.open[id] {
-			if first && fire.State == pluginsdk.FirePending && fire.Reason != "" {
-				late = append(late, fire)
+			if first && fire.State == pluginsdk.FirePending {
+				p.unsure[keyOf(fire)] = true
+				if fire.Reason != "" {
+					late = append(late, fire)
+				}
 			}
 		}
 	}
@@ -264,6 +268,7 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 			}
 			delete(p.spread, keyOf(*fire))
 			delete(p.lookings, keyOf(*fire))
+			delete(p.unsure, keyOf(*fire))
 			*fire = made
 		}
 		p.open[id] = slices.DeleteFunc(open, func(fire pluginsdk.CronFire) bool { return !fire.State.Open() })
@@ -287,7 +292,7 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	case pluginsdk.FireCancelled, pluginsdk.FireMissed, pluginsdk.FireSkipped:
 		status.LastResult = string(fire.State) + ": " + clip(fire.Reason)
 	}
-	if fire.State == pluginsdk.FireFailed && status.Failures == 1 { // first, so that no crash keeps it from people
+	if fire.State == pluginsdk.FireFailed && (status.Failures == 1 || fire.Cause != pluginsdk.FireScheduled) { // first, so that no crash keeps it from people
 		if err := p.tellFailure(ctx, before, fire); err != nil {
 			return before, err
 		}
@@ -367,9 +372,6 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 	if isCommand(job.Spec.Prompt) { // it would be carried out as a person's
 		return not(pluginsdk.FireFailed, commandWords)
 	}
-	if !confirmed(job) {
-		return not(pluginsdk.FireSkipped, unconfirmedWords(job.Spec))
-	}
 	key := submitKey(job.ID, fire.Due)
 	threadID, err := p.thread(ctx, job)
 	if err != nil {
@@ -382,7 +384,8 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 	if fire.Cause != pluginsdk.FireScheduled {
 		since = fire.DecidedAt
 	}
-	if late := now.Sub(since); late > inTime+spreadAll || !job.Enabled { // perhaps it was submitted before a crash
+	late := now.Sub(since)
+	if p.unsure[keyOf(fire)] || late > inTime+spreadAll || !job.Enabled { // perhaps it was submitted before a crash
 		run, err := p.submitted(ctx, threadID, key)
 		switch {
 		case err != nil:
@@ -390,11 +393,19 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 		case run != "":
 			fire.State, fire.RunID = pluginsdk.FireRunning, run
 			return fire, nil
+		}
+		delete(p.unsure, keyOf(fire))
+	}
+	if late > inTime+spreadAll || !job.Enabled {
+		switch {
 		case !job.Enabled && fire.Cause == pluginsdk.FireScheduled:
 			return not(pluginsdk.FireSkipped, "the schedule was turned off before it was made")
 		case tooLate(job, fire, late):
 			return not(pluginsdk.FireMissed, fmt.Sprintf("it was to be made, and then nobody was there for %s", short(late)))
 		}
+	}
+	if !confirmed(job) {
+		return not(pluginsdk.FireSkipped, unconfirmedWords(job.Spec))
 	}
 	if job.Spec.IfRoom {
 		if why := p.room(ctx); why != "" {
@@ -434,7 +445,7 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 		return fire, err
 	}
 	answer, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
-		ThreadID: threadID, Key: key, Content: prompt, Unattended: job.Spec.ThreadID == "", Metadata: about, Options: options(job.Spec),
+		ThreadID: threadID, Key: key, Content: inert(prompt), Unattended: job.Spec.ThreadID == "", Metadata: about, Options: options(job.Spec),
 	}})
 	if err == nil {
 		fire.State, fire.RunID = pluginsdk.FireRunning, answer.Accepted.RunID
@@ -452,12 +463,19 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 	return not(pluginsdk.FireFailed, "its prompt was refused: "+clip(err.Error()))
 }
 
+// inert has no word of a prompt name a file that the agent's program would show: nobody who has a file shown
+// stands behind the data that a command or a caller gives, or behind the prompts that agents make.
+func inert(prompt string) string { return strings.ReplaceAll(prompt, "@", "@\u2060") }
+
 // options are how a job's runs are made. That one has failed the plugin tells itself, once.
 func options(spec pluginsdk.CronSpec) *pluginsdk.RunOptions {
 	o := &pluginsdk.RunOptions{
 		Purpose: name, Session: spec.Session, QuietNotices: true,
 		QuietReply: spec.Report == pluginsdk.ReportOnNotify || spec.Report == pluginsdk.ReportNever,
 		Model:      spec.Model, PermissionMode: spec.PermissionMode, AllowedTools: spec.Tools, CostCapUSD: spec.CostCapUSD, Timeout: spec.Timeout,
+	}
+	if o.QuietReply {
+		o.DisallowedTools = []string{"mcp__harness__core__notify"} // what people are told goes through the tool notify, or nowhere
 	}
 	if o.Session == "" && spec.ThreadID == "" {
 		o.Session = pluginsdk.SessionFresh

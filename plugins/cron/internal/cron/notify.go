@@ -66,6 +66,7 @@ func (p *Plugin) notify(ctx context.Context, call *pluginsdk.CallToolRequest, in
 		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text, Metadata: metadata}},
 	})
 	if err != nil {
+		p.takeBack(call)
 		return "", err
 	}
 	return "The people of the schedule " + job.Spec.Name + " are told.", nil
@@ -101,6 +102,14 @@ func (p *Plugin) notifies(ctx context.Context, call *pluginsdk.CallToolRequest) 
 		p.notices[call.Call.RunID] = append(given, call.Call.ID)
 	}
 	return jobs[i], nil
+}
+
+// takeBack has a notice not count that was not given.
+func (p *Plugin) takeBack(call *pluginsdk.CallToolRequest) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	given := p.notices[call.Call.RunID]
+	p.notices[call.Call.RunID] = slices.DeleteFunc(given, func(id string) bool { return id == call.Call.ID })
 }
 
 // tellFailure tells the people of a job that it has begun to fail. Of those that follow it they are not

@@ -32,7 +32,9 @@ type Plugin struct {
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
 	// lookings are the commands that look for news for a fire, until it is made.
 	lookings map[fireKey]*looking
+	unsure   map[fireKey]bool    // fires that a process before this one may have submitted
 	written  *string             // the block of system.md as it was written last; nil: not known
+	refused  int                 // how often in a row it could not be written, since somebody was faster
 	notices  map[string][]string // by run: the calls by which it has told people something
 
 	again atomic.Bool        // rows of fires may have been written by others
@@ -76,7 +78,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host = host
 	p.wake = make(chan struct{}, 1)
-	p.lookings, p.notices = make(map[fireKey]*looking), make(map[string][]string)
+	p.forget()
 	p.work = context.WithoutCancel(ctx)
 	if p.do == nil {
 		p.do = run.Do
@@ -105,13 +107,20 @@ const (
 // Activate makes the jobs that it comes with, and begins to fire.
 func (p *Plugin) Activate(ctx context.Context) error {
 	p.mu.Lock()
-	p.loaded = false // what became of fires while it was not active is in their rows
+	p.forget() // what became of fires while it was not active is in their rows
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.work = work
 	p.mu.Unlock()
 	p.end, p.ended = end, make(chan struct{})
 	go p.follow(work, p.ended)
 	return nil
+}
+
+// forget has it know nothing of fires but what their rows say.
+func (p *Plugin) forget() {
+	p.loaded = false
+	p.spread, p.lookings, p.unsure = make(map[fireKey]time.Time), make(map[fireKey]*looking), make(map[fireKey]bool)
+	p.notices = make(map[string][]string)
 }
 
 // Deactivate ends firing. What is under way goes on: its end is seen by the process that comes next.
@@ -187,7 +196,9 @@ func (p *Plugin) OnBroadcast(_ context.Context, request *pluginsdk.OnBroadcastRe
 		if event.Type != pluginsdk.EventCronChanged {
 			p.over.Store(true)
 		}
-		p.again.Store(p.again.Load() || event.Type == pluginsdk.EventCronChanged || event.Type == pluginsdk.EventResync)
+		if event.Type == pluginsdk.EventCronChanged || event.Type == pluginsdk.EventResync {
+			p.again.Store(true)
+		}
 	}
 	p.soon()
 	return nil, nil

@@ -313,16 +313,33 @@ func TestPowersAreAnOperators(t *testing.T) {
 			w.finish()
 			w.look()
 			w.pass()
-			if n := len(w.host.Submissions()); n != 2 {
+			if n := len(w.host.Submissions()); n != 1 { // who says what is done with the powers uses them
 				t.Errorf("with another prompt it was submitted %d times", n)
 			}
-			spec.When += " "
-			w.save(spec)
-			w.finish()
+			// What others have set meanwhile is not confirmed with something else.
+			if reply := w.as(pluginsdk.ScopeAdmin, "edit watch | model = haiku"); !strings.Contains(reply, "does not fire") {
+				t.Errorf("an operator's change says %q", reply)
+			}
+			w.pass()
+			if n := len(w.host.Submissions()); n != 1 {
+				t.Errorf("with a model of the operator's it was submitted %d times", n)
+			}
+			if reply := w.as(pluginsdk.ScopeAdmin, "confirm watch"); !strings.Contains(reply, "model = haiku") || !strings.Contains(reply, "Look again.") {
+				t.Errorf("confirmed without a word on what: %q", reply)
+			}
 			w.look()
 			w.pass()
 			if n := len(w.host.Submissions()); n != 2 {
-				t.Errorf("with another command it was submitted %d times", n)
+				t.Errorf("confirmed again, it was submitted %d times", n)
+			}
+			w.finish()
+			w.look()
+			if reply := w.as(pluginsdk.ScopeAdmin, "edit watch | prompt = Look once more."); !strings.Contains(reply, "is changed. It is due") {
+				t.Errorf("an operator's prompt: %q", reply)
+			}
+			w.pass()
+			if n := len(w.host.Submissions()); n != 3 {
+				t.Errorf("with the operator's prompt it was submitted %d times", n)
 			}
 		})
 	}

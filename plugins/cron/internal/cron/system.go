@@ -38,7 +38,10 @@ func block(jobs []pluginsdk.CronJob) string {
 	return blockHead + "\n## Schedules\n\n" + strings.Join(lines, "\n") + "\n" + blockEnd
 }
 
-func oneLine(name string) string { return strings.Join(strings.Fields(name), " ") }
+// oneLine is a name that neither begins a line nor a mark of the block.
+func oneLine(name string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("<", " ", ">", " ").Replace(name)), " ")
+}
 
 // withBlock is a text whose block of schedules is another one; what stands around it stays.
 func withBlock(text, block string) string {
@@ -77,14 +80,20 @@ func (p *Plugin) tellAgent(ctx context.Context, jobs []pluginsdk.CronJob) error 
 	}
 	err := p.writeBlock(ctx, want)
 	switch {
-	case err != nil && (!final(err) || pluginsdk.CodeOf(err) == pluginsdk.CodeConflict):
+	case err != nil && !final(err):
+		return err
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeConflict && p.refused < mostRefused: // somebody writes at the same moment
+		p.refused++
 		return err
 	case err != nil:
 		p.host.Log.Warn("the agent is not told in "+systemPath+" which schedules are on", "err", err)
 	}
-	p.written = &want
+	p.written, p.refused = &want, 0
 	return nil
 }
+
+// mostRefused is how often in a row a write is tried again that was refused.
+const mostRefused = 5
 
 func (p *Plugin) writeBlock(ctx context.Context, want string) error {
 	read, err := p.host.Workspace.Read(ctx, &pluginsdk.ReadWorkspaceRequest{Path: systemPath})

@@ -200,8 +200,11 @@ func (p *Plugin) may(ctx context.Context, call *pluginsdk.CallToolRequest) error
 	if call.TaskID != "" && !reads {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a task may not make or change schedules: say in your result what should be scheduled")
 	}
-	if call.ThreadID == "" { // an operator calls
+	switch {
+	case call.ThreadID == "" && call.Call.RunID == "": // an operator calls
 		return nil
+	case call.ThreadID == "":
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a turn that is part of no conversation does not see or change schedules")
 	}
 	answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: call.ThreadID})
 	switch {

@@ -41,13 +41,7 @@ func (p *Plugin) lookFor(job pluginsdk.CronJob, fire pluginsdk.CronFire) *lookin
 		}
 		return found
 	}
-	running := 0
-	for _, one := range p.lookings {
-		if !one.over {
-			running++
-		}
-	}
-	if running >= whensAtOnce {
+	if p.lookingNow() >= whensAtOnce {
 		return nil // the end of another one has it looked at again
 	}
 	p.lookings[key] = &looking{}
@@ -59,10 +53,22 @@ func (p *Plugin) lookFor(job pluginsdk.CronJob, fire pluginsdk.CronFire) *lookin
 		if work.Err() != nil {
 			return // it is looked for again by whoever is active next
 		}
-		p.lookings[key] = found
+		if p.lookings[key] != nil { // else its job was removed, or its fire is over
+			p.lookings[key] = found
+		}
 		p.soon()
 	}()
 	return nil
+}
+
+// lookingNow is how many commands look for news. The lock is held.
+func (p *Plugin) lookingNow() (n int) {
+	for _, one := range p.lookings {
+		if !one.over {
+			n++
+		}
+	}
+	return n
 }
 
 // found runs a job's command.

@@ -131,8 +131,10 @@ func (s Scope) counts(t turn) (name string, counted bool) {
 	case Cron:
 		if t.kind == pluginsdk.ThreadCron {
 			of = t.threadID
-			if s.Of == strings.ReplaceAll(t.threadName, " ", "_") { // which is the job's name
-				return "cron/" + of, true
+			// The thread has the job's name. The account has it as well, so that a job that is made anew under its name
+			// goes on with what it has spent.
+			if job := strings.ToLower(strings.ReplaceAll(t.threadName, " ", "_")); strings.ToLower(s.Of) == job {
+				return "cron/" + job, true
 			}
 		}
 	case Named:

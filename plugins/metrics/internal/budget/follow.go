@@ -220,12 +220,19 @@ func (p *Plugin) tell(ctx context.Context, b Budget, account, threadID string, s
 	if threadID == "" {
 		return nil
 	}
+	thread, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: threadID})
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound || err == nil && thread.Thread.Apart:
+		return nil // its people are not to know what the owner spends
+	case err != nil:
+		return err
+	}
 	text := fmt.Sprintf("The budget %s (%s) is passed: %s are spent. It is soft, so turns go on. To have it hold: harness budget set %s hard", b.Name, b.words(), dollars(spent), b.Name)
 	if !p.known.Load().ledger.Confirmed {
 		text = fmt.Sprintf("%s were spent, which is more than %s %s. Nobody has confirmed a budget on this installation yet, so nothing is stopped. "+
 			"To have this budget hold: harness budget confirm. To have another one: harness budget set %s %s", dollars(spent), dollars(b.USD), b.Window.words(), b.Name, more(b))
 	}
-	_, err := p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
 		ThreadID: threadID, Key: fmt.Sprintf("soft:%s:%s:%.2f", b.Name, account, b.USD), Deliver: true,
 		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text}},
 	})
