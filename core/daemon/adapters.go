@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,7 +72,8 @@ func (p places) Rest(runID string) (back func(ctx context.Context) error) {
 }
 
 // watchedAgent is the agent as the pipeline sees it: the workspace is told when a turn begins
-// and ends, so that it knows who has changed the files.
+// and ends, so that it knows who has changed the files. A turn that has no tool to change one with
+// is none of them: it would only put in doubt whose a change is that another makes meanwhile.
 type watchedAgent struct {
 	pipeline.Agent
 
@@ -79,9 +81,19 @@ type watchedAgent struct {
 }
 
 func (a watchedAgent) Invoke(ctx context.Context, request ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
-	a.workspace.Began(request.RunID, request.ThreadID)
-	defer a.workspace.Ended(request.RunID)
+	if changesFiles(request) {
+		a.workspace.Began(request.RunID, request.ThreadID)
+		defer a.workspace.Ended(request.RunID)
+	}
 	return a.Agent.Invoke(ctx, request, emit)
+}
+
+// writers are the agent's tools that change files, or have others do so.
+var writers = []string{"Agent", "Bash", "Edit", "MultiEdit", "NotebookEdit", "PowerShell", "Skill", "Task", "Workflow", "Write", "mcp__*"}
+
+// changesFiles reports whether a turn has a tool that can change a file.
+func changesFiles(request ledger.AgentRequest) bool {
+	return slices.ContainsFunc(writers, func(tool string) bool { return !slices.Contains(request.DisallowedTools, tool) })
 }
 
 // bus is the event bus as the plugin host sees it. What it publishes of a

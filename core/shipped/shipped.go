@@ -70,6 +70,10 @@ var Plugins = Table{
 		pluginsdk.CapTurnsDecide, pluginsdk.CapBudgetsRead, pluginsdk.CapState, pluginsdk.CapInstallationRead, pluginsdk.CapRunsRead, pluginsdk.CapTasksRead,
 		pluginsdk.CapThreadsRead, pluginsdk.CapMessagesWrite,
 	}}}},
+	{"summaries", []Grants{{Since: 13, Capabilities: []pluginsdk.Capability{
+		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead,
+		pluginsdk.CapAgentInvoke, pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite, pluginsdk.CapState, pluginsdk.CapEventsRead,
+	}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the
@@ -88,13 +92,14 @@ var Operators = map[string][]string{
 	"context":    {"dir", "filesForOthers", "threads"},
 	"delegation": {"roots"},
 	"discord":    {"apiURL", "approvers", "channel", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "token", "users", "workers"},
+	"summaries":  {"threads"},
 	"validation": {"checks", "environment"},
 	"web":        {"allowedHosts", "auth"},
 	"worktree":   {"setup"},
 }
 
 // Later are names that are kept for plugins that are to come with Harness.
-var Later = []string{"summaries", "workflow"}
+var Later = []string{"workflow"}
 
 // Named reports whether the name is that of a plugin that comes with Harness, or is to.
 // Those of the daemon's own directory have it, and nothing else: the names are in

@@ -26,6 +26,14 @@ func (h *Host) SetContextFile(path, text string) {
 	h.keepFile(pluginsdk.WorkspaceChange{Path: path, Kind: pluginsdk.ChangeOutside}, text)
 }
 
+// ChangeContextFile writes a file of the workspace as the core would note it of somebody: the
+// agent in a run, a person, a plugin. Of the change it takes the path, and whose it is.
+func (h *Host) ChangeContextFile(change pluginsdk.WorkspaceChange, text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.keepFile(change, text)
+}
+
 // keepFile stores a text, and the change that it is.
 func (h *Host) keepFile(change pluginsdk.WorkspaceChange, text string) pluginsdk.WorkspaceFile {
 	sum := sha256.Sum256([]byte(text))

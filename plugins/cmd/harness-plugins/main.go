@@ -19,6 +19,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/discord"
 	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/metrics"
+	"github.com/seed-706843ae/harness/plugins/summaries"
 	clock "github.com/seed-706843ae/harness/plugins/time"
 	"github.com/seed-706843ae/harness/plugins/validation"
 	"github.com/seed-706843ae/harness/plugins/web"
@@ -35,6 +36,7 @@ var plugins = map[string]func() pluginsdk.Plugin{
 	"delegation": delegation.New,
 	"discord":    discord.New,
 	"metrics":    metrics.New,
+	"summaries":  summaries.New,
 	"time":       clock.New,
 	"validation": validation.New,
 	"web":        web.New,

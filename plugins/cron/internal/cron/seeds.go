@@ -16,7 +16,7 @@ var seeds = []pluginsdk.CronSpec{
 	},
 	{
 		Name: "Memory Consolidation", Schedule: "0 1 * * *",
-		Prompt: "Consolidate the memory: take what is worth keeping from inbox.md into memory.md, each with its date, and clear what you have taken from inbox.md. Keep memory.md within 100 lines: leave out what is no longer true. Invent nothing.",
+		Prompt: "If you have the tool summaries__consolidate, call it and do nothing else. Only if you do not have it, or it says that it is off, consolidate the memory by hand: take what is worth keeping from inbox.md into memory.md, each with its date, and clear what you have taken from inbox.md. Keep memory.md within 100 lines: leave out what is no longer true. Invent nothing.",
 	},
 	{
 		Name: "Calendar/Email Refresh", Schedule: "*/30 * * * *",

@@ -1,0 +1,230 @@
+package summaries
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/summaries/internal/digest"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// threadBytes is how much of what is new in a thread a prompt has, messageBytes of one message, and newsBytes of
+	// all threads.
+	threadBytes, messageBytes, newsBytes = 8 << 10, 1500, 80 << 10
+	// longBytes is how much of a long thread a prompt has, and longMessageBytes of one message of it.
+	longBytes, longMessageBytes = 60 << 10, 600
+	// mostLong is how many summary rows a turn is asked for.
+	mostLong = 2
+	// mostPages is how many pages of threads a window looks at.
+	mostPages = 10
+)
+
+// said is a message in a prompt.
+type said struct {
+	Who  string `json:"who"`
+	Text string `json:"text"`
+}
+
+// news is what is new in a thread.
+type news struct {
+	thread pluginsdk.Thread
+	said   []said
+	upto   int64 // the last message of them
+	size   int
+	// long is all that was said since the last summary row, which is before; only of a thread that is to have another row.
+	// longUpto is the last message of the thread then.
+	long     []said
+	before   string
+	longUpto int64
+	longSize int
+}
+
+// active returns the threads that may have news, the latest activity first, and the latest activity of all.
+func (p *Plugin) active(ctx context.Context, w *work, c config) (threads []pluginsdk.Thread, until time.Time, err error) {
+	until = w.Until
+	query := pluginsdk.ThreadQuery{Kinds: []pluginsdk.ThreadKind{pluginsdk.ThreadPrimary, pluginsdk.ThreadGeneral}, Order: pluginsdk.ActivityFirst, Limit: 100}
+	for range mostPages {
+		page, err := p.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: query})
+		if err != nil {
+			return nil, until, err
+		}
+		for _, thread := range page.Threads {
+			if thread.LastActivity.Before(w.Until) {
+				return p.withLeft(ctx, w, c, threads, until)
+			}
+			if thread.LastActivity.After(until) {
+				until = thread.LastActivity
+			}
+			if c.learnsFrom(thread) {
+				threads = append(threads, thread)
+			}
+			query.After = thread.ID
+		}
+		if len(page.Threads) < query.Limit {
+			break
+		}
+	}
+	return p.withLeft(ctx, w, c, threads, until)
+}
+
+// withLeft adds the threads that had no room before, behind the others.
+func (p *Plugin) withLeft(ctx context.Context, w *work, c config, threads []pluginsdk.Thread, until time.Time) ([]pluginsdk.Thread, time.Time, error) {
+	for _, id := range w.Left {
+		if slices.ContainsFunc(threads, func(t pluginsdk.Thread) bool { return t.ID == id }) {
+			continue
+		}
+		answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: id})
+		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, until, err
+		}
+		if c.learnsFrom(answer.Thread) {
+			threads = append(threads, answer.Thread)
+		}
+	}
+	return threads, until, nil
+}
+
+// newsOf reads what people and the assistant have said in a thread since it was last summarised.
+func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, after int64, c config) (n news, err error) {
+	n.thread = thread
+	rows, err := p.rows(ctx, thread.ID, c.LongThread+1, pluginsdk.MessageText, pluginsdk.MessageSummary)
+	if err != nil {
+		return n, err
+	}
+	if len(rows) > c.LongThread && !slices.ContainsFunc(rows, isSummary) {
+		if rows, err = p.sinceSummary(ctx, thread.ID); err != nil {
+			return n, err
+		}
+	}
+	spoken, err := p.spoken(ctx, rows)
+	if err != nil {
+		return n, err
+	}
+	since := 0 // of the rows that are said, those after the newest summary row
+	for _, row := range spoken {
+		if isSummary(row) {
+			n.before, n.long, since = row.Content, nil, 0
+			continue
+		}
+		since++
+		n.long = append(n.long, said{who(row), digest.OneLine(row.Content, longMessageBytes)})
+		if row.ID > after {
+			n.said, n.upto = append(n.said, said{who(row), digest.OneLine(row.Content, messageBytes)}), row.ID
+		}
+	}
+	n.said, n.size = newest(n.said, threadBytes)
+	if since > c.LongThread && len(n.said) > 0 {
+		n.long, n.longSize = newest(n.long, longBytes)
+		n.longUpto = newestOf(rows)
+	} else {
+		n.long = nil
+	}
+	return n, nil
+}
+
+func isSummary(m pluginsdk.Message) bool { return m.Kind == pluginsdk.MessageSummary }
+
+func who(m pluginsdk.Message) string {
+	if m.Role == pluginsdk.RoleAssistant {
+		return "assistant"
+	}
+	return "person"
+}
+
+// newestOf is the newest of the rows that people and the assistant have said, in whomever's name; 0: there is none.
+func newestOf(rows []pluginsdk.Message) (id int64) {
+	for _, row := range rows {
+		if row.Kind == pluginsdk.MessageText && row.Role != pluginsdk.RoleSystem {
+			id = row.ID
+		}
+	}
+	return id
+}
+
+// rows returns the newest rows of some kinds, oldest first.
+func (p *Plugin) rows(ctx context.Context, threadID string, limit int, kinds ...pluginsdk.MessageKind) ([]pluginsdk.Message, error) {
+	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{ThreadID: threadID, Kinds: kinds, Last: true, Limit: limit}})
+	if err != nil {
+		return nil, err
+	}
+	return page.Messages, nil
+}
+
+// mostSince is how many messages of a long thread are read.
+const mostSince = 400
+
+// sinceSummary returns the newest summary row of a long thread and what follows it.
+func (p *Plugin) sinceSummary(ctx context.Context, threadID string) ([]pluginsdk.Message, error) {
+	summary, err := p.rows(ctx, threadID, 1, pluginsdk.MessageSummary)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.rows(ctx, threadID, mostSince, pluginsdk.MessageText)
+	if err != nil || len(summary) == 0 {
+		return rows, err
+	}
+	rows = slices.DeleteFunc(rows, func(m pluginsdk.Message) bool { return m.ID < summary[0].ID })
+	return append(summary, rows...), nil
+}
+
+// spoken keeps of the rows what people have said, what they were answered, and the summaries. What schedules, tasks and
+// plugins have said is left out, and so are the answers to that.
+func (p *Plugin) spoken(ctx context.Context, rows []pluginsdk.Message) (kept []pluginsdk.Message, err error) {
+	persons := make(map[string]bool) // by run: whether it answers a person
+	for _, row := range rows {
+		if row.Role == pluginsdk.RoleUser {
+			persons[row.RunID] = personal(row)
+		}
+	}
+	for _, row := range rows {
+		switch {
+		case isSummary(row), row.Role == pluginsdk.RoleUser && personal(row):
+			kept = append(kept, row)
+		case row.Role == pluginsdk.RoleAssistant:
+			answers, known := persons[row.RunID]
+			if !known {
+				if answers, err = p.answersPerson(ctx, row); err != nil {
+					return nil, err
+				}
+				persons[row.RunID] = answers
+			}
+			if answers {
+				kept = append(kept, row)
+			}
+		}
+	}
+	return kept, nil
+}
+
+// personal reports whether a person has said it.
+func personal(m pluginsdk.Message) bool {
+	return m.Role == pluginsdk.RoleUser && !m.Label().OfAgent() && (m.Author != "" || m.Scope != "")
+}
+
+// answersPerson reports whether a reply answers a person.
+func (p *Plugin) answersPerson(ctx context.Context, reply pluginsdk.Message) (bool, error) {
+	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
+		ThreadID: reply.ThreadID, RunID: reply.RunID, Roles: []pluginsdk.Role{pluginsdk.RoleUser}, Limit: 1,
+	}})
+	if err != nil || reply.RunID == "" {
+		return false, err
+	}
+	return len(page.Messages) == 1 && personal(page.Messages[0]), nil
+}
+
+// newest keeps the newest messages that have room.
+func newest(all []said, room int) (kept []said, size int) {
+	for i := len(all) - 1; i >= 0; i-- {
+		cost := len(all[i].Text) + 40
+		if size+cost > room {
+			return all[i+1:], size
+		}
+		size += cost
+	}
+	return all, size
+}

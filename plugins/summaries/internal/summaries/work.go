@@ -1,0 +1,137 @@
+package summaries
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// workKey is where the plugin keeps what it knows of threads and money.
+const workKey = "work"
+
+// work is what the plugin knows from one window to the next, in one entry of its state: what belongs together changes
+// together.
+type work struct {
+	Existing bool      // the installation had conversations before the plugin came
+	Off      bool      // summaries were off when a window was last looked at
+	Begun    time.Time // when the last turn for summaries was begun
+	Until    time.Time // the latest activity of a thread that a window has looked at
+	Number   int       // of the last turn
+	Counted  int       // the last consolidation whose cost is in Spent
+	Turn     *turn     // begun, and its answer not yet taken in; nil: there is none
+	Left     []string  // threads that had no room in the last window
+	// Cursors are the last message of each thread that was summarised.
+	Cursors map[string]int64
+	Spent   spending
+	Failed  *failure // the last turn for summaries has failed; nil: it has not
+	Over    int      // how many bytes thread-summaries.md has when it is too long for its size; else 0
+	Quiet   bool     // the demo agent answers: nothing is asked of it
+}
+
+// turn is one that was asked for, as it was asked for.
+type turn struct {
+	Request pluginsdk.StartTurnRequest
+	Threads []asked
+	Until   time.Time
+	Left    []string
+}
+
+// asked is a thread that a turn is about.
+type asked struct {
+	Ref      string // by which the prompt names it
+	ThreadID string
+	Upto     int64 // its last message that the prompt has
+	// LongUpto is the message up to which a summary row is asked for; 0: none is.
+	LongUpto int64
+}
+
+// spending is what the turns of a day have cost.
+type spending struct {
+	Day string // in UTC, as 2006-01-02
+	USD float64
+}
+
+// failure is why a turn for summaries has no answer.
+type failure struct {
+	At    time.Time
+	Why   string
+	Times int // in a row
+}
+
+const dayLayout = "2006-01-02"
+
+// of is what was spent on the day of a time.
+func (s spending) of(now time.Time) float64 {
+	if s.Day != now.UTC().Format(dayLayout) {
+		return 0
+	}
+	return s.USD
+}
+
+// add counts what a turn has cost.
+func (s *spending) add(now time.Time, usd float64) {
+	*s = spending{Day: now.UTC().Format(dayLayout), USD: s.of(now) + usd}
+}
+
+// mostCursors is how many threads it is known of how far they were summarised.
+const mostCursors = 5000
+
+// load reads the work. At the first start it finds out whether there were conversations before.
+func (p *Plugin) load(ctx context.Context) (w *work, err error) {
+	answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: workKey})
+	if err == nil {
+		w = new(work)
+		if err := json.Unmarshal(answer.Entry.Value, w); err != nil {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "what the plugin keeps cannot be read: %w", err)
+		}
+		if w.Cursors == nil {
+			w.Cursors = make(map[string]int64)
+		}
+		p.know(w)
+		return w, nil
+	}
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		return nil, err
+	}
+	runs, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{Limit: 1}})
+	if err != nil {
+		return nil, err
+	}
+	w = &work{Existing: len(runs.Runs) > 0, Until: p.now(), Cursors: make(map[string]int64)}
+	return w, p.save(ctx, w)
+}
+
+func (p *Plugin) save(ctx context.Context, w *work) error {
+	if len(w.Cursors) > mostCursors {
+		oldest := slices.SortedFunc(maps.Keys(w.Cursors), func(a, b string) int { return int(w.Cursors[a] - w.Cursors[b]) })
+		for _, thread := range oldest[:len(oldest)-mostCursors] {
+			delete(w.Cursors, thread)
+		}
+	}
+	encoded, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	if _, err = p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: workKey, Value: encoded}); err == nil {
+		p.know(w)
+	}
+	return err
+}
+
+// know keeps a copy of the work for OnCheck.
+func (p *Plugin) know(w *work) {
+	known := *w
+	p.known.Store(&known)
+}
+
+// summarises reports whether summaries are on.
+func (w *work) summarises(c config) bool {
+	if c.Summaries != nil {
+		return *c.Summaries
+	}
+	return !w.Existing
+}
