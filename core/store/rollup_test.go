@@ -366,6 +366,11 @@ func TestIntegrityComparesRollupsWithTheRows(t *testing.T) {
 		if problems := must[[]string](t)(s.UsageIntegrity(t.Context())); len(problems) == 0 || !strings.Contains(problems[0], "usage") {
 			t.Errorf("of a turn that was changed: %v", problems)
 		}
+		byHand(t, s, "UPDATE agent_runs SET cost_usd = cost_usd - 1 WHERE id = 7")
+		byHand(t, s, "DELETE FROM usage_sums WHERE facet = 'plugin' AND span = 'month'")
+		if problems := must[[]string](t)(s.UsageIntegrity(t.Context())); len(problems) != 1 || !strings.Contains(problems[0], "month by plugin have 0 turns") {
+			t.Errorf("of sums that are gone: %v", problems)
+		}
 		check(t, s.ResetUsage(t.Context()))
 		if problems := must[[]string](t)(s.UsageIntegrity(t.Context())); len(problems) != 0 {
 			t.Errorf("of none: %v", problems)

@@ -147,9 +147,17 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	return line + "\n\nIt holds from the next turn on. What was denied is given again with /retry.", nil
 }
 
-// resolve finds the thread of a task, in which what the task costs is counted.
+// resolve finds the thread of a task, in which what the task costs is counted, and refuses what is not there: such
+// a budget would count nothing. Of the name of a plugin or an account that is not known, it may come later.
 func (p *Plugin) resolve(ctx context.Context, scope Scope) (Scope, error) {
-	if scope.Kind != Task || scope.Of == each {
+	if scope.Of == each {
+		return scope, nil
+	}
+	if scope.Kind == Thread {
+		_, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: scope.Of})
+		return scope, err
+	}
+	if scope.Kind != Task {
 		return scope, nil
 	}
 	answer, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: scope.Of})

@@ -30,6 +30,10 @@ func newWorld(t *testing.T, before func(*plugintest.Host)) *world {
 	t.Helper()
 	w := &world{T: t, host: plugintest.NewHost(), now: saturday}
 	w.host.AddThread(pluginsdk.Thread{ID: "primary", Kind: pluginsdk.ThreadPrimary, Source: "web"})
+	w.host.AddThread(pluginsdk.Thread{ID: "talk", Kind: pluginsdk.ThreadGeneral, Source: "web"})
+	for i := range most {
+		w.host.AddThread(pluginsdk.Thread{ID: fmt.Sprintf("t%d", i), Kind: pluginsdk.ThreadGeneral, Source: "web"})
+	}
 	if before != nil {
 		before(w.host)
 	}
@@ -375,6 +379,7 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		"set daily $1e9":            "no amount of a budget",
 		"set daily $5 hourly":       "is not something that a budget counts",
 		"set daily $5 thread=":      "say which thread",
+		"set x 5 thread=nowhere":    `there is no thread "nowhere"`,
 		"set daily $5 all=web":      "takes no =web",
 		"set daily $5 task=nowhere": "error: ",
 		"set other hard":            "there is no budget \"other\" yet: say its amount",
