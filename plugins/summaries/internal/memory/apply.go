@@ -179,11 +179,17 @@ func (p *planner) add(text, section string, sources, replaces []string) {
 	newest, from, why := p.sources(sources)
 	var known []string // what the entry may say
 	for _, line := range from {
-		known = append(known, line.Text)
+		known = append(known, line.Text, line.Day)
 	}
-	for _, id := range replaces {
+	for i, id := range replaces {
 		if why == "" {
 			why = p.mayRemove(id)
+		}
+		if why == "" && slices.Contains(replaces[:i], id) {
+			why = "it names " + id + " twice"
+		}
+		if why == "" && len(p.gone)+i >= max(1, p.entries/entryShare) { // each is allowed, and not all of them
+			why = "it would replace too many entries at once"
 		}
 		if entry := p.entry(id); entry != nil {
 			known = append(known, suffix.ReplaceAllString(entry.Text, ""))
@@ -277,12 +283,17 @@ func ungrounded(text, known string) string {
 	for _, word := range words(known) {
 		has[stem(word)] = true
 	}
+	said := words(text)
+	if len(said) == 0 {
+		return "it has no words"
+	}
+	short := !slices.ContainsFunc(said, long)
 	all, found := 0, 0
-	for _, word := range words(text) {
+	for _, word := range said {
 		if strings.ContainsFunc(word, unicode.IsDigit) && !has[stem(word)] {
 			return "its sources do not say " + word
 		}
-		if len([]rune(word)) >= 4 {
+		if short || long(word) {
 			if all++; has[stem(word)] {
 				found++
 			}
@@ -293,6 +304,9 @@ func ungrounded(text, known string) string {
 	}
 	return ""
 }
+
+// long reports whether a word says something by itself. Where an entry has none, each of its words counts.
+func long(word string) bool { return len([]rune(word)) >= 4 }
 
 func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })

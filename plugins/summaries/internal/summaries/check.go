@@ -16,6 +16,9 @@ func (p *Plugin) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk
 		return &pluginsdk.OnCheckResponse{}, nil
 	}
 	answer := &pluginsdk.OnCheckResponse{Checks: []pluginsdk.Check{w.check(c, p.now())}}
+	if why := p.stuck.Load(); why != nil {
+		answer.Checks = append(answer.Checks, pluginsdk.Check{Name: "summaries and memory", State: pluginsdk.CheckWarning, Detail: "what is to be done cannot be, and is tried again: " + *why, Remedy: "put right what it names"})
+	}
 	if w.Over > 0 && w.summarises(c) {
 		answer.Checks = append(answer.Checks, pluginsdk.Check{
 			Name: summariesFile, State: pluginsdk.CheckWarning,

@@ -17,9 +17,12 @@ const (
 	mostText = 100 << 10
 )
 
+// mostRounds is how often a file is written again that somebody else has changed meanwhile.
+const mostRounds = 20
+
 const memoryPrompt = `The JSON below has the entries of a memory, which is for facts that stay true (people, preferences, decisions, projects), and new lines of an inbox. Take what is worth keeping from the inbox into the memory:
 
-- "entries": new entries. "text": one fact on one line, in the words of its lines, with absolute dates; "section": the section that it belongs to; "sources": the names of the inbox lines that it is from, such as i1; "replaces": names of entries that it takes the place of, such as m1, when it changes or extends them
+- "entries": new entries. "text": one fact on one line, in the words of its lines, with the dates that they have; "section": the section that it belongs to; "sources": the names of the inbox lines that it is from, such as i1; "replaces": names of entries that it takes the place of, such as m1, when it changes or extends them
 - "delete": entries that the inbox shows to be no longer true, with "why"
 - "skip": inbox lines that nothing is to be kept of (known already, or true for a day only), with "why"
 
@@ -243,12 +246,20 @@ func (p *Plugin) carryOut(ctx context.Context, r *record) error {
 		return err
 	}
 	if !done {
+		if r.Tries++; r.Tries > mostRounds {
+			r.fail("memory.md could not be written: it is changed again and again, or is no text file of at most 1 MiB")
+			return nil
+		}
 		return p.plan(ctx, r)
 	}
 	if done, err = p.become(ctx, r, inboxFile, r.Inbox); err != nil {
 		return err
 	}
 	if !done {
+		if r.Tries++; r.Tries > mostRounds {
+			r.Phase, r.Why = phaseDone, "inbox.md could not be written: what is in the memory now is still in it"
+			return nil
+		}
 		now, err := p.read(ctx, inboxFile)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package summaries
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ type Plugin struct {
 	deleted   map[string]bool // threads that were deleted, and are in the archives perhaps
 
 	deaf bool // it is told no answers, since the next window looks at all threads anyway; guarded by mu
+
+	stuck atomic.Pointer[string] // why the last step came to nothing, for doctor; nil: it did not
 
 	memory      atomic.Bool  // something may be at work on the memory
 	memoryLines atomic.Int64 // how many lines memory.md had after the last consolidation; 0: it is not known
@@ -205,10 +208,15 @@ func (p *Plugin) rests(ctx context.Context, wait time.Duration) bool {
 func (p *Plugin) step(ctx context.Context) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.settle(ctx); err != nil {
-		return 0, err
+	failed := p.settle(ctx) // which keeps no summaries from being written
+	wait, err := p.window(ctx)
+	if failed = errors.Join(failed, err); failed != nil {
+		words := failed.Error()
+		p.stuck.Store(&words)
+		return 0, failed
 	}
-	return p.window(ctx)
+	p.stuck.Store(nil)
+	return wait, nil
 }
 
 func (p *Plugin) now() time.Time {

@@ -49,6 +49,7 @@ type record struct {
 	Plan    memory.Plan
 	CostUSD float64
 
+	Tries         int   // how often a file was changed by somebody else while it was to be written
 	Base          int64 // the newest change of the workspace before the files are written
 	Memory, Inbox texts
 	RevertedBy    string

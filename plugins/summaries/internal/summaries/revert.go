@@ -77,8 +77,16 @@ func (p *Plugin) turnBack(ctx context.Context, r *record) error {
 	if len(changes.Changes) > 0 {
 		r.Base = changes.Changes[0].ID
 	}
-	r.RevertedInbox = texts{inbox.text, r.Inbox.Before + since}
+	r.RevertedInbox = texts{inbox.text, behind(r.Inbox.Before, since)}
 	return nil
+}
+
+// behind is a text with lines behind it, which begin a line of their own.
+func behind(text, lines string) string {
+	if lines != "" && text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + lines
 }
 
 // carryBack writes what the files were. When somebody changes memory.md meanwhile, nothing is reverted.
@@ -99,7 +107,7 @@ func (p *Plugin) carryBack(ctx context.Context, r *record) error {
 		if err != nil {
 			return err
 		}
-		back := r.Inbox.Before + strings.TrimPrefix(now.text, r.Inbox.After)
+		back := behind(r.Inbox.Before, strings.TrimPrefix(now.text, r.Inbox.After))
 		if !strings.HasPrefix(now.text, r.Inbox.After) { // somebody has rewritten it: what was taken from it comes behind that
 			back = strings.TrimRight(now.text, "\n") + "\n" + strings.Join(r.Plan.Taken, "\n") + "\n"
 		}

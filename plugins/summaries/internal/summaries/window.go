@@ -28,7 +28,7 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if w.Turn != nil && w.summarises(c) {
-		if err := p.finish(ctx, w, c); err != nil {
+		if err := p.finish(ctx, w); err != nil {
 			return 0, err
 		}
 	}
@@ -63,7 +63,7 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if w.Turn != nil {
-		if err := p.finish(ctx, w, c); err != nil {
+		if err := p.finish(ctx, w); err != nil {
 			return 0, err
 		}
 	}
@@ -83,7 +83,9 @@ func (p *Plugin) rest(w *work, c config) time.Duration {
 func (p *Plugin) due(w *work, c config, since int64) time.Time {
 	due := w.Begun.Add(c.every())
 	if w.Failed != nil {
-		due = w.Failed.At.Add(min(c.every()<<min(w.Failed.Times, 10), mostRest))
+		if again := w.Failed.At.Add(min(c.every()<<min(w.Failed.Times, 10), mostRest)); again.After(due) {
+			due = again
+		}
 	}
 	if since > 0 {
 		if first := time.Unix(0, since).Add(min(gather, c.every())); first.After(due) {
@@ -192,7 +194,7 @@ func (p *Plugin) demo(ctx context.Context, threads []pluginsdk.Thread) (bool, er
 }
 
 // finish waits for the turn that was begun, and takes its answer in. Done again after a crash, it does nothing twice.
-func (p *Plugin) finish(ctx context.Context, w *work, c config) error {
+func (p *Plugin) finish(ctx context.Context, w *work) error {
 	t := w.Turn
 	a, err := p.ask(ctx, t.Request)
 	if err != nil {
@@ -206,6 +208,10 @@ func (p *Plugin) finish(ctx context.Context, w *work, c config) error {
 	}
 	w.Turn, w.Quiet = nil, a.demo
 	w.Spent.add(p.now(), a.cost)
+	c := *p.config.Load()
+	if !w.summarises(c) { // it was turned off while the agent was at work
+		return p.save(ctx, w)
+	}
 	if a.failed != "" {
 		times := 1
 		if w.Failed != nil {
