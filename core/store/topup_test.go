@@ -67,7 +67,7 @@ func TestATurnIsToppedUpUntilNothingIsLeft(t *testing.T) {
 		wantAccount(t, s, "thread", pluginsdk.BudgetAccount{SetAsideUSD: 0.65, LimitUSD: 0.75})
 
 		costsAll(t, s, first, 0.6, day, thread)
-		wantAccount(t, s, "day", pluginsdk.BudgetAccount{SpentUSD: 0.6, SetAsideUSD: 0.4, LimitUSD: 1})
+		wantAccount(t, s, "day", pluginsdk.BudgetAccount{SpentUSD: 0.6, SetAsideUSD: 0.25, LimitUSD: 1})
 		finish(t, s, first, "done")
 		wantAccount(t, s, "day", pluginsdk.BudgetAccount{SpentUSD: 0.6, SetAsideUSD: 0.25, LimitUSD: 1})
 		if more, err := topUp(s, next, atRest("day", 1, 0.25)); err != nil || math.Abs(more-0.15) > 1e-9 {
