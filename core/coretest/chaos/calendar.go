@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/chaos/check"
@@ -19,7 +20,11 @@ const planSpread = 200 * time.Millisecond
 func (w *world) closeWindows(ctx, quiet context.Context) {
 	random := rand.New(rand.NewPCG(w.seed, 0xca1e)) //nolint:gosec // a schedule, not a secret
 	for pause(quiet, between(random, 3000, 8000)) == nil {
-		reset := time.Now().Add(between(random, 1000, 3000)).Truncate(time.Second).Add(time.Second)
+		lasts := between(random, 1000, 3000)
+		if !w.model.met() { // on a slow machine whole seconds pass without a call
+			lasts += 3 * time.Second
+		}
+		reset := time.Now().Add(lasts).Truncate(time.Second).Add(time.Second)
 		w.note("the plan's window is used up until %s", reset.Format(time.TimeOnly))
 		w.model.close(reset)
 		err := pause(ctx, time.Until(reset))
@@ -36,6 +41,13 @@ func (m *model) close(reset time.Time) {
 	defer m.mu.Unlock()
 	m.closed = &fakeapi.Windows{Status: fakeapi.Rejected, Claim: "five_hour", Reset: reset, Each: []fakeapi.Window{{Name: "5h", Used: 1, Reset: reset}}}
 	m.closings = append(m.closings, check.Closing{From: time.Now(), To: reset})
+}
+
+// met reports whether a call was refused yet.
+func (m *model) met() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.closings, func(c check.Closing) bool { return c.Refused > 0 })
 }
 
 // open opens it again.
