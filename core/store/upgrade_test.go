@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -353,6 +354,10 @@ func monthOn(t *testing.T, s *store.Store) {
 	if task := must[ledger.Task](t)(s.TaskState(ctx, "K")); task.Status != pluginsdk.TaskWaiting || task.Cwd != "/repo" || task.Labels["worktree"] != "x" {
 		t.Errorf("the task is %+v", task)
 	}
+	job := must[[]pluginsdk.CronJob](t)(s.Crons(ctx))[0]
+	if want := (pluginsdk.CronSpec{Name: "daily", Schedule: "0 9 * * *", Timezone: "America/Phoenix", Prompt: "water", ThreadID: "U", Missed: pluginsdk.MissedSkip}); !reflect.DeepEqual(job.Spec, want) || job.Enabled || !reflect.DeepEqual(job.Status, pluginsdk.CronStatus{}) {
+		t.Errorf("the job is %+v", job)
+	}
 	if due := must[ledger.Due](t)(s.NextDelivery(ctx, "maker", "place")); due.ID != "D" {
 		t.Errorf("what is to be carried is %+v", due)
 	}
@@ -370,30 +375,38 @@ func monthOn(t *testing.T, s *store.Store) {
 	sound(t, s)
 }
 
-func TestUpgradeBeforeApprovalsKeepsEverything(t *testing.T) {
-	storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
-		var old map[string][]string
-		before(t, config, 11, func(s *store.Store) {
-			monthOld(t, s)
-			old = dump(t, s)
-		})
-		s := storetest.OpenConfig(t, config)
-		now := dump(t, s)
-		for table, rows := range old {
-			if rows[0] == "" { // it has none
-				continue
-			}
-			is := parsed(t, now[table])
-			for i, want := range parsed(t, rows) {
-				for column, value := range want {
-					if len(is) != len(rows) || !reflect.DeepEqual(is[i][column], value) {
-						t.Errorf("%s.%s of row %d (of %d, now %d): %v is changed", table, column, i+1, len(rows), len(is), value)
+// Before approvals (11) and before schedules, budgets and summaries (19).
+func TestUpgradeOfAMonthKeepsEverything(t *testing.T) {
+	for _, version := range []int{11, 19} {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			storetest.EachEmpty(t, func(t *testing.T, config store.Config) {
+				var old map[string][]string
+				before(t, config, version, func(s *store.Store) {
+					monthOld(t, s)
+					if version == 19 { // it writes down which plugin has asked for a turn
+						byHand(t, s, "UPDATE agent_runs SET plugin = 'maker'")
+					}
+					old = dump(t, s)
+				})
+				s := storetest.OpenConfig(t, config)
+				now := dump(t, s)
+				for table, rows := range old {
+					if rows[0] == "" { // it has none
+						continue
+					}
+					is := parsed(t, now[table])
+					for i, want := range parsed(t, rows) {
+						for column, value := range want {
+							if len(is) != len(rows) || !reflect.DeepEqual(is[i][column], value) {
+								t.Errorf("%s.%s of row %d (of %d, now %d): %v is changed", table, column, i+1, len(rows), len(is), value)
+							}
+						}
 					}
 				}
-			}
-		}
-		monthOn(t, s)
-	})
+				monthOn(t, s)
+			})
+		})
+	}
 }
 
 func TestRestoreBeforeApprovals(t *testing.T) {
