@@ -1,6 +1,9 @@
 package pluginsdk
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // MissedPolicy says what becomes of a fire whose time passed while nobody was there to make
 // it.
@@ -148,4 +151,40 @@ type CronFire struct {
 	CostUSD   float64   `json:"costUsd,omitempty"`
 	DecidedAt time.Time `json:"decidedAt,omitzero"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
+}
+
+// CronQuestion asks whether there is news for a job that is due. A job without news costs no
+// turn of the agent.
+type CronQuestion struct {
+	JobID       string    `json:"jobId"`
+	Job         string    `json:"job"` // the job's name
+	Due         time.Time `json:"due"`
+	LastSuccess time.Time `json:"lastSuccess,omitzero"` // when the job succeeded last; zero: never
+	// Data is JSON or text, at most MaxCronText: what the job says about the question, or what who
+	// asked for the fire gave with it. It is no instruction.
+	Data string `json:"data,omitempty"`
+}
+
+// MaxCronText is, in bytes, the longest Data of a CronQuestion and the longest Text of its answer.
+const MaxCronText = 64 << 10
+
+// OnCronRequest asks the plugin that a job names whether there is news for the job.
+type OnCronRequest struct {
+	Call     Call
+	Question CronQuestion
+}
+
+// OnCronResponse says whether there is news. nil: there is none.
+type OnCronResponse struct {
+	News bool
+	// Text is given to the agent with the job's prompt when there is news: UTF-8, at most MaxCronText.
+	// It is ignored without news.
+	Text string
+}
+
+// CronHook is asked when a job is due that names the plugin. The call has 30 s. It must have no lasting
+// effect: after a crash the same question is asked again, with another id. An error fails that fire of the
+// job, and nothing else.
+type CronHook interface {
+	OnCron(ctx context.Context, request *OnCronRequest) (*OnCronResponse, error)
 }

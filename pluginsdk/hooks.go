@@ -27,6 +27,7 @@ const (
 	HookSettingsChange   Hook = "OnSettingsChange"
 	HookBroadcast        Hook = "OnBroadcast"
 	HookCheck            Hook = "OnCheck"
+	HookCron             Hook = "OnCron"
 	HookDeliver          Hook = "Deliver"
 	HookCallTool         Hook = "CallTool"
 )
@@ -146,6 +147,7 @@ var table = []HookSpec{
 	{HookSettingsChange, RunOne, FailOpen, ClassNotify, nil, implements[SettingsChangeHook], ""},
 	{HookBroadcast, RunOne, FailOpen, ClassNotify, nil, implements[BroadcastHook], ""},
 	{HookCheck, RunOne, FailOpen, ClassNotify, nil, implements[CheckHook], ""},
+	{HookCron, RunOne, FailOpen, ClassCommand, nil, implements[CronHook], ""},
 	{HookDeliver, RunOne, FailOpen, ClassDelivery, nil, implements[DeliverHook], ""},
 	{HookCallTool, RunOne, FailOpen, ClassTool, nil, implements[ToolProvider], ""},
 }

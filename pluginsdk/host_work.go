@@ -260,6 +260,13 @@ type Crons interface {
 	// pending: who fires jobs finds it there. With Data it is CodeExhausted within a minute of
 	// the last one with Data. Needs crons.write.
 	Fire(ctx context.Context, request *FireCronRequest) (*FireCronResponse, error)
+	// Ask asks a plugin whether there is news for a job, by its hook OnCron, and waits for the answer. A
+	// plugin that is not installed is CodeNotFound; one that is disabled or does not serve
+	// CodeUnavailable; one that does not answer OnCron CodeStale; one that does not answer within
+	// the hook's deadline CodeDeadline. At most 16 such questions to one plugin are under way;
+	// more are CodeExhausted. Any other error is the plugin's own, or says what was wrong with its
+	// answer (CodeInternal). Needs crons.write.
+	Ask(ctx context.Context, request *AskCronRequest) (*AskCronResponse, error)
 	// Delete removes the job of that name; an absent one is CodeNotFound. The rows of its
 	// fires stay for as long as those of other jobs. Needs crons.write.
 	Delete(ctx context.Context, request *DeleteCronRequest) (*DeleteCronResponse, error)
@@ -332,6 +339,18 @@ type FireCronRequest struct {
 
 // FireCronResponse has the fire.
 type FireCronResponse struct{ Fire CronFire }
+
+// AskCronRequest names the plugin that is asked. That the job exists is not checked.
+type AskCronRequest struct {
+	Plugin   string
+	Question CronQuestion
+}
+
+// AskCronResponse is the plugin's answer.
+type AskCronResponse struct {
+	News bool
+	Text string // empty without news
+}
 
 // DeleteCronRequest names a job.
 type DeleteCronRequest struct{ Name string }

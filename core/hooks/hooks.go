@@ -34,6 +34,7 @@ type Process interface {
 	pluginsdk.SettingsChangeHook
 	pluginsdk.BroadcastHook
 	pluginsdk.CheckHook
+	pluginsdk.CronHook
 	pluginsdk.DeliverHook
 	pluginsdk.ToolProvider
 }

@@ -202,19 +202,29 @@ func (s tools) List(_ context.Context, request *pluginsdk.ListToolsRequest) (*pl
 // that one's run, one level deeper, and ends with it.
 func (s tools) Call(ctx context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
 	return serve(s.caller, "Tools.Call", func() (*pluginsdk.InvokeToolResponse, error) {
-		grant, err := s.granted(ctx, s.plugin)
+		ctx, origin, leave, err := s.inside(ctx)
 		if err != nil {
 			return nil, err
 		}
-		ctx, leave := grant.bound(ctx)
 		defer leave()
-		origin := grant.origin
-		if call, ok := pluginsdk.CallFrom(ctx); ok {
-			origin.Token = call.Token
-		}
 		result, err := s.Toolbox.Call(ctx, s.plugin, origin, request.Name, request.Input)
 		return &pluginsdk.InvokeToolResponse{Result: result}, err
 	})
+}
+
+// inside returns on whose behalf the plugin asks another one for something: in the call that ctx is of, if it is of
+// one. The context that it returns ends with that call; leave ends it sooner.
+func (c *caller) inside(ctx context.Context) (bound context.Context, behalf ledger.Behalf, leave func(), err error) {
+	grant, err := c.granted(ctx, c.plugin)
+	if err != nil {
+		return nil, ledger.Behalf{}, nil, err
+	}
+	bound, leave = grant.bound(ctx)
+	behalf = grant.origin
+	if call, ok := pluginsdk.CallFrom(ctx); ok {
+		behalf.Token = call.Token
+	}
+	return bound, behalf, leave, nil
 }
 
 // bound returns a context that ends with the call that the grant is of, if it is

@@ -471,6 +471,10 @@ func (grants) Logs(_ context.Context, plugin string, _ int) ([]pluginsdk.LogLine
 
 func (grants) SettingsOf(string) (json.RawMessage, bool) { return nil, false }
 
+func (grants) AskCron(context.Context, ledger.Behalf, string, pluginsdk.CronQuestion) (pluginsdk.OnCronResponse, error) {
+	return pluginsdk.OnCronResponse{}, nil
+}
+
 func (grants) Live(row ledger.Plugin) ledger.Plugin { return row }
 
 // fixture is the Host of a plugin p, and what stands behind it.

@@ -163,6 +163,9 @@ type Grants interface {
 	// SettingsOf returns the settings that hold for a plugin that is running;
 	// false: it has none in force.
 	SettingsOf(plugin string) (json.RawMessage, bool)
+	// AskCron asks a plugin whether there is news for a scheduled job. behalf is the call in which
+	// it is asked.
+	AskCron(ctx context.Context, behalf ledger.Behalf, plugin string, question pluginsdk.CronQuestion) (pluginsdk.OnCronResponse, error)
 	// Live puts what is known of the plugin at this moment into its row.
 	Live(row ledger.Plugin) ledger.Plugin
 }

@@ -20,7 +20,7 @@ var anybodys = []string{
 	"Approvals.Get", "Approvals.List", "Approvals.Revoke", "Approvals.Rules",
 	"Budgets.Account",
 	"Commands.List",
-	"Crons.Delete", "Crons.Fire", "Crons.Fires", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
+	"Crons.Ask", "Crons.Delete", "Crons.Fire", "Crons.Fires", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
 	"Deliveries.List", "Deliveries.Retry",
 	"Events.List", "Events.Listen", "Events.Publish",
 	"Files.Begin", "Files.Commit", "Files.Delete", "Files.Get", "Files.List", "Files.Read", "Files.Write",

@@ -492,6 +492,27 @@ func (s crons) Fire(ctx context.Context, request *pluginsdk.FireCronRequest) (*p
 	})
 }
 
+// Ask asks another plugin. Inside of a hook or of a tool's call it is part of that one's run, and ends with it.
+func (s crons) Ask(ctx context.Context, request *pluginsdk.AskCronRequest) (*pluginsdk.AskCronResponse, error) {
+	return serve(s.caller, "Crons.Ask", func() (*pluginsdk.AskCronResponse, error) {
+		question := request.Question
+		if err := checkLengths(length{"jobId", len(question.JobID), maxCronName}, length{"job", len(question.Job), maxCronName},
+			length{"data", len(question.Data), pluginsdk.MaxCronText}); err != nil {
+			return nil, err
+		}
+		if request.Plugin == "" {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "plugin: name the plugin that is asked")
+		}
+		ctx, behalf, leave, err := s.inside(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+		answer, err := s.Grants.AskCron(ctx, behalf, request.Plugin, question)
+		return &pluginsdk.AskCronResponse{News: answer.News, Text: answer.Text}, err
+	})
+}
+
 func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {
 	return serve(s.caller, "Crons.Delete", func() (*pluginsdk.DeleteCronResponse, error) {
 		err := s.write(ctx, 1, 0, func() error { return s.Store.DeleteCron(ctx, request.Name) })

@@ -29,6 +29,7 @@ type Instance struct {
 	settings atomic.Pointer[Settings]      // in force; nil before the first configure
 	alive    sync.Map                      // *version: true for each whose process has begun and not ended
 
+	cronQuestions  atomic.Int64 // OnCron calls under way
 	acceptance     *acceptance
 	savingAccepted atomic.Bool
 

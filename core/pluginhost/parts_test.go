@@ -20,7 +20,7 @@ import (
 )
 
 // The test binary is a plugin when it is started under a name of this list.
-var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals", "wants", "picky", "choosy"}
+var parts = []string{"first", "second", "dies", "listens", "alone", "gate", "chatty", "looks", "carries", "rivals", "wants", "picky", "choosy", "news"}
 
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); slices.Contains(parts, name) {
@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 			if version != "2.0.0" {
 				serve.Main(&looker{p})
 			}
+		case "news":
+			serve.Main(&newsman{p})
 		case "picky":
 			serve.Main(&picky{choosy{p}})
 		case "choosy":
@@ -180,6 +182,26 @@ func (*looker) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.O
 		return nil, misbehave(string(raw))
 	}
 	return answer, nil
+}
+
+// newsman says of a scheduled job what the question's data wants it to.
+type newsman struct{ part }
+
+func (*newsman) OnCron(_ context.Context, r *pluginsdk.OnCronRequest) (*pluginsdk.OnCronResponse, error) {
+	how, rest, _ := strings.Cut(r.Question.Data, " ")
+	switch how {
+	case "quiet":
+		return &pluginsdk.OnCronResponse{Text: rest}, nil
+	case "mute":
+		return nil, nil
+	case "long":
+		return &pluginsdk.OnCronResponse{News: true, Text: strings.Repeat("x", pluginsdk.MaxCronText+1)}, nil
+	case "garbled":
+		return &pluginsdk.OnCronResponse{News: true, Text: "\xff"}, nil
+	case "says":
+		return &pluginsdk.OnCronResponse{News: true, Text: r.Question.Job + ": " + rest}, nil
+	}
+	return nil, misbehave(how)
 }
 
 // carrier carries the replies of a source that it has named beside its own.

@@ -223,10 +223,10 @@ func (r *router) soon(open bool) bool {
 }
 
 // mayBePassedOver reports whether a run goes on without the plugin's answer to the hook.
-// It does not when people or the agent asked this very plugin.
+// It does not when people, the agent or another plugin asked this very plugin.
 func mayBePassedOver(info *pluginsdk.PluginInfo, hook pluginsdk.Hook) bool {
 	switch hook { //nolint:exhaustive // the others are of the pipeline
-	case pluginsdk.HookCommand, pluginsdk.HookCallTool, pluginsdk.HookDeliver:
+	case pluginsdk.HookCommand, pluginsdk.HookCron, pluginsdk.HookCallTool, pluginsdk.HookDeliver:
 		return false
 	}
 	return info.FailureMode(hook) == pluginsdk.FailOpen

@@ -173,6 +173,10 @@ func (e *everything) OnCheck(ctx context.Context, v *pluginsdk.OnCheckRequest) (
 	}}, e.take(ctx, pluginsdk.HookCheck, v)
 }
 
+func (e *everything) OnCron(ctx context.Context, v *pluginsdk.OnCronRequest) (*pluginsdk.OnCronResponse, error) {
+	return &pluginsdk.OnCronResponse{News: true, Text: v.Question.Job}, e.take(ctx, pluginsdk.HookCron, v)
+}
+
 func (e *everything) Deliver(ctx context.Context, v *pluginsdk.DeliverRequest) (*pluginsdk.DeliverResponse, error) {
 	return &pluginsdk.DeliverResponse{ExternalID: "at " + v.Delivery.Place}, e.take(ctx, pluginsdk.HookDeliver, v)
 }

@@ -46,6 +46,7 @@ func hookCases(call pluginsdk.Call) []hookCase {
 	run := pluginsdk.Run{ID: "run-7"}
 	prompt, text := "PROMPT", ""
 
+	at := time.Date(2026, 11, 2, 7, 0, 0, 0, time.UTC)
 	return []hookCase{
 		asking(pluginsdk.HookBeforeRun, &pluginsdk.OnBeforeRunRequest{Call: call, Thread: thread, Message: message, Run: run},
 			&pluginsdk.OnBeforeRunResponse{
@@ -134,6 +135,12 @@ func hookCases(call pluginsdk.Call) []hookCase {
 			}},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
 				return p.OnCheck
+			}),
+		asking(pluginsdk.HookCron, &pluginsdk.OnCronRequest{Call: call, Question: pluginsdk.CronQuestion{
+			JobID: "cron-1", Job: "inbox", Due: at, LastSuccess: at.Add(-time.Hour), Data: `{"box":"x"}`,
+		}}, &pluginsdk.OnCronResponse{News: true, Text: "inbox"},
+			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnCronRequest) (*pluginsdk.OnCronResponse, error) {
+				return p.OnCron
 			}),
 		asking(pluginsdk.HookDeliver, &pluginsdk.DeliverRequest{
 			Call: call, Delivery: pluginsdk.Delivery{ID: "delivery-1", Place: "channel"}, Thread: thread, Message: message,

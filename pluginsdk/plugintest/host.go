@@ -25,6 +25,9 @@ type Host struct {
 	// Tool answers Tools.Call; nil answers CodeNotFound. To be set before the
 	// plugin is served.
 	Tool func(name string, input json.RawMessage) (pluginsdk.ToolResult, error)
+	// Cron answers Crons.Ask in place of the plugin that is asked; nil answers CodeNotFound. To be
+	// set before the plugin is served.
+	Cron func(plugin string, question pluginsdk.CronQuestion) (pluginsdk.OnCronResponse, error)
 	// Package says what a package is that a plugin wants to install. To be set before the
 	// plugin is served.
 	Package func(pluginsdk.PluginPackage) (pluginsdk.PluginVersion, error)

@@ -113,6 +113,23 @@ func (s crons) Fire(ctx context.Context, request *pluginsdk.FireCronRequest) (*p
 	return &pluginsdk.FireCronResponse{Fire: fire}, nil
 }
 
+// Ask asks Host.Cron.
+func (s crons) Ask(ctx context.Context, request *pluginsdk.AskCronRequest) (*pluginsdk.AskCronResponse, error) {
+	leave, err := s.h.enter(ctx, "Crons.Ask")
+	if err != nil {
+		return nil, err
+	}
+	leave() // a plugin may call the host before it answers
+	if s.h.Cron == nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", request.Plugin)
+	}
+	answer, err := s.h.Cron(request.Plugin, request.Question)
+	if !answer.News {
+		answer.Text = ""
+	}
+	return &pluginsdk.AskCronResponse{News: answer.News, Text: answer.Text}, err
+}
+
 func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest) (*pluginsdk.DeleteCronResponse, error) {
 	leave, err := s.h.enter(ctx, "Crons.Delete")
 	if err != nil {

@@ -57,6 +57,34 @@ func onCheckResponseFrom(m *pluginv1.OnCheckResponse) pluginsdk.OnCheckResponse 
 	}
 }
 
+func onCronRequestTo(v pluginsdk.OnCronRequest) *pluginv1.OnCronRequest {
+	return &pluginv1.OnCronRequest{
+		Call:     callTo(v.Call),
+		Question: cronQuestionTo(v.Question),
+	}
+}
+
+func onCronRequestFrom(m *pluginv1.OnCronRequest) pluginsdk.OnCronRequest {
+	return pluginsdk.OnCronRequest{
+		Call:     callFrom(m.GetCall()),
+		Question: cronQuestionFrom(m.GetQuestion()),
+	}
+}
+
+func onCronResponseTo(v pluginsdk.OnCronResponse) *pluginv1.OnCronResponse {
+	return &pluginv1.OnCronResponse{
+		News: v.News,
+		Text: v.Text,
+	}
+}
+
+func onCronResponseFrom(m *pluginv1.OnCronResponse) pluginsdk.OnCronResponse {
+	return pluginsdk.OnCronResponse{
+		News: m.GetNews(),
+		Text: m.GetText(),
+	}
+}
+
 func deliverRequestTo(v pluginsdk.DeliverRequest) *pluginv1.DeliverRequest {
 	return &pluginv1.DeliverRequest{
 		Call:     callTo(v.Call),

@@ -553,6 +553,34 @@ func fireCronResponseFrom(m *hostv1.FireCronResponse) pluginsdk.FireCronResponse
 	}
 }
 
+func askCronRequestTo(v pluginsdk.AskCronRequest) *hostv1.AskCronRequest {
+	return &hostv1.AskCronRequest{
+		Plugin:   v.Plugin,
+		Question: cronQuestionTo(v.Question),
+	}
+}
+
+func askCronRequestFrom(m *hostv1.AskCronRequest) pluginsdk.AskCronRequest {
+	return pluginsdk.AskCronRequest{
+		Plugin:   m.GetPlugin(),
+		Question: cronQuestionFrom(m.GetQuestion()),
+	}
+}
+
+func askCronResponseTo(v pluginsdk.AskCronResponse) *hostv1.AskCronResponse {
+	return &hostv1.AskCronResponse{
+		News: v.News,
+		Text: v.Text,
+	}
+}
+
+func askCronResponseFrom(m *hostv1.AskCronResponse) pluginsdk.AskCronResponse {
+	return pluginsdk.AskCronResponse{
+		News: m.GetNews(),
+		Text: m.GetText(),
+	}
+}
+
 func deleteCronRequestTo(v pluginsdk.DeleteCronRequest) *hostv1.DeleteCronRequest {
 	return &hostv1.DeleteCronRequest{
 		Name: v.Name,

@@ -319,3 +319,23 @@ func cronFireFrom(m *typesv1.CronFire) pluginsdk.CronFire {
 		EndedAt:   timeFrom(m.GetEndedAt()),
 	}
 }
+
+func cronQuestionTo(v pluginsdk.CronQuestion) *typesv1.CronQuestion {
+	return &typesv1.CronQuestion{
+		JobId:       v.JobID,
+		Job:         v.Job,
+		Due:         timeTo(v.Due),
+		LastSuccess: timeTo(v.LastSuccess),
+		Data:        v.Data,
+	}
+}
+
+func cronQuestionFrom(m *typesv1.CronQuestion) pluginsdk.CronQuestion {
+	return pluginsdk.CronQuestion{
+		JobID:       m.GetJobId(),
+		Job:         m.GetJob(),
+		Due:         timeFrom(m.GetDue()),
+		LastSuccess: timeFrom(m.GetLastSuccess()),
+		Data:        m.GetData(),
+	}
+}

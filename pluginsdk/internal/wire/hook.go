@@ -211,6 +211,15 @@ func (c *PluginClient) OnCheck(ctx context.Context, request *pluginsdk.OnCheckRe
 	return ask(ctx, request, onCheckRequestTo, c.check.OnCheck, onCheckResponseFrom)
 }
 
+func (s hookServer) OnCron(ctx context.Context, m *pluginv1.OnCronRequest) (*pluginv1.OnCronResponse, error) {
+	return answer(ctx, m, onCronRequestFrom, answering(s.plugin, pluginsdk.CronHook.OnCron), onCronResponseTo)
+}
+
+// OnCron implements pluginsdk.CronHook.
+func (c *PluginClient) OnCron(ctx context.Context, request *pluginsdk.OnCronRequest) (*pluginsdk.OnCronResponse, error) {
+	return ask(ctx, request, onCronRequestTo, c.cron.OnCron, onCronResponseFrom)
+}
+
 func (s hookServer) Deliver(ctx context.Context, m *pluginv1.DeliverRequest) (*pluginv1.DeliverResponse, error) {
 	return answer(ctx, m, deliverRequestFrom, answering(s.plugin, pluginsdk.DeliverHook.Deliver), deliverResponseTo)
 }

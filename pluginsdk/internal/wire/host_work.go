@@ -176,6 +176,14 @@ func (c cronClient) Fire(ctx context.Context, request *pluginsdk.FireCronRequest
 	return ask(ctx, request, fireCronRequestTo, c.client.FireCron, fireCronResponseFrom)
 }
 
+func (s hostServer) AskCron(ctx context.Context, m *hostv1.AskCronRequest) (*hostv1.AskCronResponse, error) {
+	return answer(ctx, m, askCronRequestFrom, s.host.Crons.Ask, askCronResponseTo)
+}
+
+func (c cronClient) Ask(ctx context.Context, request *pluginsdk.AskCronRequest) (*pluginsdk.AskCronResponse, error) {
+	return ask(ctx, request, askCronRequestTo, c.client.AskCron, askCronResponseFrom)
+}
+
 func (s hostServer) DeleteCron(ctx context.Context, m *hostv1.DeleteCronRequest) (*hostv1.DeleteCronResponse, error) {
 	return answer(ctx, m, deleteCronRequestFrom, s.host.Crons.Delete, emptyTo[hostv1.DeleteCronResponse])
 }

@@ -63,7 +63,7 @@ func TestNoRequestIsTheZeroOneAndNoResponseTheZeroOne(t *testing.T) {
 		reflect.TypeFor[pluginsdk.BeforeInvokeHook](), reflect.TypeFor[pluginsdk.AfterInvokeHook](), reflect.TypeFor[pluginsdk.CommandHook](),
 		reflect.TypeFor[pluginsdk.BeforeReplyHook](), reflect.TypeFor[pluginsdk.PipelineCompleteHook](), reflect.TypeFor[pluginsdk.TaskCreateHook](),
 		reflect.TypeFor[pluginsdk.TaskCompleteHook](), reflect.TypeFor[pluginsdk.TaskValidatedHook](), reflect.TypeFor[pluginsdk.TaskFailedHook](),
-		reflect.TypeFor[pluginsdk.SettingsChangeHook](), reflect.TypeFor[pluginsdk.BroadcastHook](), reflect.TypeFor[pluginsdk.CheckHook](),
+		reflect.TypeFor[pluginsdk.SettingsChangeHook](), reflect.TypeFor[pluginsdk.BroadcastHook](), reflect.TypeFor[pluginsdk.CheckHook](), reflect.TypeFor[pluginsdk.CronHook](),
 		reflect.TypeFor[pluginsdk.DeliverHook](), reflect.TypeFor[pluginsdk.ToolProvider](),
 	} {
 		requireNothing(t, "hooks", reflect.ValueOf(client), hook)

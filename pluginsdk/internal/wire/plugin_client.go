@@ -23,6 +23,7 @@ type PluginClient struct {
 	settings  pluginv1.SettingsServiceClient
 	broadcast pluginv1.BroadcastServiceClient
 	check     pluginv1.CheckServiceClient
+	cron      pluginv1.CronServiceClient
 	delivery  pluginv1.DeliveryServiceClient
 	tool      pluginv1.ToolServiceClient
 }
@@ -38,6 +39,7 @@ func NewPluginClient(conn grpc.ClientConnInterface) *PluginClient {
 		settings:  pluginv1.NewSettingsServiceClient(conn),
 		broadcast: pluginv1.NewBroadcastServiceClient(conn),
 		check:     pluginv1.NewCheckServiceClient(conn),
+		cron:      pluginv1.NewCronServiceClient(conn),
 		delivery:  pluginv1.NewDeliveryServiceClient(conn),
 		tool:      pluginv1.NewToolServiceClient(conn),
 	}

@@ -88,6 +88,7 @@ func (s *PluginServer) Register(r grpc.ServiceRegistrar) {
 	pluginv1.RegisterSettingsServiceServer(r, hooks)
 	pluginv1.RegisterBroadcastServiceServer(r, hooks)
 	pluginv1.RegisterCheckServiceServer(r, hooks)
+	pluginv1.RegisterCronServiceServer(r, hooks)
 	pluginv1.RegisterDeliveryServiceServer(r, hooks)
 	pluginv1.RegisterToolServiceServer(r, hooks)
 }
@@ -100,6 +101,7 @@ type hookServer struct {
 	pluginv1.UnimplementedSettingsServiceServer
 	pluginv1.UnimplementedBroadcastServiceServer
 	pluginv1.UnimplementedCheckServiceServer
+	pluginv1.UnimplementedCronServiceServer
 	pluginv1.UnimplementedDeliveryServiceServer
 	pluginv1.UnimplementedToolServiceServer
 

@@ -133,6 +133,10 @@ func (s sample) toolCall(name string) *pluginsdk.CallToolRequest {
 }
 
 // event is of a type that the manifest subscribes to.
+func (s sample) cronQuestion() *pluginsdk.OnCronRequest {
+	return &pluginsdk.OnCronRequest{Call: s.call, Question: pluginsdk.CronQuestion{JobID: "conformance-cron", Job: "conformance", Due: s.at, Data: s.text}}
+}
+
 func (s sample) event() pluginsdk.Event {
 	kind := string(pluginsdk.EventChatMessage)
 	if len(s.manifest.Events) > 0 {
@@ -180,6 +184,8 @@ func ask(ctx context.Context, s *session, hook pluginsdk.Hook, with sample, sett
 		if r, err = s.OnCheck(ctx, &pluginsdk.OnCheckRequest{Call: with.call}); r != nil {
 			got.checks = r.Checks
 		}
+	case pluginsdk.HookCron:
+		_, err = s.OnCron(ctx, with.cronQuestion())
 	case pluginsdk.HookDeliver:
 		if _, err = s.Deliver(ctx, with.delivery()); err == nil {
 			_, err = s.Deliver(ctx, with.question())

@@ -661,6 +661,112 @@ func (x *FireCronResponse) GetFire() *v1.CronFire {
 	return nil
 }
 
+type AskCronRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The plugin that is asked.
+	Plugin        string           `protobuf:"bytes,1,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Question      *v1.CronQuestion `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskCronRequest) Reset() {
+	*x = AskCronRequest{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskCronRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskCronRequest) ProtoMessage() {}
+
+func (x *AskCronRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskCronRequest.ProtoReflect.Descriptor instead.
+func (*AskCronRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AskCronRequest) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *AskCronRequest) GetQuestion() *v1.CronQuestion {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
+type AskCronResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	News  bool                   `protobuf:"varint,1,opt,name=news,proto3" json:"news,omitempty"`
+	// Empty without news. At most 64 KiB.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskCronResponse) Reset() {
+	*x = AskCronResponse{}
+	mi := &file_harness_host_v1_cron_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskCronResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskCronResponse) ProtoMessage() {}
+
+func (x *AskCronResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_cron_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskCronResponse.ProtoReflect.Descriptor instead.
+func (*AskCronResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AskCronResponse) GetNews() bool {
+	if x != nil {
+		return x.News
+	}
+	return false
+}
+
+func (x *AskCronResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type DeleteCronRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -670,7 +776,7 @@ type DeleteCronRequest struct {
 
 func (x *DeleteCronRequest) Reset() {
 	*x = DeleteCronRequest{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[12]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +788,7 @@ func (x *DeleteCronRequest) String() string {
 func (*DeleteCronRequest) ProtoMessage() {}
 
 func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[12]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +801,7 @@ func (x *DeleteCronRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronRequest.ProtoReflect.Descriptor instead.
 func (*DeleteCronRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{12}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteCronRequest) GetName() string {
@@ -713,7 +819,7 @@ type DeleteCronResponse struct {
 
 func (x *DeleteCronResponse) Reset() {
 	*x = DeleteCronResponse{}
-	mi := &file_harness_host_v1_cron_proto_msgTypes[13]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +831,7 @@ func (x *DeleteCronResponse) String() string {
 func (*DeleteCronResponse) ProtoMessage() {}
 
 func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_cron_proto_msgTypes[13]
+	mi := &file_harness_host_v1_cron_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +844,7 @@ func (x *DeleteCronResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteCronResponse.ProtoReflect.Descriptor instead.
 func (*DeleteCronResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{13}
+	return file_harness_host_v1_cron_proto_rawDescGZIP(), []int{15}
 }
 
 var File_harness_host_v1_cron_proto protoreflect.FileDescriptor
@@ -781,10 +887,16 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\tR\x04data\"B\n" +
 	"\x10FireCronResponse\x12.\n" +
-	"\x04fire\x18\x01 \x01(\v2\x1a.harness.types.v1.CronFireR\x04fire\"'\n" +
+	"\x04fire\x18\x01 \x01(\v2\x1a.harness.types.v1.CronFireR\x04fire\"d\n" +
+	"\x0eAskCronRequest\x12\x16\n" +
+	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12:\n" +
+	"\bquestion\x18\x02 \x01(\v2\x1e.harness.types.v1.CronQuestionR\bquestion\"9\n" +
+	"\x0fAskCronResponse\x12\x12\n" +
+	"\x04news\x18\x01 \x01(\bR\x04news\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"'\n" +
 	"\x11DeleteCronRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteCronResponse2\xe9\x05\n" +
+	"\x12DeleteCronResponse2\xc8\x06\n" +
 	"\vCronService\x12`\n" +
 	"\bSaveCron\x12 .harness.host.v1.SaveCronRequest\x1a!.harness.host.v1.SaveCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12r\n" +
 	"\x0eSetCronEnabled\x12&.harness.host.v1.SetCronEnabledRequest\x1a'.harness.host.v1.SetCronEnabledResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
@@ -794,7 +906,8 @@ const file_harness_host_v1_cron_proto_rawDesc = "" +
 	"crons.read\x12n\n" +
 	"\rListCronFires\x12%.harness.host.v1.ListCronFiresRequest\x1a&.harness.host.v1.ListCronFiresResponse\"\x0e\x92\xe1\x18\n" +
 	"crons.read\x12`\n" +
-	"\bFireCron\x12 .harness.host.v1.FireCronRequest\x1a!.harness.host.v1.FireCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
+	"\bFireCron\x12 .harness.host.v1.FireCronRequest\x1a!.harness.host.v1.FireCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12]\n" +
+	"\aAskCron\x12\x1f.harness.host.v1.AskCronRequest\x1a .harness.host.v1.AskCronResponse\"\x0f\x92\xe1\x18\vcrons.write\x12f\n" +
 	"\n" +
 	"DeleteCron\x12\".harness.host.v1.DeleteCronRequest\x1a#.harness.host.v1.DeleteCronResponse\"\x0f\x92\xe1\x18\vcrons.writeB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
@@ -810,7 +923,7 @@ func file_harness_host_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_cron_proto_rawDescData
 }
 
-var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_harness_host_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_harness_host_v1_cron_proto_goTypes = []any{
 	(*SaveCronRequest)(nil),        // 0: harness.host.v1.SaveCronRequest
 	(*SaveCronResponse)(nil),       // 1: harness.host.v1.SaveCronResponse
@@ -824,44 +937,50 @@ var file_harness_host_v1_cron_proto_goTypes = []any{
 	(*ListCronFiresResponse)(nil),  // 9: harness.host.v1.ListCronFiresResponse
 	(*FireCronRequest)(nil),        // 10: harness.host.v1.FireCronRequest
 	(*FireCronResponse)(nil),       // 11: harness.host.v1.FireCronResponse
-	(*DeleteCronRequest)(nil),      // 12: harness.host.v1.DeleteCronRequest
-	(*DeleteCronResponse)(nil),     // 13: harness.host.v1.DeleteCronResponse
-	(*v1.CronSpec)(nil),            // 14: harness.types.v1.CronSpec
-	(*v1.CronJob)(nil),             // 15: harness.types.v1.CronJob
-	(*v1.CronStatus)(nil),          // 16: harness.types.v1.CronStatus
-	(*v1.CronFire)(nil),            // 17: harness.types.v1.CronFire
-	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
+	(*AskCronRequest)(nil),         // 12: harness.host.v1.AskCronRequest
+	(*AskCronResponse)(nil),        // 13: harness.host.v1.AskCronResponse
+	(*DeleteCronRequest)(nil),      // 14: harness.host.v1.DeleteCronRequest
+	(*DeleteCronResponse)(nil),     // 15: harness.host.v1.DeleteCronResponse
+	(*v1.CronSpec)(nil),            // 16: harness.types.v1.CronSpec
+	(*v1.CronJob)(nil),             // 17: harness.types.v1.CronJob
+	(*v1.CronStatus)(nil),          // 18: harness.types.v1.CronStatus
+	(*v1.CronFire)(nil),            // 19: harness.types.v1.CronFire
+	(*timestamppb.Timestamp)(nil),  // 20: google.protobuf.Timestamp
+	(*v1.CronQuestion)(nil),        // 21: harness.types.v1.CronQuestion
 }
 var file_harness_host_v1_cron_proto_depIdxs = []int32{
-	14, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
-	15, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
-	15, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
-	16, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
-	17, // 4: harness.host.v1.ReportCronRequest.fires:type_name -> harness.types.v1.CronFire
-	15, // 5: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
-	15, // 6: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
-	18, // 7: harness.host.v1.ListCronFiresRequest.before:type_name -> google.protobuf.Timestamp
-	17, // 8: harness.host.v1.ListCronFiresResponse.fires:type_name -> harness.types.v1.CronFire
-	17, // 9: harness.host.v1.FireCronResponse.fire:type_name -> harness.types.v1.CronFire
-	0,  // 10: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
-	2,  // 11: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
-	4,  // 12: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
-	6,  // 13: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
-	8,  // 14: harness.host.v1.CronService.ListCronFires:input_type -> harness.host.v1.ListCronFiresRequest
-	10, // 15: harness.host.v1.CronService.FireCron:input_type -> harness.host.v1.FireCronRequest
-	12, // 16: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
-	1,  // 17: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
-	3,  // 18: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
-	5,  // 19: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
-	7,  // 20: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
-	9,  // 21: harness.host.v1.CronService.ListCronFires:output_type -> harness.host.v1.ListCronFiresResponse
-	11, // 22: harness.host.v1.CronService.FireCron:output_type -> harness.host.v1.FireCronResponse
-	13, // 23: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
-	17, // [17:24] is the sub-list for method output_type
-	10, // [10:17] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	16, // 0: harness.host.v1.SaveCronRequest.spec:type_name -> harness.types.v1.CronSpec
+	17, // 1: harness.host.v1.SaveCronResponse.job:type_name -> harness.types.v1.CronJob
+	17, // 2: harness.host.v1.SetCronEnabledResponse.job:type_name -> harness.types.v1.CronJob
+	18, // 3: harness.host.v1.ReportCronRequest.status:type_name -> harness.types.v1.CronStatus
+	19, // 4: harness.host.v1.ReportCronRequest.fires:type_name -> harness.types.v1.CronFire
+	17, // 5: harness.host.v1.ReportCronResponse.job:type_name -> harness.types.v1.CronJob
+	17, // 6: harness.host.v1.ListCronsResponse.jobs:type_name -> harness.types.v1.CronJob
+	20, // 7: harness.host.v1.ListCronFiresRequest.before:type_name -> google.protobuf.Timestamp
+	19, // 8: harness.host.v1.ListCronFiresResponse.fires:type_name -> harness.types.v1.CronFire
+	19, // 9: harness.host.v1.FireCronResponse.fire:type_name -> harness.types.v1.CronFire
+	21, // 10: harness.host.v1.AskCronRequest.question:type_name -> harness.types.v1.CronQuestion
+	0,  // 11: harness.host.v1.CronService.SaveCron:input_type -> harness.host.v1.SaveCronRequest
+	2,  // 12: harness.host.v1.CronService.SetCronEnabled:input_type -> harness.host.v1.SetCronEnabledRequest
+	4,  // 13: harness.host.v1.CronService.ReportCron:input_type -> harness.host.v1.ReportCronRequest
+	6,  // 14: harness.host.v1.CronService.ListCrons:input_type -> harness.host.v1.ListCronsRequest
+	8,  // 15: harness.host.v1.CronService.ListCronFires:input_type -> harness.host.v1.ListCronFiresRequest
+	10, // 16: harness.host.v1.CronService.FireCron:input_type -> harness.host.v1.FireCronRequest
+	12, // 17: harness.host.v1.CronService.AskCron:input_type -> harness.host.v1.AskCronRequest
+	14, // 18: harness.host.v1.CronService.DeleteCron:input_type -> harness.host.v1.DeleteCronRequest
+	1,  // 19: harness.host.v1.CronService.SaveCron:output_type -> harness.host.v1.SaveCronResponse
+	3,  // 20: harness.host.v1.CronService.SetCronEnabled:output_type -> harness.host.v1.SetCronEnabledResponse
+	5,  // 21: harness.host.v1.CronService.ReportCron:output_type -> harness.host.v1.ReportCronResponse
+	7,  // 22: harness.host.v1.CronService.ListCrons:output_type -> harness.host.v1.ListCronsResponse
+	9,  // 23: harness.host.v1.CronService.ListCronFires:output_type -> harness.host.v1.ListCronFiresResponse
+	11, // 24: harness.host.v1.CronService.FireCron:output_type -> harness.host.v1.FireCronResponse
+	13, // 25: harness.host.v1.CronService.AskCron:output_type -> harness.host.v1.AskCronResponse
+	15, // 26: harness.host.v1.CronService.DeleteCron:output_type -> harness.host.v1.DeleteCronResponse
+	19, // [19:27] is the sub-list for method output_type
+	11, // [11:19] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_cron_proto_init() }
@@ -876,7 +995,7 @@ func file_harness_host_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_cron_proto_rawDesc), len(file_harness_host_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	CronService_ListCrons_FullMethodName      = "/harness.host.v1.CronService/ListCrons"
 	CronService_ListCronFires_FullMethodName  = "/harness.host.v1.CronService/ListCronFires"
 	CronService_FireCron_FullMethodName       = "/harness.host.v1.CronService/FireCron"
+	CronService_AskCron_FullMethodName        = "/harness.host.v1.CronService/AskCron"
 	CronService_DeleteCron_FullMethodName     = "/harness.host.v1.CronService/DeleteCron"
 )
 
@@ -52,6 +53,10 @@ type CronServiceClient interface {
 	// FireCron asks for a fire of a job now, also of one that is off, and returns the row of it. With
 	// data it is RESOURCE_EXHAUSTED within a minute of the last one with data. Needs crons.write.
 	FireCron(ctx context.Context, in *FireCronRequest, opts ...grpc.CallOption) (*FireCronResponse, error)
+	// AskCron asks a plugin whether there is news for a job (OnCron), and waits for the answer. A plugin
+	// that is not installed is NOT_FOUND, one that does not serve UNAVAILABLE, one without the hook
+	// FAILED_PRECONDITION, one that is late DEADLINE_EXCEEDED. Needs crons.write.
+	AskCron(ctx context.Context, in *AskCronRequest, opts ...grpc.CallOption) (*AskCronResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error)
 }
@@ -124,6 +129,16 @@ func (c *cronServiceClient) FireCron(ctx context.Context, in *FireCronRequest, o
 	return out, nil
 }
 
+func (c *cronServiceClient) AskCron(ctx context.Context, in *AskCronRequest, opts ...grpc.CallOption) (*AskCronResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AskCronResponse)
+	err := c.cc.Invoke(ctx, CronService_AskCron_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *cronServiceClient) DeleteCron(ctx context.Context, in *DeleteCronRequest, opts ...grpc.CallOption) (*DeleteCronResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteCronResponse)
@@ -158,6 +173,10 @@ type CronServiceServer interface {
 	// FireCron asks for a fire of a job now, also of one that is off, and returns the row of it. With
 	// data it is RESOURCE_EXHAUSTED within a minute of the last one with data. Needs crons.write.
 	FireCron(context.Context, *FireCronRequest) (*FireCronResponse, error)
+	// AskCron asks a plugin whether there is news for a job (OnCron), and waits for the answer. A plugin
+	// that is not installed is NOT_FOUND, one that does not serve UNAVAILABLE, one without the hook
+	// FAILED_PRECONDITION, one that is late DEADLINE_EXCEEDED. Needs crons.write.
+	AskCron(context.Context, *AskCronRequest) (*AskCronResponse, error)
 	// DeleteCron removes the job of that name, or NOT_FOUND. Needs crons.write.
 	DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error)
 	mustEmbedUnimplementedCronServiceServer()
@@ -187,6 +206,9 @@ func (UnimplementedCronServiceServer) ListCronFires(context.Context, *ListCronFi
 }
 func (UnimplementedCronServiceServer) FireCron(context.Context, *FireCronRequest) (*FireCronResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method FireCron not implemented")
+}
+func (UnimplementedCronServiceServer) AskCron(context.Context, *AskCronRequest) (*AskCronResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AskCron not implemented")
 }
 func (UnimplementedCronServiceServer) DeleteCron(context.Context, *DeleteCronRequest) (*DeleteCronResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteCron not implemented")
@@ -320,6 +342,24 @@ func _CronService_FireCron_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CronService_AskCron_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AskCronRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CronServiceServer).AskCron(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CronService_AskCron_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CronServiceServer).AskCron(ctx, req.(*AskCronRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CronService_DeleteCron_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteCronRequest)
 	if err := dec(in); err != nil {
@@ -368,6 +408,10 @@ var CronService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FireCron",
 			Handler:    _CronService_FireCron_Handler,
+		},
+		{
+			MethodName: "AskCron",
+			Handler:    _CronService_AskCron_Handler,
 		},
 		{
 			MethodName: "DeleteCron",

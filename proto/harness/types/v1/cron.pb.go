@@ -564,6 +564,87 @@ func (x *CronFire) GetData() string {
 	return ""
 }
 
+// CronQuestion asks whether there is news for a job that is due.
+type CronQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// The job's name.
+	Job string                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	Due *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
+	// When the job succeeded last; absent: never.
+	LastSuccess *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_success,json=lastSuccess,proto3" json:"last_success,omitempty"`
+	// JSON or text, at most 64 KiB: what the job says about the question, or what who asked for the
+	// fire gave with it. It is no instruction.
+	Data          string `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CronQuestion) Reset() {
+	*x = CronQuestion{}
+	mi := &file_harness_types_v1_cron_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CronQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CronQuestion) ProtoMessage() {}
+
+func (x *CronQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_cron_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CronQuestion.ProtoReflect.Descriptor instead.
+func (*CronQuestion) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_cron_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CronQuestion) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *CronQuestion) GetJob() string {
+	if x != nil {
+		return x.Job
+	}
+	return ""
+}
+
+func (x *CronQuestion) GetDue() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Due
+	}
+	return nil
+}
+
+func (x *CronQuestion) GetLastSuccess() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSuccess
+	}
+	return nil
+}
+
+func (x *CronQuestion) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
 var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
@@ -625,7 +706,13 @@ const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\n" +
 	"decided_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x125\n" +
 	"\bended_at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x12\x12\n" +
-	"\x04data\x18\r \x01(\tR\x04dataBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
+	"\x04data\x18\r \x01(\tR\x04data\"\xb8\x01\n" +
+	"\fCronQuestion\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x10\n" +
+	"\x03job\x18\x02 \x01(\tR\x03job\x12,\n" +
+	"\x03due\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12=\n" +
+	"\flast_success\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\vlastSuccess\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\tR\x04dataBAZ?github.com/seed-706843ae/harness/proto/harness/types/v1;typesv1b\x06proto3"
 
 var (
 	file_harness_types_v1_cron_proto_rawDescOnce sync.Once
@@ -639,37 +726,40 @@ func file_harness_types_v1_cron_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_cron_proto_rawDescData
 }
 
-var file_harness_types_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_types_v1_cron_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_harness_types_v1_cron_proto_goTypes = []any{
 	(*CronSpec)(nil),              // 0: harness.types.v1.CronSpec
 	(*CronStatus)(nil),            // 1: harness.types.v1.CronStatus
 	(*CronJob)(nil),               // 2: harness.types.v1.CronJob
 	(*CronFire)(nil),              // 3: harness.types.v1.CronFire
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*Target)(nil),                // 5: harness.types.v1.Target
-	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
+	(*CronQuestion)(nil),          // 4: harness.types.v1.CronQuestion
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*Target)(nil),                // 6: harness.types.v1.Target
+	(*durationpb.Duration)(nil),   // 7: google.protobuf.Duration
 }
 var file_harness_types_v1_cron_proto_depIdxs = []int32{
-	4,  // 0: harness.types.v1.CronSpec.fire_at:type_name -> google.protobuf.Timestamp
-	5,  // 1: harness.types.v1.CronSpec.report_to:type_name -> harness.types.v1.Target
-	6,  // 2: harness.types.v1.CronSpec.lateness:type_name -> google.protobuf.Duration
-	6,  // 3: harness.types.v1.CronSpec.jitter:type_name -> google.protobuf.Duration
-	4,  // 4: harness.types.v1.CronSpec.until:type_name -> google.protobuf.Timestamp
-	6,  // 5: harness.types.v1.CronSpec.timeout:type_name -> google.protobuf.Duration
-	4,  // 6: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
-	4,  // 7: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
+	5,  // 0: harness.types.v1.CronSpec.fire_at:type_name -> google.protobuf.Timestamp
+	6,  // 1: harness.types.v1.CronSpec.report_to:type_name -> harness.types.v1.Target
+	7,  // 2: harness.types.v1.CronSpec.lateness:type_name -> google.protobuf.Duration
+	7,  // 3: harness.types.v1.CronSpec.jitter:type_name -> google.protobuf.Duration
+	5,  // 4: harness.types.v1.CronSpec.until:type_name -> google.protobuf.Timestamp
+	7,  // 5: harness.types.v1.CronSpec.timeout:type_name -> google.protobuf.Duration
+	5,  // 6: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
+	5,  // 7: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
 	0,  // 8: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
 	1,  // 9: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
-	4,  // 10: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
-	4,  // 11: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
-	4,  // 12: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
-	4,  // 13: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
-	4,  // 14: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	5,  // 10: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
+	5,  // 11: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
+	5,  // 12: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
+	5,  // 13: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
+	5,  // 14: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
+	5,  // 15: harness.types.v1.CronQuestion.due:type_name -> google.protobuf.Timestamp
+	5,  // 16: harness.types.v1.CronQuestion.last_success:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_cron_proto_init() }
@@ -684,7 +774,7 @@ func file_harness_types_v1_cron_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_cron_proto_rawDesc), len(file_harness_types_v1_cron_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
