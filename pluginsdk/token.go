@@ -2,6 +2,7 @@ package pluginsdk
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -37,7 +38,24 @@ const (
 	ScopeAdmin   TokenScope = "admin"   // all else
 )
 
-// Has reports whether a token of this scope may do what needs another.
+// cronScope is how the scope of one scheduled job begins; the job's name follows.
+const cronScope = "cron:"
+
+// ScopeOfCron returns the scope of a token that may have the scheduled job of that name fire, and nothing
+// else: no other scope has it, and it has no other.
+func ScopeOfCron(name string) TokenScope { return TokenScope(cronScope + name) }
+
+// Cron returns the name of the scheduled job that the scope is of; empty: it is no such scope.
+func (s TokenScope) Cron() string {
+	name, ok := strings.CutPrefix(string(s), cronScope)
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// Has reports whether a token of this scope may do what needs another. The scope of a scheduled job has none,
+// not even itself.
 func (s TokenScope) Has(needed TokenScope) bool {
 	rank := map[TokenScope]int{ScopeRead: 1, ScopeChat: 2, ScopeApprove: 3, ScopeWork: 4, ScopeAdmin: 5}
 	return rank[needed] > 0 && rank[s] >= rank[needed]

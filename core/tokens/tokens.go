@@ -68,6 +68,7 @@ const (
 	maxLogin    = time.Hour            // of a login token
 	maxSessions = 100                  // of a token, at a time
 	maxName     = 100                  // bytes
+	maxCron     = 256                  // bytes, of the name of a scheduled job
 )
 
 // Room keeps the tokens of an installation. The command line uses one without Start.
@@ -212,8 +213,11 @@ func check(token pluginsdk.Token, now time.Time) error {
 	case !wellNamed(token.Name):
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: %q is not accepted; it takes 1 to %d bytes, without line breaks or other control characters, "+
 			"and no space at its ends", token.Name, maxName)
-	case !token.Scope.Has(token.Scope):
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: %q is not accepted; it takes read, chat, approve, work or admin", token.Scope)
+	case !token.Scope.Has(token.Scope) && !wellNamedUpTo(token.Scope.Cron(), maxCron):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: %q is not accepted; it takes read, chat, approve, work or admin, or cron:NAME for one scheduled job",
+			token.Scope)
+	case token.Scope.Cron() != "" && token.Kind == pluginsdk.TokenLogin:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: nobody logs in with the scope of a scheduled job, which is for a program; make a token of the kind access")
 	case token.Kind != pluginsdk.TokenAccess && token.Kind != pluginsdk.TokenLogin:
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "kind: %q is not accepted; it takes access or login", token.Kind)
 	case !token.ExpiresAt.IsZero() && !token.ExpiresAt.After(now):
@@ -228,8 +232,11 @@ func check(token pluginsdk.Token, now time.Time) error {
 
 // wellNamed reports whether a name can stand in a line of a log or a list and is nobody
 // else's by a character that is not seen.
-func wellNamed(name string) bool {
-	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.TrimSpace(name) != name {
+func wellNamed(name string) bool { return wellNamedUpTo(name, maxName) }
+
+// wellNamedUpTo is wellNamed with the most bytes that the name may have.
+func wellNamedUpTo(name string, most int) bool {
+	if name == "" || len(name) > most || !utf8.ValidString(name) || strings.TrimSpace(name) != name {
 		return false
 	}
 	return strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
@@ -247,11 +254,13 @@ func (r *Room) Exchange(ctx context.Context, who string, request pluginsdk.Excha
 	}
 	// A secret that is nobody's is refused without a write: strangers decide how often one
 	// comes, and turns wait for the writer. Whether the token is good is for the write to say.
-	switch _, err := r.config.Store.TokenOf(ctx, hashOf(request.Secret)); {
+	switch token, err := r.config.Store.TokenOf(ctx, hashOf(request.Secret)); {
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
 		return pluginsdk.Token{}, "", denied()
 	case err != nil:
 		return pluginsdk.Token{}, "", err
+	case token.Scope.Cron() != "":
+		return pluginsdk.Token{}, "", pluginsdk.Errorf(pluginsdk.CodeDenied, "the token is for one scheduled job, and nobody logs in with it")
 	}
 	id, err := newID()
 	if err != nil {

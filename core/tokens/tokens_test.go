@@ -210,20 +210,42 @@ func TestTokensThatCannotBeMade(t *testing.T) {
 	f := newFixture(t, storetest.Open(t))
 	over := f.clock.Add(-time.Second)
 	for want, request := range map[string]pluginsdk.CreateTokenRequest{
-		"name":                {Scope: pluginsdk.ScopeRead},
-		"name: \" Ann\"":      {Name: " Ann", Scope: pluginsdk.ScopeRead},
-		"name: \"a\\nb\"":     {Name: "a\nb", Scope: pluginsdk.ScopeRead},
-		"name: \"a\\u202eb\"": {Name: "a\u202eb", Scope: pluginsdk.ScopeRead},
-		"name: \"xxx":         {Name: strings.Repeat("x", 101), Scope: pluginsdk.ScopeRead},
-		"scope: \"\"":         {Name: "Ann"},
-		"scope: \"root\"":     {Name: "Ann", Scope: "root"},
-		"kind: \"session\"":   {Name: "Ann", Scope: pluginsdk.ScopeRead, Kind: pluginsdk.TokenSession},
-		"expiresAt":           {Name: "Ann", Scope: pluginsdk.ScopeRead, ExpiresAt: over},
-		"1h":                  {Name: "Ann", Scope: pluginsdk.ScopeRead, Kind: pluginsdk.TokenLogin, ExpiresAt: f.clock.Add(2 * time.Hour)},
+		"name":                  {Scope: pluginsdk.ScopeRead},
+		"name: \" Ann\"":        {Name: " Ann", Scope: pluginsdk.ScopeRead},
+		"name: \"a\\nb\"":       {Name: "a\nb", Scope: pluginsdk.ScopeRead},
+		"name: \"a\\u202eb\"":   {Name: "a\u202eb", Scope: pluginsdk.ScopeRead},
+		"name: \"xxx":           {Name: strings.Repeat("x", 101), Scope: pluginsdk.ScopeRead},
+		"scope: \"\"":           {Name: "Ann"},
+		"scope: \"root\"":       {Name: "Ann", Scope: "root"},
+		"scope: \"cron:\"":      {Name: "Ann", Scope: "cron:"},
+		"scope: \"cron:x":       {Name: "Ann", Scope: pluginsdk.ScopeOfCron(strings.Repeat("x", 257))},
+		"scope: \"cron:a\\nb\"": {Name: "Ann", Scope: "cron:a\nb"},
+		"nobody logs in":        {Name: "Ann", Scope: pluginsdk.ScopeOfCron("x"), Kind: pluginsdk.TokenLogin},
+		"kind: \"session\"":     {Name: "Ann", Scope: pluginsdk.ScopeRead, Kind: pluginsdk.TokenSession},
+		"expiresAt":             {Name: "Ann", Scope: pluginsdk.ScopeRead, ExpiresAt: over},
+		"1h":                    {Name: "Ann", Scope: pluginsdk.ScopeRead, Kind: pluginsdk.TokenLogin, ExpiresAt: f.clock.Add(2 * time.Hour)},
 	} {
 		if _, _, err := f.Create(t.Context(), "operator", request); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+}
+
+// A program that may have one scheduled job fire may nothing else: it is nobody who logs in with a browser.
+func TestATokenOfOneScheduledJobMakesNoSession(t *testing.T) {
+	f := newFixture(t, storetest.Open(t))
+	made, secret := f.make(pluginsdk.CreateTokenRequest{Name: "forge", Scope: pluginsdk.ScopeOfCron("look at it")})
+	if f.good("the token", secret); made.Scope.Cron() != "look at it" {
+		t.Errorf("made %+v", made)
+	}
+	all := []pluginsdk.TokenScope{pluginsdk.ScopeRead, pluginsdk.ScopeChat, pluginsdk.ScopeApprove, pluginsdk.ScopeWork, pluginsdk.ScopeAdmin, made.Scope}
+	for _, scope := range all {
+		if made.Scope.Has(scope) || scope.Has(made.Scope) {
+			t.Errorf("%s and %s: one has the other", made.Scope, scope)
+		}
+	}
+	if _, _, err := f.Exchange(t.Context(), "plugin:web", pluginsdk.ExchangeTokenRequest{Secret: secret}); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+		t.Errorf("a session: %v", err)
 	}
 }
 

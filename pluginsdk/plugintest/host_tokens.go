@@ -78,7 +78,7 @@ func (s tokens) Exchange(ctx context.Context, request *pluginsdk.ExchangeTokenRe
 	}
 	defer leave()
 	parent := s.h.goodToken(request.Secret)
-	if parent == nil || parent.Kind == pluginsdk.TokenSession {
+	if parent == nil || parent.Kind == pluginsdk.TokenSession || parent.Scope.Cron() != "" {
 		return nil, noToken()
 	}
 	parent.used = parent.Kind == pluginsdk.TokenLogin
@@ -96,7 +96,7 @@ func (s tokens) Create(ctx context.Context, request *pluginsdk.CreateTokenReques
 		return nil, err
 	}
 	defer leave()
-	if request.Name == "" || !request.Scope.Has(request.Scope) || request.Kind == pluginsdk.TokenSession {
+	if request.Name == "" || !request.Scope.Has(request.Scope) && request.Scope.Cron() == "" || request.Kind == pluginsdk.TokenSession {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name, scope, kind: a token needs a name and a scope, and is no session")
 	}
 	made := s.h.addToken(pluginsdk.Token{

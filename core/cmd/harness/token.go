@@ -25,7 +25,9 @@ func newToken() *cobra.Command {
 unless the setting auth of the plugin web is network: then not on loopback. Its name is
 who its holder is: the author of what they write, a name in the audit log. Its scope is
 what they may: read (see), chat (read, and say something), approve (chat, and answer what
-the agent asks), work (approve, and have work done that runs code), admin (all).
+the agent asks), work (approve, and have work done that runs code), admin (all);
+or cron:NAME (have the schedule of that name fire, and nothing else), for a program
+elsewhere that reports something (a webhook).
 
 It works with the daemon up or down; of a daemon elsewhere, through its API, with a token
 whose scope is admin.`,
@@ -48,12 +50,13 @@ type madeToken struct {
 
 func newTokenCreate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "create NAME --scope read|chat|approve|admin",
+		Use:   "create NAME --scope read|chat|approve|work|admin|cron:SCHEDULE",
 		Short: "Make a token, and show its secret, which is not kept",
 		Long: `Make a token, and show its secret. That is not kept: who loses it gets another one.
 A program sends it as "Authorization: Bearer SECRET"; a person can log in with it.`,
 		Example: `  harness token create Ann --scope chat
-  harness token create prometheus --scope read --expires 365d --json`,
+  harness token create prometheus --scope read --expires 365d --json
+  harness token create forge --scope "cron:Look at the build"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			scope, _ := cmd.Flags().GetString("scope")
@@ -70,11 +73,15 @@ A program sends it as "Authorization: Bearer SECRET"; a person can log in with i
 				if !made.ExpiresAt.IsZero() {
 					until = "until " + made.ExpiresAt.Local().Format(time.DateTime)
 				}
-				fmt.Fprintf(out, "%s may %s, %s. The secret, which is shown this once:\n\n  %s\n", made.Name, made.Scope, until, made.Secret)
+				may := string(made.Scope)
+				if job := made.Scope.Cron(); job != "" {
+					may = fmt.Sprintf("have the schedule %q fire", job)
+				}
+				fmt.Fprintf(out, "%s may %s, %s. The secret, which is shown this once:\n\n  %s\n", made.Name, may, until, made.Secret)
 			})
 		},
 	}
-	cmd.Flags().String("scope", "", "what it may: read, chat, approve, work or admin")
+	cmd.Flags().String("scope", "", "what it may: read, chat, approve, work or admin; cron:NAME for one schedule")
 	_ = cmd.MarkFlagRequired("scope")
 	cmd.Flags().String("expires", "", "when it is over: 12h, 30d; without it, it lasts until it is revoked")
 	cmd.Flags().Bool("json", false, "print all of it as JSON")

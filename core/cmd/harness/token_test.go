@@ -38,6 +38,7 @@ func TestTokensOfTheCommandLine(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"create Ann", "scope"},
 		{"create Ann --scope root", "read, chat, approve, work or admin"},
+		{"login Ann --scope cron:x", "nobody logs in"},
 		{"create Ann --scope read --expires soon", "--expires"},
 		{"create Ann --scope read --expires -1d", "--expires"},
 	} {

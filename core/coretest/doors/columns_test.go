@@ -51,6 +51,9 @@ func block(name, body string) reply {
 
 type object map[string]any
 
+// firePattern is where a scheduled job is asked to fire, which a token for it may.
+const firePattern = "/api/crons/{name}/fire"
+
 var columns = []column{
 	{
 		name: "decide", words: "accept the work of a task",
@@ -191,6 +194,19 @@ var columns = []column{
 		},
 		seen:  func(w *world, mark string) bool { return w.begun(mark) },
 		reply: func(_ *world, mark string) reply { return reply{"delegate", "/delegate " + mark} },
+	},
+	{
+		name: "fire", words: "have a scheduled job fire",
+		api: func(w *world, _ string) route {
+			return route{http.MethodPost, firePattern, "/api/crons/" + w.toFire() + "/fire", object{}}
+		},
+		typed: func(w *world, _ string) command { return command{"cron", "run", "/cron run " + w.toFire()} },
+		host: func(w *world, _ string, _ []pluginsdk.Capability) []hostCall {
+			return []hostCall{{method: "Crons.Fire", rpc: "FireCron", body: pluginsdk.FireCronRequest{Name: w.toFire()}}}
+		},
+		cli:   func(w *world, _ string) []string { return []string{"cron", "run", w.toFire()} },
+		seen:  func(w *world, _ string) bool { return w.firesOf() > w.fires },
+		reply: func(w *world, _ string) reply { return block("cron", "run "+w.toFire()) },
 	},
 }
 

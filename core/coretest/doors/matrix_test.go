@@ -90,7 +90,7 @@ var told = []struct {
 	{byToken, []string{"a token is demanded here"}},
 	{byScope, []string{"needs a token with the scope", "needs the right "}},
 	{byOperator, []string{"only an operator changes it"}},
-	{byPerson, []string{"only a person ", "people decide on tasks"}},
+	{byPerson, []string{"only a person ", "people decide on tasks", "is for people"}},
 	{byNobody, []string{unanswered}},
 	{byGrant, []string{"lacks the capability", "may not grant"}},
 	{byApart, []string{"apart"}},

@@ -70,6 +70,8 @@ func (w *world) ways(t tables) (all []way) {
 	for _, scope := range scopes {
 		all = append(all, w.apiWay(t, "a token", "with scope "+string(scope), bearer(w.tokens[scope]), scope, ""))
 	}
+	one := pluginsdk.ScopeOfCron(job)
+	all = append(all, w.apiWay(t, "a token", "with the scope of that scheduled job (cron:NAME)", bearer(w.tokens[one]), one, ""))
 	for _, scope := range scopes {
 		all = append(all, w.carrierWay(t, scope))
 	}
@@ -135,7 +137,11 @@ func (w *world) apiWay(t tables, group, name string, header map[string]string, s
 	return way{group: group, name: name, tries: func(c column) []try {
 		tries := []try{func(mark string) attempt {
 			r := c.api(w, mark)
-			return attempt{name: r.method + " " + r.pattern, expect: expect(t.routes[r.method+" "+r.pattern]), do: func() Answer { return w.ask(header, r.method, r.path, r.body) }}
+			expected := expect(t.routes[r.method+" "+r.pattern])
+			if r.pattern == firePattern && scope.Cron() == job {
+				expected = yes
+			}
+			return attempt{name: r.method + " " + r.pattern, expect: expected, do: func() Answer { return w.ask(header, r.method, r.path, r.body) }}
 		}}
 		if c.typed != nil {
 			tries = append(tries, func(mark string) attempt {
@@ -407,6 +413,9 @@ func (w *world) commandWays(t tables) (all []way) {
 				expect := byNobody
 				if plugins || one.name == "notify" {
 					expect = yes
+				}
+				if one.name == "cron" {
+					expect = byPerson // the agent has the tools of the plugin
 				}
 				if in.thread == w.apart {
 					expect = byApart

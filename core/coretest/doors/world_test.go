@@ -46,8 +46,12 @@ type world struct {
 	apart  string // a thread apart
 	task   string // the one that waits for a person
 	asked  string // what the agent asks
+	fires  int    // how many times the scheduled job had been asked to fire before the attempt
 	marks  int
 }
+
+// job is the scheduled job that is asked to fire. It is off.
+const job = "doors"
 
 // rules are what the demo agent does.
 const rules = `[
@@ -60,7 +64,7 @@ const rules = `[
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	bin := t.TempDir()
-	if err := programs.Installation(bin, "delegation", "validation", "web", "worktree"); err != nil {
+	if err := programs.Installation(bin, "cron", "delegation", "validation", "web", "worktree"); err != nil {
 		t.Fatal(err)
 	}
 	plugins := filepath.Join(bin, "plugins")
@@ -86,7 +90,11 @@ func newWorld(t *testing.T) *world {
 		w.grant(name, capabilities...)
 	}
 	w.parent, w.other, w.apart = w.thread(`{"name":"here"}`), w.thread(`{"name":"elsewhere"}`), w.thread(`{"name":"apart","ownDirectory":true}`)
-	w.eventually("the plugins' serving", func() bool { return w.serves(tester) && w.serves(carrier) && w.serves(target) })
+	w.admin(http.MethodPut, "/api/crons/"+job, object{
+		"enabled": false, "spec": object{"name": job, "schedule": "0 0 1 1 *", "timezone": "UTC", "prompt": "look", "missed": "skip"},
+	}, nil)
+	w.tokens[pluginsdk.ScopeOfCron(job)] = w.d.Token(t, "Ann-job", string(pluginsdk.ScopeOfCron(job)))
+	w.eventually("the plugins' serving", func() bool { return w.serves("cron") && w.serves(tester) && w.serves(carrier) && w.serves(target) })
 	return w
 }
 
@@ -325,6 +333,21 @@ func (w *world) approvalState(id string) pluginsdk.ApprovalState {
 	var found pluginsdk.Approval
 	w.get("/api/approvals/"+id, &found)
 	return found.State
+}
+
+// firesOf returns how many times the scheduled job was asked to fire.
+func (w *world) firesOf() int {
+	w.t.Helper()
+	var page struct{ Fires []pluginsdk.CronFire }
+	w.get("/api/crons/"+job+"/fires?limit=1000", &page)
+	return len(page.Fires)
+}
+
+// toFire is the name of the scheduled job, whose fires are counted from now on.
+func (w *world) toFire() string {
+	w.t.Helper()
+	w.fires = w.firesOf()
+	return job
 }
 
 // said reports whether a thread has a row with the text.

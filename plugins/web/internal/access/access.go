@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -286,7 +287,24 @@ func Refusal(caller Caller, scope pluginsdk.TokenScope) (status int, detail stri
 		return http.StatusUnauthorized, "a token is demanded here: a program sends \"Authorization: Bearer harness_access_...\" " +
 			"(harness token create NAME --scope " + string(scope) + "), a browser is logged in by `harness open`, or logs in at /login"
 	}
+	if job := caller.Token.Scope.Cron(); job != "" {
+		return http.StatusForbidden, fmt.Sprintf("this needs a token with the scope %s; that of %s may have the scheduled job %q fire, and nothing else",
+			scope, caller.Token.Name, job)
+	}
 	return http.StatusForbidden, "this needs a token with the scope " + string(scope) + "; that of " + caller.Token.Name + " has " + string(caller.Token.Scope)
+}
+
+// NeedForCron is Need, and hands on the requests of who has a token for the one scheduled job whose name is
+// the {name} of the path.
+func NeedForCron(scope pluginsdk.TokenScope, next http.Handler) http.Handler {
+	all := Need(scope, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if job := From(r.Context()).Token.Scope.Cron(); job != "" && job == r.PathValue("name") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		all.ServeHTTP(w, r)
+	})
 }
 
 // Need hands on the requests of callers who have a scope.

@@ -24,8 +24,9 @@ const (
 	largeAtOnce  = 2
 )
 
-// largeBodies are the routes whose bodies may have more than maxBodyBytes, and how much.
-var largeBodies = map[string]int64{
+// bodyLimits are the routes whose bodies may have more than maxBodyBytes, or less, and how much.
+var bodyLimits = map[string]int64{
+	http.MethodPost + " " + firePath:                 maxCronData,
 	http.MethodPost + " /api/plugins":                17 << 20, // an archive in base64
 	http.MethodPost + " /api/plugins/{name}/upgrade": 17 << 20,
 }
@@ -36,6 +37,9 @@ var strictCasing = sync.OnceFunc(func() { huma.ValidateStrictCasing = true })
 
 // tooLarge says how large a body may be.
 func tooLarge(limit int64) string {
+	if limit < 1<<20 {
+		return fmt.Sprintf("the body is too large: it may have %d KiB", limit>>10)
+	}
 	return fmt.Sprintf("the body is too large: it may have %d MiB", limit>>20)
 }
 
@@ -43,15 +47,16 @@ func tooLarge(limit int64) string {
 // client's doing, which the handlers behind it would not say.
 type bodies struct {
 	timeout time.Duration // of a body to arrive
-	large   chan struct{} // places for bodies of largeBodies
+	large   chan struct{} // places for bodies of bodyLimits
 }
 
 // whole gives the handler of a route bodies that were read whole.
 func (b bodies) whole(pattern string, handler http.HandlerFunc) http.Handler {
-	limit, large := largeBodies[pattern]
-	if !large {
+	limit, set := bodyLimits[pattern]
+	if !set {
 		limit = maxBodyBytes
 	}
+	large := limit > maxBodyBytes
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// With chunks there may have been a Content-Length, which net/http does not tell. Two
 		// readers that believe different ones see different requests in what follows (RFC 9112,

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -59,14 +63,31 @@ type switchCronInput struct {
 	Body CronSwitch
 }
 
-// CronCall asks for a fire of a scheduled job.
-type CronCall struct {
-	Data string `json:"data,omitempty" maxLength:"65536" doc:"What the agent is given with the prompt, marked as data; with it, once a minute"`
-}
+const (
+	firePath = "/api/crons/{name}/fire"
+	fireCron = "fire-cron"
+	// maxCronData is bytes of a request that has a scheduled job fire.
+	maxCronData = pluginsdk.MaxCronText
+	// callEvery is how many seconds pass between two fires with data.
+	callEvery = "60"
+	// noData is what the agent is given when a token for one job sends nothing: such a call counts as one with data.
+	noData = "(The request had no body.)"
+)
 
 type fireCronInput struct {
 	Name string `path:"name" maxLength:"256"`
-	Body CronCall
+
+	body []byte // whatever JSON it is
+}
+
+// Resolve keeps the body, which has arrived whole by then.
+func (i *fireCronInput) Resolve(ctx huma.Context) (wrong []error) {
+	body, err := io.ReadAll(ctx.BodyReader())
+	if err != nil {
+		return []error{err}
+	}
+	i.body = body
+	return nil
 }
 
 type fireCronOutput struct{ Body pluginsdk.CronFire }
@@ -92,7 +113,14 @@ func (h *handlers) registerCrons(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeWork, patch("switch-cron", path, "Turn a scheduled job on or off")), h.switchCron)
 	huma.Register(api, needs(pluginsdk.ScopeWork, remove("delete-cron", path, "Remove a scheduled job; its history stays")), h.deleteCron)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-cron-fires", path+"/fires", "What became of the times at which a scheduled job was due, newest first")), h.listCronFires)
-	huma.Register(api, needs(pluginsdk.ScopeWork, post("fire-cron", path+"/fire", "Have a scheduled job fire now, also one that is off", http.StatusAccepted)), h.fireCron)
+	fire := post(fireCron, firePath, "Have a scheduled job fire now, also one that is off", http.StatusAccepted)
+	fire.Description = "The body, JSON of at most 64 KiB, is what the agent is given with the prompt, marked as data; with data a job fires once a minute. " +
+		"Of a body that has nothing but a text data, that is the data; without a body, or with an empty object, there is none. " +
+		"A token of the scope cron:NAME may have that one job fire, and nothing else; without data it fires once a minute, too."
+	huma.Register(api, needs(pluginsdk.ScopeWork, fire), h.fireCron)
+	api.OpenAPI().Paths[firePath].Post.RequestBody = &huma.RequestBody{ // after it: the handler reads the body itself
+		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Description: "Any JSON"}}},
+	}
 }
 
 func (h *handlers) listCrons(ctx context.Context, input *cronsInput) (*cronsOutput, error) {
@@ -209,10 +237,41 @@ func (h *handlers) listCronFires(ctx context.Context, input *cronFiresInput) (*c
 	return output, nil
 }
 
+// fireCron has a job fire. Data is told to be sent in a minute again when there were data lately.
 func (h *handlers) fireCron(ctx context.Context, input *fireCronInput) (*fireCronOutput, error) {
-	answer, err := h.host.Crons.Fire(ctx, &pluginsdk.FireCronRequest{Name: input.Name, Data: input.Body.Data})
+	data, err := dataOf(input.body)
 	if err != nil {
-		return nil, h.fail("fire-cron", err)
+		return nil, err
+	}
+	if data == "" && access.From(ctx).Token.Scope.Cron() != "" {
+		data = noData
+	}
+	answer, err := h.host.Crons.Fire(ctx, &pluginsdk.FireCronRequest{Name: input.Name, Data: data})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted {
+		return nil, huma.ErrorWithHeaders(huma.NewError(http.StatusTooManyRequests, err.Error()), http.Header{"Retry-After": {callEvery}})
+	}
+	if err != nil {
+		return nil, h.fail(fireCron, err)
 	}
 	return &fireCronOutput{Body: answer.Fire}, nil
+}
+
+// dataOf returns the data that a body has for a scheduled job: the text of its only field data, nothing of one
+// without a field, and else the body as it is, which a program elsewhere has written for nobody in particular.
+func dataOf(body []byte) (string, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return "", nil
+	}
+	if !json.Valid(body) {
+		return "", huma.Error400BadRequest("the body is no JSON")
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil || len(fields) > 1 {
+		return strings.ToValidUTF8(string(body), "\uFFFD"), nil
+	}
+	var only string
+	if given, ok := fields["data"]; len(fields) == 0 || ok && json.Unmarshal(given, &only) == nil {
+		return only, nil
+	}
+	return strings.ToValidUTF8(string(body), "\uFFFD"), nil
 }

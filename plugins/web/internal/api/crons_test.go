@@ -50,9 +50,23 @@ func TestSchedules(t *testing.T) {
 	if got := f.send("POST", path+"/fire", `{"data": "version 7"}`); got.status != http.StatusAccepted || got.body["cause"] != "called" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	f.isProblem(f.send("POST", path+"/fire", `{"data": "`+strings.Repeat("x", 65537)+`"}`), 422, "data")
 	if got := f.send("GET", path+"/fires?limit=1", ""); got.status != http.StatusOK || !strings.Contains(got.raw, `"data":"version 7"`) {
 		t.Errorf("%d %s", got.status, got.raw)
+	}
+	fits := `"` + strings.Repeat("x", 65534) + `"`
+	f.isProblem(f.send("POST", path+"/fire", fits+" "), http.StatusRequestEntityTooLarge, "64 KiB")
+	f.isProblem(f.send("POST", path+"/fire", `{"data":`), http.StatusBadRequest, "no JSON")
+	for body, data := range map[string]any{ // what a program elsewhere sends is data as it is
+		`{}`: nil, ``: nil, ` {"data": ""}`: nil, `{"data": "x"}`: "x", `{"data": 7}`: `{"data": 7}`,
+		`{"data": "x", "action": "opened"}`: `{"data": "x", "action": "opened"}`, `{"ref": "main"}`: `{"ref": "main"}`, `[1]`: `[1]`, fits: fits,
+	} {
+		if got := f.send("POST", path+"/fire", body); got.status != http.StatusAccepted || got.body["data"] != data {
+			t.Errorf("%.100s: %d %.300s", body, got.status, got.raw)
+		}
+	}
+	h.Fail("Crons.Fire", pluginsdk.Errorf(pluginsdk.CodeExhausted, "less than a minute ago"))
+	if got := f.send("POST", path+"/fire", `{"data": "x"}`); got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") != "60" {
+		t.Errorf("%d %v %s", got.status, got.header, got.raw)
 	}
 	removed := httptest.NewRecorder()
 	f.handler.ServeHTTP(removed, httptest.NewRequest(http.MethodDelete, path, nil))

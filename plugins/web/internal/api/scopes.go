@@ -58,7 +58,10 @@ func (r routes) Handle(operation *huma.Operation, handler func(huma.Context)) {
 	if operation.OperationID == uploadFile {
 		open = guard.Only(guard.UploadType, http.HandlerFunc(answer))
 	}
-	if scope := scopeNeeded(operation); scope != "" {
+	switch scope := scopeNeeded(operation); {
+	case operation.OperationID == fireCron:
+		open = access.NeedForCron(scope, open)
+	case scope != "":
 		open = access.Need(scope, open)
 	}
 	r.ServeMux.Handle(pattern, open)

@@ -37,7 +37,7 @@ type tokensOutput struct {
 type TokenRequest struct {
 	Name      string               `json:"name" minLength:"1" maxLength:"100" doc:"Whose it is: the author of what they write, a name in the audit log; at most 100 bytes"`
 	Kind      pluginsdk.TokenKind  `json:"kind,omitempty" enum:"access,login" doc:"access: for a program, or to log in with; login: for one login, within an hour; access when absent"`
-	Scope     pluginsdk.TokenScope `json:"scope" enum:"read,chat,approve,work,admin" doc:"What its holder may; each has those before it"`
+	Scope     pluginsdk.TokenScope `json:"scope" pattern:"^(read|chat|approve|work|admin|cron:.+)$" patternDescription:"read, chat, approve, work, admin or cron:NAME" doc:"What its holder may; each has those before it. cron:NAME: have the scheduled job of that name fire, and nothing else"`
 	ExpiresAt time.Time            `json:"expiresAt,omitzero" doc:"When it is over; absent: when it is revoked"`
 }
 

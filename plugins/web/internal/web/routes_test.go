@@ -87,6 +87,10 @@ func TestEachScopeAgainstEachRoute(t *testing.T) {
 	for _, scope := range scopes {
 		_, tokens[scope] = s.token(string(scope), scope)
 	}
+	_, hook := s.token("hook", pluginsdk.ScopeOfCron("x")) // {name} is x below: only of its own job it is let in
+	for _, page := range []string{"/", "/chat", "/threads"} {
+		routes = append(routes, operation{method: "GET", path: page, Scope: pluginsdk.ScopeRead})
+	}
 	for _, route := range routes {
 		path := strings.NewReplacer("{id}", "T", "{name}", "x").Replace(route.path)
 		if strings.Contains(path, "{") {
@@ -107,6 +111,10 @@ func TestEachScopeAgainstEachRoute(t *testing.T) {
 			if answer := s.ask(route.method, path, "", headers...); answer.status != 401 && (token == "" || answer.status != 429) {
 				t.Errorf("%s with %s: %d %s", what, name, answer.status, answer.body)
 			}
+		}
+		its := route.method == "POST" && route.path == "/api/crons/{name}/fire"
+		if answer := s.ask(route.method, path, "", "Authorization", hook); its != (answer.status == 404) || !its && answer.status != 403 {
+			t.Errorf("%s with a token for one job: %d %s", what, answer.status, answer.body)
 		}
 		for _, scope := range scopes {
 			answer := s.ask(route.method, path, "", "Authorization", tokens[scope])

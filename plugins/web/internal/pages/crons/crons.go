@@ -186,7 +186,7 @@ func back(r *http.Request, name string) string {
 
 func (p pages) fire(r *http.Request) (site.Done, error) {
 	name := r.PathValue("name")
-	err := p.Post(r.Context(), apiPath(name, "fire"), api.CronCall{}, nil)
+	err := p.Post(r.Context(), apiPath(name, "fire"), struct{}{}, nil)
 	return site.Done{To: pagePath(name), Said: name + " fires now."}, err
 }
 

@@ -26,7 +26,10 @@ type callers struct {
 }
 
 // tokenForm is what a token is made from, as it is typed.
-type tokenForm struct{ name, scope, kind, life ui.Input }
+type tokenForm struct{ name, scope, job, kind, life ui.Input }
+
+// oneJob is what stands in the form for the scope of one schedule, whose name is in a field of its own.
+const oneJob = "cron"
 
 func newTokenForm() tokenForm {
 	return tokenForm{
@@ -34,8 +37,9 @@ func newTokenForm() tokenForm {
 		scope: ui.Input{Name: "scope", Label: "What they may", Value: "chat", Options: []ui.Option{
 			{Value: "read", Label: "read: see everything"}, {Value: "chat", Label: "chat: also talk with the agent"},
 			{Value: "approve", Label: "approve: also answer what it asks"}, {Value: "work", Label: "work: also have work done"},
-			{Value: "admin", Label: "admin: everything"},
+			{Value: "admin", Label: "admin: everything"}, {Value: oneJob, Label: "only have one schedule fire"},
 		}},
+		job: ui.Input{Name: "job", Label: "The schedule", Hint: "For a token that may only have one schedule fire, from a program elsewhere: the schedule's name."},
 		kind: ui.Input{Name: "kind", Label: "What for", Value: "access", Options: []ui.Option{
 			{Value: "access", Label: "A program, or to log in again and again"}, {Value: "login", Label: "One login with a browser, within an hour"},
 		}},
@@ -69,10 +73,14 @@ func (p *pages) callers(r *http.Request) (page callers, err error) {
 // makeToken makes a token, and shows its secret this once.
 func (p *pages) makeToken(r *http.Request) (site.Done, error) {
 	form := newTokenForm()
-	for _, field := range []*ui.Input{&form.name, &form.scope, &form.kind, &form.life} {
+	for _, field := range []*ui.Input{&form.name, &form.scope, &form.job, &form.kind, &form.life} {
 		field.Value = strings.TrimSpace(r.PostForm.Get(field.Name))
 	}
-	body := map[string]any{"name": form.name.Value, "scope": form.scope.Value, "kind": form.kind.Value}
+	scope := pluginsdk.TokenScope(form.scope.Value)
+	if scope == oneJob {
+		scope = pluginsdk.ScopeOfCron(form.job.Value)
+	}
+	body := map[string]any{"name": form.name.Value, "scope": scope, "kind": form.kind.Value}
 	if form.kind.Value == string(pluginsdk.TokenLogin) {
 		form.life.Value = "1h"
 	}
