@@ -90,17 +90,25 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err != nil {
 		return records, errors.Join(err, w.daemon.stop())
 	}
+	books, err := newClerk(ctx, w)
+	if err != nil {
+		return records, errors.Join(err, w.daemon.stop())
+	}
 	writers, err := w.openDiscord(ctx)
 	if err != nil {
 		return records, errors.Join(err, w.daemon.stop())
 	}
 	k, guard := &killer{world: w, struck: map[string]int{}}, &warden{world: w}
+	w.killer = k
 	watching, stopWatching := context.WithCancel(ctx)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { guard.run(watching) })
 	watchers.Go(func() { w.tell(watching, o, k) })
 	staff := &employer{world: w}
-	load, err := w.fight(ctx, o, k, staff, writers)
+	load, err := w.fight(ctx, o, k, staff, writers, books)
+	if err == nil {
+		err = books.close(ctx)
+	}
 	if err == nil {
 		err = w.drain(ctx)
 	}
@@ -113,6 +121,10 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	if err == nil {
 		err = w.drain(ctx)
 	}
+	var money check.Records
+	if err == nil {
+		err = books.report(ctx, &money)
+	}
 	stopWatching()
 	watchers.Wait()
 	if stopped := w.daemon.stop(); stopped != nil {
@@ -124,6 +136,7 @@ func (w *world) wage(ctx context.Context, o options) (records check.Records, err
 	records = check.Records{
 		Places: places, AtOnce: records.AtOnce,
 		Wanted: wanted(schedule(o.seed, o.kills), w.agents), Strikes: k.strikes,
+		Schedules: money.Schedules, Usages: money.Usages, Budgets: money.Budgets, BilledUSD: money.BilledUSD,
 		Sightings: guard.sightings, Strays: guard.last(ctx), Exits: w.exits(), Asked: w.model.log(), AskedUnknown: !w.agents,
 	}
 	for _, a := range load.askers {
@@ -173,7 +186,7 @@ type load struct {
 // fight is the load with the kills. It ends with the schedule, and when
 // everything that was begun to be said has been accepted, and what the askers' runs
 // ask is answered.
-func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer, writers []*writer) (l load, err error) {
+func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer, writers []*writer, books *clerk) (l load, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet, silence := context.WithCancel(ctx)
@@ -197,8 +210,9 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 			l.askers = append(l.askers, a)
 		}
 	}
-	// From here on web stores hardly anything: what people say is in no quota.
-	if err := w.database.bound(ctx, "web", `{"rowsPerMinute":1}`); err != nil {
+	// From here on web stores little, enough for scheduled jobs and their fires: what people say, which is more, is
+	// in no quota.
+	if err := w.database.bound(ctx, "web", `{"rowsPerMinute":20}`); err != nil {
 		return l, err
 	}
 	var talking sync.WaitGroup
@@ -212,6 +226,11 @@ func (w *world) fight(ctx context.Context, o options, k *killer, staff *employer
 	talking.Go(func() {
 		if err := staff.hireAll(ctx, quiet); err != nil {
 			cancel(fmt.Errorf("give the courier jobs: %w", err))
+		}
+	})
+	talking.Go(func() {
+		if err := books.keep(ctx, quiet); err != nil {
+			cancel(fmt.Errorf("keep the schedules and the books: %w", err))
 		}
 	})
 	for _, a := range l.askers {

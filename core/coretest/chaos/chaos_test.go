@@ -27,7 +27,7 @@ func TestChaosShort(t *testing.T) {
 		t.Skip("left out: -short, and this builds the daemon and its plugins and kills them for some seconds")
 	}
 	bin := t.TempDir()
-	if err := programs.Installation(bin, "activity", "context", "time", "web", "delegation", "discord", "metrics", "worktree", "validation"); err != nil {
+	if err := programs.Installation(bin, "activity", "context", "cron", "time", "web", "delegation", "discord", "metrics", "worktree", "validation"); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer

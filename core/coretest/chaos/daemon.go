@@ -41,6 +41,7 @@ type daemon struct {
 	began    time.Time
 	healthy  time.Time // when the one there is now first answered; zero: not yet
 	changed  chan struct{}
+	down     sync.Mutex // held while none may be started
 	starts   int
 	exits    []check.Exit
 	ended    sync.WaitGroup
@@ -110,6 +111,8 @@ func (d *daemon) supervise(command *exec.Cmd) {
 	if stopping {
 		return
 	}
+	d.down.Lock()
+	defer d.down.Unlock()
 	if err := d.spawn(); err != nil {
 		d.mu.Lock()
 		d.exits = append(d.exits, check.Exit{At: time.Now(), Why: err.Error()})
@@ -208,6 +211,21 @@ func (d *daemon) kill() (string, bool) {
 	}
 	d.doomed = d.command.Process.Kill() == nil
 	return what, d.doomed
+}
+
+// away kills the daemon, and keeps it down until something is done. what names the process that was killed;
+// empty: there was none to be killed, and nothing was done.
+func (d *daemon) away(ctx context.Context, do func() error) (what string, err error) {
+	d.down.Lock()
+	defer d.down.Unlock()
+	what, hit := d.kill()
+	if !hit {
+		return "", nil
+	}
+	if err := d.until(ctx, "down", stopPatience, func() bool { return d.command == nil }); err != nil {
+		return "", err
+	}
+	return what, do()
 }
 
 // stop ends the daemon in order, for good.

@@ -170,7 +170,7 @@ func (d *database) cut(ctx context.Context, which cut) (n int, err error) {
 }
 
 // backlog is what the system still has to do.
-type backlog struct{ runs, deliveries, tasks, jobs, unheard int }
+type backlog struct{ runs, deliveries, tasks, jobs, unheard, fires int }
 
 // load counts it, but for jobs and what was not heard.
 func (d *database) load(ctx context.Context) (left backlog, err error) {
@@ -181,6 +181,7 @@ func (d *database) load(ctx context.Context) (left backlog, err error) {
 		{&left.runs, "runs WHERE finished_at IS NULL"},
 		{&left.deliveries, "deliveries WHERE state NOT IN ('delivered', 'dead')"},
 		{&left.tasks, "tasks WHERE completed_at IS NULL"},
+		{&left.fires, "cron_fires WHERE state IN ('pending', 'running')"},
 	} {
 		if err := d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+count.what).Scan(count.of); err != nil {
 			return left, err
@@ -206,5 +207,28 @@ func (d *database) heard(ctx context.Context) (over map[string]bool, err error) 
 // atWork is how many runs have a place now.
 func (d *database) atWork(ctx context.Context) (n int, err error) {
 	err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM runs WHERE state = 'running'").Scan(&n)
+	return n, err
+}
+
+// schedule makes a job that fires once, as an operator does.
+func (d *database) schedule(ctx context.Context, id, name, prompt string, at time.Time) error {
+	const layout = "2006-01-02 15:04:05.999999-07:00"
+	_, err := d.db.ExecContext(ctx, `INSERT INTO cron_jobs (id, name, fire_at, timezone, prompt, enabled, missed, report, created_at)
+		VALUES ($1, $2, $3, 'UTC', $4, true, 'run', 'never', $5)`, id, name, at.UTC().Format(layout), prompt, time.Now().UTC().Format(layout))
+	if err != nil {
+		return fmt.Errorf("make a scheduled job: %w", err)
+	}
+	return nil
+}
+
+// scheduled is how many times at which jobs were due have a row.
+func (d *database) scheduled(ctx context.Context) (n int, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM cron_fires WHERE cause = 'schedule'").Scan(&n)
+	return n, err
+}
+
+// turns is how many turns of the agent are recorded.
+func (d *database) turns(ctx context.Context) (n int, err error) {
+	err = d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM agent_runs").Scan(&n)
 	return n, err
 }

@@ -32,11 +32,11 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				return err
 			}},
 		{"runs", `SELECT id, thread_id, message_id, state, merged_into, error, attempt, source, COALESCE(key, ''),
-				finished_at IS NOT NULL, beside FROM runs ORDER BY message_id`,
+				finished_at IS NOT NULL, beside, cost_usd FROM runs ORDER BY message_id`,
 			func(rows *sql.Rows) error {
 				var r check.Run
 				err := rows.Scan(&r.ID, &r.ThreadID, &r.MessageID, &r.State, &r.MergedInto, &r.Error, &r.Attempt,
-					&r.Source, &r.Key, &r.Finished, &r.Beside)
+					&r.Source, &r.Key, &r.Finished, &r.Beside, &r.CostUSD)
 				records.Runs = append(records.Runs, r)
 				return err
 			}},
@@ -50,6 +50,21 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 				records.Turns = append(records.Turns, t)
 				return err
 			}},
+		{"agent_runs", `SELECT a.id, a.run_id, a.cost_usd, a.thread_id, a.task_id, a.purpose, a.plugin, a.cron, a.account, a.started_at,
+				COALESCE(m.model, a.model), COALESCE(m.cost_usd, a.cost_usd)
+				FROM agent_runs a LEFT JOIN agent_run_models m ON m.agent_run_id = a.id ORDER BY a.id, m.id`, costs(records)},
+		{"cron_fires", `SELECT job_id, due, until, count, cause, state, reason, run_id FROM cron_fires ORDER BY id`,
+			func(rows *sql.Rows) error {
+				var f check.Fire
+				var until sql.NullTime
+				err := rows.Scan(&f.JobID, &f.Due, &until, &f.Count, &f.Cause, &f.State, &f.Reason, &f.RunID)
+				f.Due, f.Until = f.Due.UTC(), until.Time.UTC()
+				f.Key = f.JobID + "@" + f.Due.Format(time.RFC3339Nano)
+				records.Fires = append(records.Fires, f)
+				return err
+			}},
+		{"usage_marks", `SELECT COUNT(*) FROM agent_runs WHERE id <= COALESCE((SELECT agent_run_id FROM usage_marks WHERE id = 1), 0)`,
+			func(rows *sql.Rows) error { return rows.Scan(&records.Summed) }},
 		{"deliveries", `SELECT id, message_id, plugin, target, state, last_error FROM deliveries ORDER BY message_id`,
 			func(rows *sql.Rows) error {
 				var delivery check.Delivery
@@ -113,6 +128,31 @@ func (d *database) evidence(ctx context.Context, records *check.Records) error {
 		}
 	}
 	return nil
+}
+
+// costs takes what turns have cost: a row for each model of each.
+func costs(records *check.Records) func(*sql.Rows) error {
+	last := int64(0)
+	return func(rows *sql.Rows) error {
+		var id int64
+		var one check.Cost
+		var thread, task, purpose, plugin, cron, account, model string
+		var part float64
+		var began time.Time
+		err := rows.Scan(&id, &one.RunID, &one.USD, &thread, &task, &purpose, &plugin, &cron, &account, &began, &model, &part)
+		if id != last {
+			began = began.UTC()
+			one.Models = map[string]float64{}
+			one.Of = map[string]string{
+				"thread": thread, "task": task, "purpose": purpose, "plugin": plugin, "cron": cron, "account": account,
+				"day": began.Format(time.DateOnly), "hour": began.Format("2006-01-02T15"),
+			}
+			records.Costs = append(records.Costs, one)
+		}
+		last = id
+		records.Costs[len(records.Costs)-1].Models[model] += part
+		return err
+	}
 }
 
 func (d *database) each(ctx context.Context, query string, take func(*sql.Rows) error) error {

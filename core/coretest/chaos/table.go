@@ -24,6 +24,7 @@ func print(o options, name string, report check.Report, took time.Duration) (vio
 	}
 	fmt.Fprintf(table, "  accepted\t%d\n  answered\t%d\n  merged\t%d\n  cancelled\t%d\n  carried\t%d\n  turns\t%d\n  tasks\t%d\n  works\t%d\n  approvals answered\t%d\n  deeds\t%d (%d by rule)\n",
 		report.Accepted, report.Answered, report.Merged, report.Cancelled, report.Carried, report.Turns, report.Tasks, report.Works, report.Decided, report.Deeds, report.Ruled)
+	fmt.Fprintf(table, "  fires\t%d (%d missed or skipped)\n  cost\t$%.4f\n", report.Fires, report.NotMade, report.CostUSD)
 	fmt.Fprintf(table, "  discord: said\t%d\n  discord: read\t%d (%d long, %d live)\n", report.Said, report.Read, report.Long, report.Live)
 	for _, kind := range check.TroubleKinds() {
 		fmt.Fprintf(table, "  discord: %s\t%d\n", kind, report.Troubles[kind])

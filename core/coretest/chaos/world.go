@@ -37,6 +37,7 @@ type world struct {
 	model    *model
 	discord  *community
 	daemon   *daemon
+	killer   *killer // who writes down what was struck
 
 	accepted atomic.Int64 // messages
 	hired    atomic.Int64 // jobs of the courier

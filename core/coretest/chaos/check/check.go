@@ -32,6 +32,9 @@ type Report struct {
 	Long      int // of those, of several messages
 	Live      int // messages that were shown before they were whole, or were changed otherwise
 	Troubles  map[Kind]int
+	Fires     int     // of scheduled jobs that were made
+	NotMade   int     // times at which one was due that were missed or skipped
+	CostUSD   float64 // of all turns
 	Columns   []Column
 }
 
@@ -70,6 +73,10 @@ func Judge(records Records) Report {
 	if !j.delivers() {
 		uncarried = "no thread of this load is delivered"
 	}
+	fires := j.fires(&report)
+	for _, cost := range records.Costs {
+		report.CostUSD += cost.USD
+	}
 	discord := j.onDiscord(&report)
 	report.Columns = slices.Concat([]Column{
 		{Name: "never answered", Violations: unanswered},
@@ -103,6 +110,8 @@ func Judge(records Records) Report {
 		{Name: "row left open", Violations: j.open()},
 		{Name: "activity doubled", Violations: j.doubledActivity()},
 		{Name: "effect lost or doubled", Violations: j.effects()},
+		{Name: "money miscounted", Violations: j.money()},
+		{Name: "fire lost or doubled", Violations: fires},
 		{Name: "daemon gave up", Violations: j.exits()},
 	}, discord, []Column{{Name: "nothing proved", Violations: j.untried(report)}})
 	return report

@@ -96,6 +96,7 @@ func sound() check.Records {
 	work(&records)
 	asking(&records)
 	onDiscord(&records)
+	onSchedule(&records)
 	return records
 }
 
@@ -178,7 +179,8 @@ func TestKeptPromisesAreAllZero(t *testing.T) {
 		t.Error("the report is not clean")
 	}
 	if report.Accepted != 18 || report.Answered != 15 || report.Merged != 1 || report.Cancelled != 2 || report.Carried != 19 || report.Turns != 2 || report.Tasks != 2 || report.Works != 1 ||
-		report.Decided != 6 || report.Deeds != 5 || report.Ruled != 3 || report.Said != 5 || report.Read != 6 || report.Long != 1 || report.Live != 1 {
+		report.Decided != 6 || report.Deeds != 5 || report.Ruled != 3 || report.Said != 5 || report.Read != 6 || report.Long != 1 || report.Live != 1 ||
+		report.Fires != 5 || report.NotMade != 2 {
 		t.Errorf("counts: %+v", report)
 	}
 	if report.Strikes[check.Daemon] != 1 || report.Strikes[check.Plugin] != 1 || report.Strikes[check.Agent] != 0 {
@@ -215,7 +217,7 @@ func TestEachBrokenPromiseShowsInItsColumn(t *testing.T) {
 		"one row too many":                   "run doubled",
 	}
 	covered := map[string]bool{}
-	for _, broken := range slices.Concat(brokenApprovals, brokenOnDiscord, []breach{
+	for _, broken := range slices.Concat(brokenApprovals, brokenOnDiscord, brokenBooks, []breach{
 		{"never answered", "the run failed", func(r *check.Records) {
 			r.Runs[1].State, r.Runs[1].Error = "failed", "out of attempts"
 			dropMessage(r, 12)

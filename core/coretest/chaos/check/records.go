@@ -21,6 +21,9 @@ var WorkMarker = regexp.MustCompile(`w-\d{4,}(?:-\d+)?`)
 // DeedMarker is what names a deed: what an agent is told to do that nothing allows.
 var DeedMarker = regexp.MustCompile(`a-T\d{2,}-\d{4,}`)
 
+// CronMarker is what names a scheduled job, in its prompt.
+var CronMarker = regexp.MustCompile(`c-\d{4}`)
+
 // Records is everything that is known of one campaign on one database.
 type Records struct {
 	// Wanted is the kinds of which a strike has to be among Strikes.
@@ -60,6 +63,15 @@ type Records struct {
 	Answers    []Answer   // of plugins that were asked about tasks, in order
 	Approvals  []Approval // in the order of their ids
 	Rules      []string   // ids
+
+	Schedules []Schedule // jobs that were due, or asked to fire
+	Fires     []Fire
+
+	Costs     []Cost   // of the turns of the agent, in order
+	Usages    []Usage  // what they have cost, as the API tells it
+	Budgets   []Budget // that count all turns
+	BilledUSD float64  // what the agent's calls were billed by who answered them
+	Summed    int      // how many turns were in sums of theirs when the end came
 
 	// Discord is what happened there; nil: it is not in this load.
 	Discord *Discord
@@ -167,6 +179,59 @@ type Run struct {
 	Key        string
 	Finished   bool
 	Beside     bool // it is a turn in a session of its own
+	CostUSD    float64
+}
+
+// Schedule is a scheduled job.
+type Schedule struct {
+	ID, Name string
+	Marker   string
+	Away     bool        // it was made while no daemon was there
+	Due      []time.Time // when it was due
+	// MayFrom and MayTo are from when to when it may have been due: nobody knows whether it was on.
+	MayFrom, MayTo time.Time
+	Promised       []time.Time // fires that somebody asked for, as they were answered
+	Unsure         int         // requests for one that were not answered
+}
+
+// Fire is a row of the table cron_fires.
+type Fire struct {
+	JobID      string
+	Due, Until time.Time
+	Count      int
+	Cause      string
+	State      string
+	Reason     string
+	RunID      string
+	Key        string // of the run that it makes
+}
+
+// Cost is what a turn of the agent has cost.
+type Cost struct {
+	RunID  string
+	USD    float64
+	Of     map[string]string  // what it counts to: by thread, task, purpose, plugin, cron, account, day, hour
+	Models map[string]float64 // what each has had of it
+}
+
+// Sum is what turns have cost together.
+type Sum struct {
+	Turns int
+	USD   float64
+}
+
+// Usage is what turns have cost, summed up by something.
+type Usage struct {
+	By    string // empty: all together
+	Total Sum
+	Sums  map[string]Sum
+}
+
+// Budget is how much is spent of one.
+type Budget struct {
+	Name        string
+	SpentUSD    float64
+	SetAsideUSD float64
 }
 
 // Job is a turn of the agent, or a task, that a plugin asked for until it knew how it
