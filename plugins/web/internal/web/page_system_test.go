@@ -70,6 +70,16 @@ func TestThePagesOfTheSystemShowWhatThereIs(t *testing.T) {
 	}
 }
 
+// A token for one schedule is made with the schedule's name, which stands in the list; without a name none is made.
+func TestATokenOfOneScheduleIsMade(t *testing.T) {
+	s := demanding(t)
+	ann := s.logIn("Ann", pluginsdk.ScopeAdmin)
+	made := ann.post("/system/tokens", "name", "forge", "scope", "cron", "job", "Look at it", "kind", "access", "life", "24h")
+	s.expect("made", made, 200, "harness_access_", "POST /api/crons/Look%20at%20it/fire", "cron:Look at it")
+	s.expect("the list", ann.visit("/system/tokens"), 200, "cron:Look at it")
+	s.expect("of no schedule", ann.post("/system/tokens", "name", "nobody", "scope", "cron", "kind", "access", "life", "24h"), 422, "cron:NAME")
+}
+
 // A secret is told once, and is in no address, no cookie and no list.
 func TestATokenIsMadeShownOnceAndRevoked(t *testing.T) {
 	s := demanding(t)
