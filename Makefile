@@ -52,7 +52,7 @@ LONGEST := ./core/coretest/walk ./core/daemon ./core/invoker ./core/store ./plug
 # reports races that are none. Nor does it check pointer arithmetic (there is one line of it, in
 # proc.Adopt), or wait for a second at the end of each process.
 RACE_ENV   := env CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
-RACE_FLAGS := -race -shuffle=on -gcflags=all=-d=checkptr=0 $(foreach pure,modernc.org crypto/internal/fips140 compress github.com/netresearch github.com/seed-706843ae/harness/plugins/cron/internal/calendar,-gcflags=$(pure)/...=-race=false) \
+RACE_FLAGS := -race -shuffle=on -gcflags=all=-d=checkptr=0 $(foreach pure,modernc.org crypto/internal/fips140 compress github.com/netresearch github.com/seed-706843ae/harness/plugins/cron/internal/calendar github.com/seed-706843ae/harness/plugins/cron/brute,-gcflags=$(pure)/...=-race=false) \
 	-gcflags='regexp/...=-race=false -l' -exec 'env CGO_ENABLED=0'
 
 test: ## run all tests (ARGS='-run Name', PKG=./core/store/..., RACE=1)

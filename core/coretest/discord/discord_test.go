@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/discord"
+	"github.com/seed-706843ae/harness/core/coretest/installation"
 	"github.com/seed-706843ae/harness/core/coretest/programs"
+	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
 // bin has harness and the plugins, service the fake Discord; built once.
@@ -56,6 +58,29 @@ func gather(t *testing.T) people {
 		}
 	})
 	return people{server, t}
+}
+
+// home is people on a fake Discord with a guild and a channel, and a daemon whose bot is there.
+type home struct {
+	people
+	api            *fakeapi.Server
+	daemon         *installation.Installation
+	guild, channel string // ids
+}
+
+// settle starts a daemon with a model, and connects it to a fake Discord.
+func settle(t *testing.T, model func(fakeapi.Request) fakeapi.Reply) home {
+	t.Helper()
+	h := home{api: fakeapi.Start(t), people: gather(t)}
+	h.api.Handle(model)
+	h.daemon = installation.Start(t, bin, installation.Options{API: h.api})
+	h.daemon.MustRun(t, "plugin", "settings", "set", "discord", "apiURL="+h.API())
+	if err := h.Connect(t.Context(), h.daemon.URL, "token"); err != nil {
+		t.Fatal(err)
+	}
+	h.guild = h.made("guild", discord.Object{"name": "Home"})
+	h.channel = h.made("channel", discord.Object{"guild": h.guild, "name": "general"})
+	return h
 }
 
 func (p people) ask(operation string, argument, into any) {

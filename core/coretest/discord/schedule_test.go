@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/coretest/discord"
-	"github.com/seed-706843ae/harness/core/coretest/installation"
 	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
@@ -47,16 +46,8 @@ func secretary(r fakeapi.Request) fakeapi.Reply {
 // due, each time in a session of its own. A watch that is to be silent costs no turn and says nothing until its
 // command finds news; then people get what the agent hands to them, and not what it answers.
 func TestRemindersAndWatchesReachDiscord(t *testing.T) {
-	api := fakeapi.Start(t)
-	api.Handle(secretary)
-	d := gather(t)
-	daemon := installation.Start(t, bin, installation.Options{API: api})
-	daemon.MustRun(t, "plugin", "settings", "set", "discord", "apiURL="+d.API())
-	if err := d.Connect(t.Context(), daemon.URL, "token"); err != nil {
-		t.Fatal(err)
-	}
-	guild := d.made("guild", discord.Object{"name": "Home"})
-	channel := d.made("channel", discord.Object{"guild": guild, "name": "general"})
+	d := settle(t, secretary)
+	api, daemon, channel := d.api, d.daemon, d.channel
 	first := d.say(channel, "good morning")
 	said := func(words string) func(discord.Message) bool {
 		return func(m discord.Message) bool { return m.Bot && strings.Contains(m.Text, words) }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/seed-706843ae/harness/core/coretest/discord"
-	"github.com/seed-706843ae/harness/core/coretest/installation"
 	"github.com/seed-706843ae/harness/core/fakeapi"
 )
 
@@ -36,19 +35,11 @@ func model(r fakeapi.Request) fakeapi.Reply {
 // Somebody mentions the bot, and reads the answer while it grows; gives a command; allows a
 // call by a button; stops an answer by a button; and hands on work that reports back.
 func TestPeopleTalkOnDiscord(t *testing.T) {
-	api := fakeapi.Start(t)
-	api.Handle(model)
-	d := gather(t)
-	daemon := installation.Start(t, bin, installation.Options{API: api})
-	daemon.MustRun(t, "plugin", "settings", "set", "discord", "apiURL="+d.API())
-	if err := d.Connect(t.Context(), daemon.URL, "token"); err != nil {
-		t.Fatal(err)
-	}
-	guild := d.made("guild", discord.Object{"name": "Home"})
-	channel := d.made("channel", discord.Object{"guild": guild, "name": "general"})
+	d := settle(t, model)
+	api, daemon, channel := d.api, d.daemon, d.channel
 	eventually(t, "the bot on Discord, with its commands", func() bool {
 		var commands []json.RawMessage
-		d.ask("commands", discord.Object{"id": guild}, &commands)
+		d.ask("commands", discord.Object{"id": d.guild}, &commands)
 		return len(commands) > 5
 	}, func() string { return daemon.MustRun(t, "discord", "status") })
 	mention := "<@" + d.Bot + "> "

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-706843ae/harness/plugins/cron/internal/calendar/brute"
+	"github.com/seed-706843ae/harness/plugins/cron/brute"
 )
 
 // TestNextIsWhatTheRulesSay compares the times of 200 expressions in 30 zones over three years with what

@@ -88,10 +88,7 @@ func (w *world) restart() {
 func (w *world) look() {
 	w.Helper()
 	for n := 0; ; n++ {
-		_, err := w.plugin.look(w.Context())
-		if err == nil {
-			err = w.plugin.settle(w.Context())
-		}
+		err := w.plugin.Step(w.Context())
 		switch {
 		case err == nil:
 			return

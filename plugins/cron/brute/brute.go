@@ -1,6 +1,6 @@
-// Package brute finds out when an expression is due by looking at each minute of three years. It
-// reads the rules of crontab(5), and what docs say of clocks that change, in words of its own: tests
-// compare with it what the calendar, and the plugin on a database, have found.
+// Package brute finds out when a cron expression is due by looking at each minute of three years. It
+// implements the rules of crontab(5), and what the docs say of clocks that change, without the calendar
+// and its library. It is for tests, which compare with it what the calendar and the whole plugin do.
 package brute
 
 import (

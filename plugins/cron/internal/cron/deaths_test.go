@@ -1,0 +1,72 @@
+package cron
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// A fire is made once, and its failure is told once, wherever the plugin is killed: at each of its calls of the host
+// in turn, before the host does what was asked, and after. A digest that comes twice is an annoyance, and one that
+// does not come is missed.
+func TestAFireHappensOnceWhereverThePluginIsKilled(t *testing.T) {
+	for outcome, result := range map[pluginsdk.CronFireState]pluginsdk.InvokeResult{
+		pluginsdk.FireSucceeded: {Text: "done"},
+		pluginsdk.FireFailed:    {Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}},
+	} {
+		t.Run(string(outcome), func(t *testing.T) {
+			died := true
+			deaths := 0
+			for call := int64(1); died; call++ {
+				for _, carriedOut := range []bool{false, true} {
+					if died = liveUntil(t, plugintest.Death{Call: call, CarriedOut: carriedOut}, outcome, result); died {
+						deaths++
+					}
+				}
+			}
+			if deaths < 20 {
+				t.Errorf("it was killed only %d times", deaths)
+			}
+		})
+	}
+}
+
+// liveUntil has a job fire and its run end, with a plugin that is killed at a call, and another one after it.
+func liveUntil(t *testing.T, at plugintest.Death, outcome pluginsdk.CronFireState, result pluginsdk.InvokeResult) (died bool) {
+	w := newWorld(t, hour(), nil)
+	w.host.SetContextFile(systemPath, "# System\n")
+	w.save(pluginsdk.CronSpec{Name: "digest", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun})
+	w.fresh("digest")
+	w.now = w.now.Add(time.Hour + time.Second)
+	live := func(at plugintest.Death) bool {
+		plugin := &Plugin{Now: func() time.Time { return w.now }}
+		served := w.host.ServeUntil(t, plugin, at)
+		do := func(what func() error) {
+			if err := what(); err != nil && !served.Died() {
+				t.Fatalf("killed at %+v: %v", at, err)
+			}
+		}
+		do(func() error { return plugin.seed(t.Context()) })
+		do(func() error { return plugin.Step(t.Context()) })
+		for _, run := range w.running() {
+			w.host.FinishRun(run.ID, result)
+		}
+		do(func() error { return plugin.Step(t.Context()) })
+		return served.Died()
+	}
+	if died = live(at); died {
+		live(plugintest.Death{Call: 1 << 40})
+	}
+	fires, told := w.fires("digest"), strings.Join(w.told(w.job("digest")), "\n")
+	failures := strings.Count(told, "has failed")
+	if len(w.host.Submissions()) != 1 || len(fires) != 1 || fires[0].State != outcome || (failures == 1) != (outcome == pluginsdk.FireFailed) || failures > 1 {
+		t.Errorf("killed at %+v: %d submitted, fires %+v, told %q", at, len(w.host.Submissions()), fires, told)
+	}
+	if jobs, err := w.plugin.jobs(t.Context()); err != nil || len(jobs) != len(seeds)+1 {
+		t.Errorf("killed at %+v: %d jobs, %v", at, len(jobs), err)
+	}
+	return died
+}

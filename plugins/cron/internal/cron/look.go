@@ -1,0 +1,237 @@
+package cron
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	pageSize = 1000
+	// spreadEach is how far apart fires are made that were missed, spreadAll how long the last of
+	// them waits at most.
+	spreadEach = 20 * time.Second
+	spreadAll  = 5 * time.Minute
+)
+
+// fireKey says which fire one is.
+type fireKey struct {
+	job string // id
+	due int64  // Unix, in microseconds
+}
+
+func keyOf(fire pluginsdk.CronFire) fireKey { return fireKey{fire.JobID, fire.Due.UnixMicro()} }
+
+// jobs are all of them.
+func (p *Plugin) jobs(ctx context.Context) (all []pluginsdk.CronJob, err error) {
+	for after := ""; ; {
+		page, err := p.host.Crons.List(ctx, &pluginsdk.ListCronsRequest{After: after, Limit: pageSize})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Jobs...)
+		if !page.More || len(page.Jobs) == 0 {
+			return all, nil
+		}
+		after = page.Jobs[len(page.Jobs)-1].Spec.Name
+	}
+}
+
+// Step looks at the jobs once: it decides what is due, makes what is to be made, and takes in which runs are over.
+func (p *Plugin) Step(ctx context.Context) error {
+	if _, err := p.look(ctx); err != nil {
+		return err
+	}
+	return p.settle(ctx)
+}
+
+// look decides what is due, and makes what is to be made. It returns how long there is nothing to do,
+// unless a job is changed.
+func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.load(ctx); err != nil {
+		return 0, err
+	}
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	there := make(map[string]pluginsdk.CronJob, len(jobs))
+	for _, job := range jobs {
+		there[job.ID] = job
+	}
+	for id := range p.open { // a job that was removed has closed its fires
+		if _, ok := there[id]; !ok {
+			delete(p.open, id)
+			if len(p.open) == 0 {
+				clear(p.notices)
+			}
+			maps.DeleteFunc(p.lookings, func(key fireKey, _ *looking) bool { return key.job == id })
+		}
+	}
+	now := p.now()
+	var late []pluginsdk.CronFire
+	for _, job := range jobs {
+		if job.Enabled && job.Status.Failures >= pauseAfter && !noteOf(job).Off {
+			if failed := p.pause(ctx, job); failed != nil {
+				err = errors.Join(err, failed)
+			}
+			continue
+		}
+		d := decide(job, p.open[job.ID], now)
+		if !d.changed {
+			continue
+		}
+		status := job.Status
+		if d.afresh {
+			status.Failures = 0
+		}
+		status.NextRun, status.Mark = d.next, d.note.mark()
+		if d.note.Bad != "" {
+			status.LastResult = d.note.Bad
+		}
+		if fired := d.fire(); fired != nil {
+			status.LastRun = fired.Due
+		} else if n := len(d.fires); n > 0 {
+			status.LastResult = string(d.fires[n-1].State) + ": " + d.fires[n-1].Reason
+		}
+		job.Status = status
+		if failed := p.report(ctx, job, d.fires...); failed != nil {
+			if pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound { // else it was removed just now
+				err = errors.Join(err, failed)
+			}
+			continue
+		}
+		there[job.ID] = job // what is said of it from now on begins with this
+		if fired := d.fire(); fired != nil {
+			p.open[job.ID] = append(p.open[job.ID], *fired)
+			if fired.Reason != "" {
+				late = append(late, *fired)
+			}
+		}
+	}
+	p.apart(ctx, late, now)
+	err = errors.Join(err, p.make(ctx, there, now), p.tellAgent(ctx, jobs))
+	return p.rest(there), err
+}
+
+// rest is how long no job is due, and no fire is to be made.
+func (p *Plugin) rest(jobs map[string]pluginsdk.CronJob) time.Duration {
+	now := p.now()
+	wait := lookRarely
+	until := func(at time.Time) { wait = min(wait, max(at.Sub(now)+lookLate, lookAgain)) }
+	for _, job := range jobs {
+		if !job.Enabled {
+			continue
+		}
+		wait = min(wait, lookAnyway)
+		if next := job.Status.NextRun; !next.IsZero() {
+			until(next)
+		}
+	}
+	for _, open := range p.open {
+		for _, fire := range open {
+			wait = min(wait, lookAnyway)
+			// What waits for a command is made at the end of that one, or of another.
+			if waits := p.lookings[keyOf(fire)] != nil || jobs[fire.JobID].Spec.When != "" && p.lookingNow() >= whensAtOnce; fire.State == pluginsdk.FirePending && !waits {
+				until(p.spread[keyOf(fire)])
+			}
+		}
+	}
+	return wait
+}
+
+// report stores what became of a job: its status, and rows of its fires. A row that is over stays as
+// it is. After an error nobody knows what was stored: the rows are read again.
+func (p *Plugin) report(ctx context.Context, job pluginsdk.CronJob, fires ...pluginsdk.CronFire) error {
+	for {
+		some := fires[:min(len(fires), 100)]
+		_, err := p.host.Crons.Report(ctx, &pluginsdk.ReportCronRequest{Name: job.Spec.Name, Status: job.Status, Fires: some})
+		if err != nil {
+			p.loaded = p.loaded && pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound
+			return err
+		}
+		if fires = fires[len(some):]; len(fires) == 0 {
+			return nil
+		}
+	}
+}
+
+// load reads the fires that are open: what the process before this one has left, and what others ask for.
+func (p *Plugin) load(ctx context.Context) error {
+	again := p.again.Swap(false)
+	if p.loaded && !again {
+		return nil
+	}
+	if err := p.loadOpen(ctx, !p.loaded); err != nil {
+		p.again.Store(true)
+		return err
+	}
+	return nil
+}
+
+func (p *Plugin) loadOpen(ctx context.Context, first bool) error {
+	p.open = make(map[string][]pluginsdk.CronFire)
+	for before := (time.Time{}); ; {
+		page, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Open: true, Before: before, Limit: pageSize})
+		if err != nil {
+			return err
+		}
+		for _, fire := range page.Fires {
+			p.open[fire.JobID] = append(p.open[fire.JobID], fire)
+			before = fire.Due
+		}
+		if !page.More || len(page.Fires) == 0 {
+			break
+		}
+	}
+	var late []pluginsdk.CronFire
+	for id := range p.open {
+		slices.SortFunc(p.open[id], func(a, b pluginsdk.CronFire) int { return a.Due.Compare(b.Due) })
+		for _, fire := range p.open[id] {
+			if first && fire.State == pluginsdk.FirePending {
+				p.unsure[keyOf(fire)] = true
+				if fire.Reason != "" {
+					late = append(late, fire)
+				}
+			}
+		}
+	}
+	p.apart(ctx, late, p.now())
+	p.loaded = true
+	return nil
+}
+
+// costOf is how many of a job's last fires say what the next may cost.
+const costOf = 20
+
+// apart spreads fires that are made up for, those first whose jobs have cost least a fire.
+func (p *Plugin) apart(ctx context.Context, late []pluginsdk.CronFire, now time.Time) {
+	if len(late) < 2 {
+		return
+	}
+	costs := make(map[string]float64, len(late))
+	for _, fire := range late {
+		answer, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Name: fire.Job, Limit: costOf})
+		if err != nil {
+			continue // it is spread all the same
+		}
+		for _, before := range answer.Fires {
+			costs[fire.JobID] = max(costs[fire.JobID], before.CostUSD)
+		}
+	}
+	slices.SortStableFunc(late, func(a, b pluginsdk.CronFire) int { return cmp.Compare(costs[a.JobID], costs[b.JobID]) })
+	each := spreadEach
+	if n := len(late); n > 1 {
+		each = min(each, spreadAll/time.Duration(n-1))
+	}
+	for i, fire := range late {
+		p.spread[keyOf(fire)] = now.Add(time.Duration(i) * each)
+	}
+}
