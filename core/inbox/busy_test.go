@@ -200,6 +200,33 @@ func TestRetryGivesTheMessageAgain(t *testing.T) {
 	}
 }
 
+// Who gives a message again waits for its answer, also one of a schedule that is quiet. Everything else that its run
+// was asked for with stays.
+func TestARetryIsNotQuiet(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 1})
+	f.line.handle = func(_ context.Context, claim ledger.Claim) error {
+		if claim.Message.Retry().Of == "" {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "not now")
+		}
+		return nil
+	}
+	f.begin(t)
+	f.store.mu.Lock()
+	f.store.options = &pluginsdk.RunOptions{QuietReply: true, QuietNotices: true, Model: "haiku"}
+	f.store.mu.Unlock()
+	failed := f.submit(t, "T", "1", "look")
+	f.store.until(t, "the failure", f.store.allFinal)
+	if _, err := f.Retry(t.Context(), failed.RunID, ledger.By{Author: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the answer", f.store.allFinal)
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	if got := f.store.accepted[len(f.store.accepted)-1].Options; got == nil || got.QuietReply || got.QuietNotices || got.Model != "haiku" {
+		t.Errorf("it is given again with %+v", got)
+	}
+}
+
 // What a run had collected can be given again however much it is: as a message of the
 // size that any has, so that the plugins and the API can carry it, with a word of what
 // is left out.

@@ -35,6 +35,8 @@ type memory struct {
 	plugins  map[string]string // that submitted the runs
 	authors  map[string]string
 	scopes   map[string]pluginsdk.TokenScope
+	options  *pluginsdk.RunOptions  // of all runs
+	accepted []pluginsdk.Submission // what was stored
 	changed  chan struct{}
 	failing  error
 	lever    ledger.Lever
@@ -102,7 +104,9 @@ func (m *memory) UpdateThread(_ context.Context, id string, patch pluginsdk.Thre
 }
 
 func (m *memory) RunOptions(context.Context, pluginsdk.Run) (*pluginsdk.RunOptions, error) {
-	return nil, nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.options, nil
 }
 
 func (m *memory) ResetSession(context.Context, string) error { return nil }
@@ -118,6 +122,7 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 		known.Existed = true
 		return ledger.Accepted{Accepted: known}, nil
 	}
+	m.accepted = append(m.accepted, a.Submission)
 	var lanes []ledger.Lane
 	run := &ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued,

@@ -199,6 +199,14 @@ func TestAFireIsAskedFor(t *testing.T) {
 		if len(fires) != 3 || fires[0] != called || called.Cause != pluginsdk.FireCalled || called.Data != "version 7" {
 			t.Errorf("there are %+v, called %+v", fires, called)
 		}
+		for range 17 { // up to 20 that are open
+			check(t, second(s.FireCron(ctx, "digest", "")))
+		}
+		wantCode(t, second(s.FireCron(ctx, "digest", "")), pluginsdk.CodeExhausted)
+		over := called
+		over.State = pluginsdk.FireSkipped
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, over)))
+		check(t, second(s.FireCron(ctx, "digest", "")))
 	})
 }
 

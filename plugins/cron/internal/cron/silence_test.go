@@ -137,6 +137,49 @@ func TestAWatchIsSilent(t *testing.T) {
 	}
 }
 
+// While as many commands look for news as may at a time, the others wait, and nobody looks whether they may begin: the
+// end of a command has the next one begin, until all have looked.
+func TestCommandsWaitForEachOther(t *testing.T) {
+	const jobs = whensAtOnce + 3
+	w := newWorld(t, hour(), nil)
+	begun, end := make(chan string, jobs), make(chan struct{})
+	w.plugin.do = func(context.Context, run.Command) (run.Result, error) {
+		begun <- "one"
+		<-end
+		return run.Result{Stdout: []byte("news")}, nil
+	}
+	for n := range jobs {
+		name := fmt.Sprint("watch ", n)
+		w.save(pluginsdk.CronSpec{Name: name, Schedule: "0 * * * *", Timezone: "UTC", Prompt: "Look."})
+		w.as(pluginsdk.ScopeAdmin, "edit "+name+" | when = check")
+		w.fresh(name)
+	}
+	w.now = w.now.Add(time.Hour)
+	wait, err := w.plugin.look(t.Context())
+	for range whensAtOnce {
+		<-begun
+	}
+	if len(begun) > 0 || err != nil || wait < time.Second {
+		t.Errorf("with %d commands at work more have begun (%d), or it looks again after %s (%v)", whensAtOnce, len(begun), wait, err)
+	}
+	for n := whensAtOnce; n < jobs; n++ {
+		end <- struct{}{}
+		for next := false; !next; {
+			select {
+			case <-begun:
+				next = true
+			case <-w.plugin.wake: // by the end of a command
+				w.look()
+			}
+		}
+	}
+	close(end)
+	w.settled()
+	if n := len(w.host.Submissions()); n != jobs {
+		t.Errorf("%d of %d have fired", n, jobs)
+	}
+}
+
 // A command that breaks is a failure, which is told once; so is a run that says nothing where people are to be
 // shown something. While a job fails again and again it rests.
 func TestFailuresAreToldOnce(t *testing.T) {
