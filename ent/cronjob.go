@@ -67,6 +67,10 @@ type CronJob struct {
 	PermissionMode string `json:"permission_mode,omitempty"`
 	// rules, one a line
 	Tools string `json:"tools,omitempty"`
+	// Trigger holds the value of the "trigger" field.
+	Trigger string `json:"trigger,omitempty"`
+	// a duration such as 720h; empty: what pluginsdk.CronSpec says
+	Keep string `json:"keep,omitempty"`
 	// LastRun holds the value of the "last_run" field.
 	LastRun *time.Time `json:"last_run,omitempty"`
 	// NextRun holds the value of the "next_run" field.
@@ -93,7 +97,7 @@ func (*CronJob) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case cronjob.FieldFailures:
 			values[i] = new(sql.NullInt64)
-		case cronjob.FieldID, cronjob.FieldName, cronjob.FieldSchedule, cronjob.FieldTimezone, cronjob.FieldPrompt, cronjob.FieldThreadID, cronjob.FieldTarget, cronjob.FieldMissed, cronjob.FieldLateness, cronjob.FieldOverlap, cronjob.FieldJitter, cronjob.FieldExcept, cronjob.FieldHours, cronjob.FieldReport, cronjob.FieldSession, cronjob.FieldTimeout, cronjob.FieldWhenCommand, cronjob.FieldModel, cronjob.FieldPermissionMode, cronjob.FieldTools, cronjob.FieldLastResult, cronjob.FieldMark:
+		case cronjob.FieldID, cronjob.FieldName, cronjob.FieldSchedule, cronjob.FieldTimezone, cronjob.FieldPrompt, cronjob.FieldThreadID, cronjob.FieldTarget, cronjob.FieldMissed, cronjob.FieldLateness, cronjob.FieldOverlap, cronjob.FieldJitter, cronjob.FieldExcept, cronjob.FieldHours, cronjob.FieldReport, cronjob.FieldSession, cronjob.FieldTimeout, cronjob.FieldWhenCommand, cronjob.FieldModel, cronjob.FieldPermissionMode, cronjob.FieldTools, cronjob.FieldTrigger, cronjob.FieldKeep, cronjob.FieldLastResult, cronjob.FieldMark:
 			values[i] = new(sql.NullString)
 		case cronjob.FieldFireAt, cronjob.FieldUntil, cronjob.FieldLastRun, cronjob.FieldNextRun, cronjob.FieldCreatedAt:
 			values[i] = new(sql.NullTime)
@@ -264,6 +268,18 @@ func (_m *CronJob) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Tools = value.String
 			}
+		case cronjob.FieldTrigger:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field trigger", values[i])
+			} else if value.Valid {
+				_m.Trigger = value.String
+			}
+		case cronjob.FieldKeep:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field keep", values[i])
+			} else if value.Valid {
+				_m.Keep = value.String
+			}
 		case cronjob.FieldLastRun:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field last_run", values[i])
@@ -413,6 +429,12 @@ func (_m *CronJob) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("tools=")
 	builder.WriteString(_m.Tools)
+	builder.WriteString(", ")
+	builder.WriteString("trigger=")
+	builder.WriteString(_m.Trigger)
+	builder.WriteString(", ")
+	builder.WriteString("keep=")
+	builder.WriteString(_m.Keep)
 	builder.WriteString(", ")
 	if v := _m.LastRun; v != nil {
 		builder.WriteString("last_run=")

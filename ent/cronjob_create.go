@@ -345,6 +345,34 @@ func (_c *CronJobCreate) SetNillableTools(v *string) *CronJobCreate {
 	return _c
 }
 
+// SetTrigger sets the "trigger" field.
+func (_c *CronJobCreate) SetTrigger(v string) *CronJobCreate {
+	_c.mutation.SetTrigger(v)
+	return _c
+}
+
+// SetNillableTrigger sets the "trigger" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableTrigger(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetTrigger(*v)
+	}
+	return _c
+}
+
+// SetKeep sets the "keep" field.
+func (_c *CronJobCreate) SetKeep(v string) *CronJobCreate {
+	_c.mutation.SetKeep(v)
+	return _c
+}
+
+// SetNillableKeep sets the "keep" field if the given value is not nil.
+func (_c *CronJobCreate) SetNillableKeep(v *string) *CronJobCreate {
+	if v != nil {
+		_c.SetKeep(*v)
+	}
+	return _c
+}
+
 // SetLastRun sets the "last_run" field.
 func (_c *CronJobCreate) SetLastRun(v time.Time) *CronJobCreate {
 	_c.mutation.SetLastRun(v)
@@ -542,6 +570,14 @@ func (_c *CronJobCreate) defaults() {
 		v := cronjob.DefaultTools
 		_c.mutation.SetTools(v)
 	}
+	if _, ok := _c.mutation.Trigger(); !ok {
+		v := cronjob.DefaultTrigger
+		_c.mutation.SetTrigger(v)
+	}
+	if _, ok := _c.mutation.Keep(); !ok {
+		v := cronjob.DefaultKeep
+		_c.mutation.SetKeep(v)
+	}
 	if _, ok := _c.mutation.LastResult(); !ok {
 		v := cronjob.DefaultLastResult
 		_c.mutation.SetLastResult(v)
@@ -629,6 +665,12 @@ func (_c *CronJobCreate) check() error {
 	}
 	if _, ok := _c.mutation.Tools(); !ok {
 		return &ValidationError{Name: "tools", err: errors.New(`ent: missing required field "CronJob.tools"`)}
+	}
+	if _, ok := _c.mutation.Trigger(); !ok {
+		return &ValidationError{Name: "trigger", err: errors.New(`ent: missing required field "CronJob.trigger"`)}
+	}
+	if _, ok := _c.mutation.Keep(); !ok {
+		return &ValidationError{Name: "keep", err: errors.New(`ent: missing required field "CronJob.keep"`)}
 	}
 	if _, ok := _c.mutation.LastResult(); !ok {
 		return &ValidationError{Name: "last_result", err: errors.New(`ent: missing required field "CronJob.last_result"`)}
@@ -773,6 +815,14 @@ func (_c *CronJobCreate) createSpec() (*CronJob, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Tools(); ok {
 		_spec.SetField(cronjob.FieldTools, field.TypeString, value)
 		_node.Tools = value
+	}
+	if value, ok := _c.mutation.Trigger(); ok {
+		_spec.SetField(cronjob.FieldTrigger, field.TypeString, value)
+		_node.Trigger = value
+	}
+	if value, ok := _c.mutation.Keep(); ok {
+		_spec.SetField(cronjob.FieldKeep, field.TypeString, value)
+		_node.Keep = value
 	}
 	if value, ok := _c.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
@@ -1153,6 +1203,30 @@ func (u *CronJobUpsert) SetTools(v string) *CronJobUpsert {
 // UpdateTools sets the "tools" field to the value that was provided on create.
 func (u *CronJobUpsert) UpdateTools() *CronJobUpsert {
 	u.SetExcluded(cronjob.FieldTools)
+	return u
+}
+
+// SetTrigger sets the "trigger" field.
+func (u *CronJobUpsert) SetTrigger(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldTrigger, v)
+	return u
+}
+
+// UpdateTrigger sets the "trigger" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateTrigger() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldTrigger)
+	return u
+}
+
+// SetKeep sets the "keep" field.
+func (u *CronJobUpsert) SetKeep(v string) *CronJobUpsert {
+	u.Set(cronjob.FieldKeep, v)
+	return u
+}
+
+// UpdateKeep sets the "keep" field to the value that was provided on create.
+func (u *CronJobUpsert) UpdateKeep() *CronJobUpsert {
+	u.SetExcluded(cronjob.FieldKeep)
 	return u
 }
 
@@ -1639,6 +1713,34 @@ func (u *CronJobUpsertOne) SetTools(v string) *CronJobUpsertOne {
 func (u *CronJobUpsertOne) UpdateTools() *CronJobUpsertOne {
 	return u.Update(func(s *CronJobUpsert) {
 		s.UpdateTools()
+	})
+}
+
+// SetTrigger sets the "trigger" field.
+func (u *CronJobUpsertOne) SetTrigger(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetTrigger(v)
+	})
+}
+
+// UpdateTrigger sets the "trigger" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateTrigger() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateTrigger()
+	})
+}
+
+// SetKeep sets the "keep" field.
+func (u *CronJobUpsertOne) SetKeep(v string) *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetKeep(v)
+	})
+}
+
+// UpdateKeep sets the "keep" field to the value that was provided on create.
+func (u *CronJobUpsertOne) UpdateKeep() *CronJobUpsertOne {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateKeep()
 	})
 }
 
@@ -2305,6 +2407,34 @@ func (u *CronJobUpsertBulk) SetTools(v string) *CronJobUpsertBulk {
 func (u *CronJobUpsertBulk) UpdateTools() *CronJobUpsertBulk {
 	return u.Update(func(s *CronJobUpsert) {
 		s.UpdateTools()
+	})
+}
+
+// SetTrigger sets the "trigger" field.
+func (u *CronJobUpsertBulk) SetTrigger(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetTrigger(v)
+	})
+}
+
+// UpdateTrigger sets the "trigger" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateTrigger() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateTrigger()
+	})
+}
+
+// SetKeep sets the "keep" field.
+func (u *CronJobUpsertBulk) SetKeep(v string) *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.SetKeep(v)
+	})
+}
+
+// UpdateKeep sets the "keep" field to the value that was provided on create.
+func (u *CronJobUpsertBulk) UpdateKeep() *CronJobUpsertBulk {
+	return u.Update(func(s *CronJobUpsert) {
+		s.UpdateKeep()
 	})
 }
 

@@ -386,6 +386,34 @@ func (_u *CronJobUpdate) SetNillableTools(v *string) *CronJobUpdate {
 	return _u
 }
 
+// SetTrigger sets the "trigger" field.
+func (_u *CronJobUpdate) SetTrigger(v string) *CronJobUpdate {
+	_u.mutation.SetTrigger(v)
+	return _u
+}
+
+// SetNillableTrigger sets the "trigger" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableTrigger(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetTrigger(*v)
+	}
+	return _u
+}
+
+// SetKeep sets the "keep" field.
+func (_u *CronJobUpdate) SetKeep(v string) *CronJobUpdate {
+	_u.mutation.SetKeep(v)
+	return _u
+}
+
+// SetNillableKeep sets the "keep" field if the given value is not nil.
+func (_u *CronJobUpdate) SetNillableKeep(v *string) *CronJobUpdate {
+	if v != nil {
+		_u.SetKeep(*v)
+	}
+	return _u
+}
+
 // SetLastRun sets the "last_run" field.
 func (_u *CronJobUpdate) SetLastRun(v time.Time) *CronJobUpdate {
 	_u.mutation.SetLastRun(v)
@@ -602,6 +630,12 @@ func (_u *CronJobUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if value, ok := _u.mutation.Tools(); ok {
 		_spec.SetField(cronjob.FieldTools, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Trigger(); ok {
+		_spec.SetField(cronjob.FieldTrigger, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Keep(); ok {
+		_spec.SetField(cronjob.FieldKeep, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)
@@ -1004,6 +1038,34 @@ func (_u *CronJobUpdateOne) SetNillableTools(v *string) *CronJobUpdateOne {
 	return _u
 }
 
+// SetTrigger sets the "trigger" field.
+func (_u *CronJobUpdateOne) SetTrigger(v string) *CronJobUpdateOne {
+	_u.mutation.SetTrigger(v)
+	return _u
+}
+
+// SetNillableTrigger sets the "trigger" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableTrigger(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetTrigger(*v)
+	}
+	return _u
+}
+
+// SetKeep sets the "keep" field.
+func (_u *CronJobUpdateOne) SetKeep(v string) *CronJobUpdateOne {
+	_u.mutation.SetKeep(v)
+	return _u
+}
+
+// SetNillableKeep sets the "keep" field if the given value is not nil.
+func (_u *CronJobUpdateOne) SetNillableKeep(v *string) *CronJobUpdateOne {
+	if v != nil {
+		_u.SetKeep(*v)
+	}
+	return _u
+}
+
 // SetLastRun sets the "last_run" field.
 func (_u *CronJobUpdateOne) SetLastRun(v time.Time) *CronJobUpdateOne {
 	_u.mutation.SetLastRun(v)
@@ -1250,6 +1312,12 @@ func (_u *CronJobUpdateOne) sqlSave(ctx context.Context) (_node *CronJob, err er
 	}
 	if value, ok := _u.mutation.Tools(); ok {
 		_spec.SetField(cronjob.FieldTools, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Trigger(); ok {
+		_spec.SetField(cronjob.FieldTrigger, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.Keep(); ok {
+		_spec.SetField(cronjob.FieldKeep, field.TypeString, value)
 	}
 	if value, ok := _u.mutation.LastRun(); ok {
 		_spec.SetField(cronjob.FieldLastRun, field.TypeTime, value)

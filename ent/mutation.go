@@ -7768,6 +7768,8 @@ type CronJobMutation struct {
 	model           *string
 	permission_mode *string
 	tools           *string
+	trigger         *string
+	keep            *string
 	last_run        *time.Time
 	next_run        *time.Time
 	last_result     *string
@@ -8795,6 +8797,78 @@ func (m *CronJobMutation) ResetTools() {
 	m.tools = nil
 }
 
+// SetTrigger sets the "trigger" field.
+func (m *CronJobMutation) SetTrigger(s string) {
+	m.trigger = &s
+}
+
+// Trigger returns the value of the "trigger" field in the mutation.
+func (m *CronJobMutation) Trigger() (r string, exists bool) {
+	v := m.trigger
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTrigger returns the old "trigger" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldTrigger(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTrigger is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTrigger requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTrigger: %w", err)
+	}
+	return oldValue.Trigger, nil
+}
+
+// ResetTrigger resets all changes to the "trigger" field.
+func (m *CronJobMutation) ResetTrigger() {
+	m.trigger = nil
+}
+
+// SetKeep sets the "keep" field.
+func (m *CronJobMutation) SetKeep(s string) {
+	m.keep = &s
+}
+
+// Keep returns the value of the "keep" field in the mutation.
+func (m *CronJobMutation) Keep() (r string, exists bool) {
+	v := m.keep
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeep returns the old "keep" field's value of the CronJob entity.
+// If the CronJob object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *CronJobMutation) OldKeep(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeep is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeep requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeep: %w", err)
+	}
+	return oldValue.Keep, nil
+}
+
+// ResetKeep resets all changes to the "keep" field.
+func (m *CronJobMutation) ResetKeep() {
+	m.keep = nil
+}
+
 // SetLastRun sets the "last_run" field.
 func (m *CronJobMutation) SetLastRun(t time.Time) {
 	m.last_run = &t
@@ -9091,7 +9165,7 @@ func (m *CronJobMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *CronJobMutation) Fields() []string {
-	fields := make([]string, 0, 30)
+	fields := make([]string, 0, 32)
 	if m.name != nil {
 		fields = append(fields, cronjob.FieldName)
 	}
@@ -9163,6 +9237,12 @@ func (m *CronJobMutation) Fields() []string {
 	}
 	if m.tools != nil {
 		fields = append(fields, cronjob.FieldTools)
+	}
+	if m.trigger != nil {
+		fields = append(fields, cronjob.FieldTrigger)
+	}
+	if m.keep != nil {
+		fields = append(fields, cronjob.FieldKeep)
 	}
 	if m.last_run != nil {
 		fields = append(fields, cronjob.FieldLastRun)
@@ -9238,6 +9318,10 @@ func (m *CronJobMutation) Field(name string) (ent.Value, bool) {
 		return m.PermissionMode()
 	case cronjob.FieldTools:
 		return m.Tools()
+	case cronjob.FieldTrigger:
+		return m.Trigger()
+	case cronjob.FieldKeep:
+		return m.Keep()
 	case cronjob.FieldLastRun:
 		return m.LastRun()
 	case cronjob.FieldNextRun:
@@ -9307,6 +9391,10 @@ func (m *CronJobMutation) OldField(ctx context.Context, name string) (ent.Value,
 		return m.OldPermissionMode(ctx)
 	case cronjob.FieldTools:
 		return m.OldTools(ctx)
+	case cronjob.FieldTrigger:
+		return m.OldTrigger(ctx)
+	case cronjob.FieldKeep:
+		return m.OldKeep(ctx)
 	case cronjob.FieldLastRun:
 		return m.OldLastRun(ctx)
 	case cronjob.FieldNextRun:
@@ -9495,6 +9583,20 @@ func (m *CronJobMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetTools(v)
+		return nil
+	case cronjob.FieldTrigger:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTrigger(v)
+		return nil
+	case cronjob.FieldKeep:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeep(v)
 		return nil
 	case cronjob.FieldLastRun:
 		v, ok := value.(time.Time)
@@ -9712,6 +9814,12 @@ func (m *CronJobMutation) ResetField(name string) error {
 		return nil
 	case cronjob.FieldTools:
 		m.ResetTools()
+		return nil
+	case cronjob.FieldTrigger:
+		m.ResetTrigger()
+		return nil
+	case cronjob.FieldKeep:
+		m.ResetKeep()
 		return nil
 	case cronjob.FieldLastRun:
 		m.ResetLastRun()

@@ -324,16 +324,24 @@ func init() {
 	cronjobDescTools := cronjobFields[24].Descriptor()
 	// cronjob.DefaultTools holds the default value on creation for the tools field.
 	cronjob.DefaultTools = cronjobDescTools.Default.(string)
+	// cronjobDescTrigger is the schema descriptor for trigger field.
+	cronjobDescTrigger := cronjobFields[25].Descriptor()
+	// cronjob.DefaultTrigger holds the default value on creation for the trigger field.
+	cronjob.DefaultTrigger = cronjobDescTrigger.Default.(string)
+	// cronjobDescKeep is the schema descriptor for keep field.
+	cronjobDescKeep := cronjobFields[26].Descriptor()
+	// cronjob.DefaultKeep holds the default value on creation for the keep field.
+	cronjob.DefaultKeep = cronjobDescKeep.Default.(string)
 	// cronjobDescLastResult is the schema descriptor for last_result field.
-	cronjobDescLastResult := cronjobFields[27].Descriptor()
+	cronjobDescLastResult := cronjobFields[29].Descriptor()
 	// cronjob.DefaultLastResult holds the default value on creation for the last_result field.
 	cronjob.DefaultLastResult = cronjobDescLastResult.Default.(string)
 	// cronjobDescFailures is the schema descriptor for failures field.
-	cronjobDescFailures := cronjobFields[28].Descriptor()
+	cronjobDescFailures := cronjobFields[30].Descriptor()
 	// cronjob.DefaultFailures holds the default value on creation for the failures field.
 	cronjob.DefaultFailures = cronjobDescFailures.Default.(int)
 	// cronjobDescMark is the schema descriptor for mark field.
-	cronjobDescMark := cronjobFields[29].Descriptor()
+	cronjobDescMark := cronjobFields[31].Descriptor()
 	// cronjob.DefaultMark holds the default value on creation for the mark field.
 	cronjob.DefaultMark = cronjobDescMark.Default.(string)
 	deliveryFields := schema.Delivery{}.Fields()

@@ -39,7 +39,7 @@ const (
 // schedule, or once. Its days and hours are those of its timezone.
 type CronSpec struct {
 	Name     string       `json:"name"`               // unique
-	Schedule string       `json:"schedule,omitempty"` // cron expression; empty when FireAt is set
+	Schedule string       `json:"schedule,omitempty"` // cron expression; empty when FireAt or Trigger is set
 	FireAt   time.Time    `json:"fireAt,omitzero"`
 	Timezone string       `json:"timezone"` // IANA name
 	Prompt   string       `json:"prompt"`
@@ -61,6 +61,14 @@ type CronSpec struct {
 	// Hours is the part of the day in which it may be due, without its end, such as 08:00-18:00.
 	Hours string `json:"hours,omitempty"`
 
+	// Trigger is what the job fires on when it has neither Schedule nor FireAt: "task" (a task has ended),
+	// "task:completed", "task:failed" or "task:cancelled", or "file:PATH" (a file has changed; the path is absolute, or
+	// below the workspace). A job that has "file:PATH" is off until a person has confirmed it, as one with When.
+	Trigger string `json:"trigger,omitempty"`
+	// Keep is how long the rows of its fires are kept, at least an hour. 0: the newest 2,000, and all of the
+	// last 90 days.
+	Keep time.Duration `json:"keep,omitempty"` // nanoseconds
+
 	// Report says what of its runs people are shown. That it fails they are told in any case.
 	Report CronReport `json:"report,omitempty"`
 	// Session is that of its runs: SessionFresh, or SessionThread for that of the thread. Empty: fresh
@@ -74,12 +82,24 @@ type CronSpec struct {
 	// When, Model, PermissionMode and Tools say what it may cost and do: a job that has one of them
 	// is off until a person has confirmed them, unless a person has set them.
 
-	// When is a command, run by /bin/sh in the workspace when the job is due: exit code 0 is news, and
+	// When is plugin:NAME, optionally with words for it after a space, which asks the plugin of that name by its hook
+	// OnCron whether there is news; or a command, run by /bin/sh in the workspace when the job is due: exit code 0 is news, and
 	// what it prints goes into the prompt; 1 is none, and nothing is submitted; any other has failed.
 	When           string   `json:"when,omitempty"`
 	Model          string   `json:"model,omitempty"`          // empty: the thread's
 	PermissionMode string   `json:"permissionMode,omitempty"` // empty: the thread's
 	Tools          []string `json:"tools,omitempty"`          // rules of what its runs may do unasked beside what all may
+}
+
+// OneCause reports whether the specification has exactly one of Schedule, FireAt and Trigger.
+func (s CronSpec) OneCause() bool {
+	n := 0
+	for _, has := range []bool{s.Schedule != "", !s.FireAt.IsZero(), s.Trigger != ""} {
+		if has {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // CronStatus is what became of a job so far. Who fires it reports it.
@@ -130,6 +150,7 @@ const (
 	// than a second after that time, which has its own row.
 	FireBackfill FireCause = "backfill"
 	FireCalled   FireCause = "called" // a program elsewhere has asked for it, with data
+	FireEvent    FireCause = "event"  // what the job's Trigger names has happened; Data says what
 )
 
 // CronFire is a time at which a job was due, and what became of it: also one that was not

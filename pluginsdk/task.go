@@ -122,8 +122,9 @@ type TaskQuery struct {
 	ThreadID       string       `json:"threadId,omitempty"`
 	Statuses       []TaskStatus `json:"statuses,omitempty"`
 	Newest         bool         `json:"newest,omitempty"`
-	After          string       `json:"after,omitempty"` // id of the last task of the page before
-	Limit          int          `json:"limit,omitempty"` // default 100, at most 1000
+	EndedAfter     time.Time    `json:"endedAfter,omitzero"` // only tasks whose CompletedAt is later
+	After          string       `json:"after,omitempty"`     // id of the last task of the page before
+	Limit          int          `json:"limit,omitempty"`     // default 100, at most 1000
 }
 
 // TaskIteration is one message to a task's thread and the run that answered it.

@@ -102,6 +102,7 @@ func checkCronLengths(spec pluginsdk.CronSpec) error {
 		length{"reportTo", len(spec.ReportTo.String()), maxCronPlace},
 		length{"except", len(spec.Except), maxCronExcept},
 		length{"hours", len(spec.Hours), maxCronName},
+		length{"trigger", len(spec.Trigger), maxCronExcept},
 		length{"model", len(spec.Model), maxWord},
 		length{"when", len(spec.When), maxCronExcept},
 		length{"tools", len(strings.Join(spec.Tools, "")), maxTurnTools},

@@ -358,8 +358,8 @@ func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
 	switch {
 	case spec.Name == "":
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a job needs one")
-	case (spec.Schedule == "") == spec.FireAt.IsZero():
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a job has one of the two")
+	case !spec.OneCause():
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt, trigger: a job has one of the three")
 	}
 	if err := checkCronLengths(spec); err != nil {
 		return err

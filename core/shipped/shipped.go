@@ -65,7 +65,8 @@ var Plugins = Table{
 	{"cron", []Grants{{Since: 11, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapCronsRead, pluginsdk.CapCronsWrite, pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesSubmit,
 		pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapEventsRead, pluginsdk.CapState,
-	}}, {Since: 12, Capabilities: []pluginsdk.Capability{pluginsdk.CapInstallationRead, pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite}, Env: []string{"HARNESS_WORKSPACE"}}}},
+	}}, {Since: 12, Capabilities: []pluginsdk.Capability{pluginsdk.CapInstallationRead, pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite}, Env: []string{"HARNESS_WORKSPACE"}},
+		{Since: 14, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapAgentInvoke}}}},
 	{"metrics", []Grants{{Since: 12, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTurnsDecide, pluginsdk.CapBudgetsRead, pluginsdk.CapState, pluginsdk.CapInstallationRead, pluginsdk.CapRunsRead, pluginsdk.CapTasksRead,
 		pluginsdk.CapThreadsRead, pluginsdk.CapMessagesWrite,

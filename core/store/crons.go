@@ -37,7 +37,7 @@ func (s *Store) SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled b
 			u.UpdateSchedule().UpdateFireAt().UpdateTimezone().UpdatePrompt().UpdateThreadID().UpdateTarget().UpdateMissed().
 				UpdateLateness().UpdateOverlap().UpdateJitter().UpdateUntil().UpdateExcept().UpdateHours().
 				UpdateReport().UpdateSession().UpdateCostCapUsd().UpdateTimeout().UpdateIfRoom().
-				UpdateWhenCommand().UpdateModel().UpdatePermissionMode().UpdateTools()
+				UpdateWhenCommand().UpdateModel().UpdatePermissionMode().UpdateTools().UpdateTrigger().UpdateKeep()
 		}).Exec(ctx)
 		if err != nil {
 			return err
@@ -59,12 +59,15 @@ func checkCron(spec pluginsdk.CronSpec) (pluginsdk.CronSpec, error) {
 	switch {
 	case spec.Name == "":
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a scheduled job needs one")
-	case (spec.Schedule == "") == spec.FireAt.IsZero():
-		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt: a scheduled job needs exactly one of the two")
+	case !spec.OneCause():
+		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt, trigger: a scheduled job needs exactly one of the three")
 	case spec.Missed != pluginsdk.MissedRun && spec.Missed != pluginsdk.MissedSkip:
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "missed: %q is not one of run, skip", spec.Missed)
 	case spec.Lateness < 0 || spec.Jitter < 0:
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "lateness, jitter: a duration is not negative")
+	}
+	if spec.Keep < 0 || spec.Keep > 0 && spec.Keep < time.Hour {
+		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "keep: %s is less than an hour; 0 keeps what all jobs keep", spec.Keep)
 	}
 	return spec, checkTimes(moment{"fireAt", spec.FireAt}, moment{"until", spec.Until})
 }
@@ -194,7 +197,7 @@ func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJ
 	return job, wrap("change scheduled job", err)
 }
 
-// Of a job's fires, the newest keptFires are kept, and all of the last firesKept.
+// Of the fires of a job that does not say for how long (Keep), the newest keptFires are kept, and all of the last firesKept.
 const (
 	keptFires = 2000
 	firesKept = 90 * 24 * time.Hour
@@ -206,6 +209,11 @@ func (s *Store) saveFires(ctx context.Context, t *tx, job pluginsdk.CronJob, fir
 	}
 	if !slices.ContainsFunc(fires, func(fire pluginsdk.CronFire) bool { return fire.State == pluginsdk.FirePending }) {
 		return nil // once a fire is enough
+	}
+	if job.Spec.Keep > 0 {
+		_, err := t.CronFire.Delete().Where(cronfire.JobID(job.ID), cronfire.DueLT(instant(s.now().Add(-job.Spec.Keep))),
+			cronfire.StateNotIn(pluginsdk.FirePending, pluginsdk.FireRunning)).Exec(ctx)
+		return err
 	}
 	old, err := t.CronFire.Query().Where(cronfire.JobID(job.ID)).Order(cronfire.ByDue(entsql.OrderDesc())).Offset(keptFires).Limit(1).All(ctx)
 	if err != nil || len(old) == 0 {

@@ -210,6 +210,32 @@ func TestAFireIsAskedFor(t *testing.T) {
 	})
 }
 
+// What became of a job's fires is kept for as long as the job says, and of other jobs as before. What is not over stays.
+func TestFiresAreKeptAsTheirJobSays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, now := t.Context(), time.Now().UTC().Truncate(time.Microsecond)
+		for name, keep := range map[string]time.Duration{"short": 48 * time.Hour, "long": 0} {
+			spec := pluginsdk.CronSpec{Name: name, Schedule: "0 7 * * *", Prompt: "do it", Keep: keep}
+			check(t, third(s.SaveCron(ctx, spec, true)))
+			old := []pluginsdk.CronFire{
+				{Due: now.Add(-72 * time.Hour), Cause: pluginsdk.FireScheduled, State: pluginsdk.FireSucceeded},
+				{Due: now.Add(-71 * time.Hour), Cause: pluginsdk.FireScheduled, State: pluginsdk.FireRunning},
+				{Due: now.Add(-47 * time.Hour), Cause: pluginsdk.FireScheduled, State: pluginsdk.FireSucceeded},
+			}
+			check(t, second(s.ReportCron(ctx, name, pluginsdk.CronStatus{}, old...)))
+			check(t, second(s.ReportCron(ctx, name, pluginsdk.CronStatus{}, pluginsdk.CronFire{Due: now, Cause: pluginsdk.FireScheduled, State: pluginsdk.FirePending})))
+			fires, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Name: name})
+			check(t, err)
+			if want := map[string]int{"short": 3, "long": 4}[name]; len(fires) != want || fires[len(fires)-1].State == pluginsdk.FireSucceeded && name == "short" {
+				t.Errorf("of %s there are %+v, want %d", name, fires, want)
+			}
+		}
+		for _, keep := range []time.Duration{-time.Hour, time.Minute} {
+			wantCode(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: "wrong", Schedule: "0 7 * * *", Prompt: "x", Keep: keep}, true)), pluginsdk.CodeInvalid)
+		}
+	})
+}
+
 // Whoever watches the jobs must see each change of what one is to be, and nothing else on SQLite: what
 // the plugin that fires them reports has it look once more.
 func TestCronsMark(t *testing.T) {

@@ -472,6 +472,7 @@ func cronOf(row *ent.CronJob) pluginsdk.CronJob {
 			Until: keepable(orZero(row.Until)), Except: row.Except, Hours: row.Hours,
 			Report: row.Report, Session: row.Session, CostCapUSD: row.CostCapUsd, Timeout: durationOf(row.Timeout), IfRoom: bool(row.IfRoom),
 			When: row.WhenCommand, Model: row.Model, PermissionMode: row.PermissionMode, Tools: linesOf(row.Tools),
+			Trigger: row.Trigger, Keep: durationOf(row.Keep),
 		},
 		Status: pluginsdk.CronStatus{
 			LastRun: keepable(orZero(row.LastRun)), NextRun: keepable(orZero(row.NextRun)), LastResult: row.LastResult,
@@ -490,6 +491,7 @@ func insertCron(into *ent.CronJobClient, j pluginsdk.CronJob) *ent.CronJobCreate
 		SetReport(j.Spec.Report).SetSession(j.Spec.Session).SetCostCapUsd(j.Spec.CostCapUSD).SetTimeout(durationText(j.Spec.Timeout)).
 		SetIfRoom(schema.Switch(j.Spec.IfRoom)).SetWhenCommand(clean(j.Spec.When)).SetModel(clean(j.Spec.Model)).
 		SetPermissionMode(clean(j.Spec.PermissionMode)).SetTools(clean(strings.Join(j.Spec.Tools, "\n"))).
+		SetTrigger(clean(j.Spec.Trigger)).SetKeep(durationText(j.Spec.Keep)).
 		SetEnabled(schema.Switch(j.Enabled)).SetFailures(j.Status.Failures).SetMark(clean(j.Status.Mark)).
 		SetNillableLastRun(nullable(j.Status.LastRun)).SetNillableNextRun(nullable(j.Status.NextRun)).
 		SetLastResult(clean(j.Status.LastResult)).SetCreatedAt(instant(j.CreatedAt))

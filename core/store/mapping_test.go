@@ -205,7 +205,7 @@ func TestMappingKeepsEveryField(t *testing.T) {
 		same(t, metric, only[pluginsdk.Metric](t)(s.QueryMetrics(ctx, pluginsdk.MetricQuery{})))
 
 		cron := filled[pluginsdk.CronJob](t)
-		cron.Spec.Missed, cron.Spec.FireAt = pluginsdk.MissedRun, time.Time{}
+		cron.Spec.Missed, cron.Spec.FireAt, cron.Spec.Schedule, cron.Spec.Keep = pluginsdk.MissedRun, time.Time{}, "", 36*time.Hour // it has one cause
 		check(t, third(s.SaveCron(ctx, cron.Spec, cron.Enabled)))
 		check(t, second(s.ReportCron(ctx, cron.Spec.Name, cron.Status)))
 		job := only[pluginsdk.CronJob](t)(s.Crons(ctx))

@@ -67,6 +67,9 @@ func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.T
 	if len(q.Statuses) > 0 {
 		query.Where(task.StatusIn(q.Statuses...))
 	}
+	if !q.EndedAfter.IsZero() {
+		query.Where(task.CompletedAtGT(instant(q.EndedAfter)))
+	}
 	switch {
 	case q.After != "" && q.Newest:
 		query.Where(task.IDLT(q.After))

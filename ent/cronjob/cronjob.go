@@ -61,6 +61,10 @@ const (
 	FieldPermissionMode = "permission_mode"
 	// FieldTools holds the string denoting the tools field in the database.
 	FieldTools = "tools"
+	// FieldTrigger holds the string denoting the trigger field in the database.
+	FieldTrigger = "trigger"
+	// FieldKeep holds the string denoting the keep field in the database.
+	FieldKeep = "keep"
 	// FieldLastRun holds the string denoting the last_run field in the database.
 	FieldLastRun = "last_run"
 	// FieldNextRun holds the string denoting the next_run field in the database.
@@ -104,6 +108,8 @@ var Columns = []string{
 	FieldModel,
 	FieldPermissionMode,
 	FieldTools,
+	FieldTrigger,
+	FieldKeep,
 	FieldLastRun,
 	FieldNextRun,
 	FieldLastResult,
@@ -163,6 +169,10 @@ var (
 	DefaultPermissionMode string
 	// DefaultTools holds the default value on creation for the "tools" field.
 	DefaultTools string
+	// DefaultTrigger holds the default value on creation for the "trigger" field.
+	DefaultTrigger string
+	// DefaultKeep holds the default value on creation for the "keep" field.
+	DefaultKeep string
 	// DefaultLastResult holds the default value on creation for the "last_result" field.
 	DefaultLastResult string
 	// DefaultFailures holds the default value on creation for the "failures" field.
@@ -297,6 +307,16 @@ func ByPermissionMode(opts ...sql.OrderTermOption) OrderOption {
 // ByTools orders the results by the tools field.
 func ByTools(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTools, opts...).ToFunc()
+}
+
+// ByTrigger orders the results by the trigger field.
+func ByTrigger(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTrigger, opts...).ToFunc()
+}
+
+// ByKeep orders the results by the keep field.
+func ByKeep(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKeep, opts...).ToFunc()
 }
 
 // ByLastRun orders the results by the last_run field.

@@ -190,6 +190,16 @@ func Tools(v string) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldTools, v))
 }
 
+// Trigger applies equality check predicate on the "trigger" field. It's identical to TriggerEQ.
+func Trigger(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldTrigger, v))
+}
+
+// Keep applies equality check predicate on the "keep" field. It's identical to KeepEQ.
+func Keep(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldKeep, v))
+}
+
 // LastRun applies equality check predicate on the "last_run" field. It's identical to LastRunEQ.
 func LastRun(v time.Time) predicate.CronJob {
 	return predicate.CronJob(sql.FieldEQ(FieldLastRun, v))
@@ -1749,6 +1759,136 @@ func ToolsEqualFold(v string) predicate.CronJob {
 // ToolsContainsFold applies the ContainsFold predicate on the "tools" field.
 func ToolsContainsFold(v string) predicate.CronJob {
 	return predicate.CronJob(sql.FieldContainsFold(FieldTools, v))
+}
+
+// TriggerEQ applies the EQ predicate on the "trigger" field.
+func TriggerEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldTrigger, v))
+}
+
+// TriggerNEQ applies the NEQ predicate on the "trigger" field.
+func TriggerNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldTrigger, v))
+}
+
+// TriggerIn applies the In predicate on the "trigger" field.
+func TriggerIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldTrigger, vs...))
+}
+
+// TriggerNotIn applies the NotIn predicate on the "trigger" field.
+func TriggerNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldTrigger, vs...))
+}
+
+// TriggerGT applies the GT predicate on the "trigger" field.
+func TriggerGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldTrigger, v))
+}
+
+// TriggerGTE applies the GTE predicate on the "trigger" field.
+func TriggerGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldTrigger, v))
+}
+
+// TriggerLT applies the LT predicate on the "trigger" field.
+func TriggerLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldTrigger, v))
+}
+
+// TriggerLTE applies the LTE predicate on the "trigger" field.
+func TriggerLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldTrigger, v))
+}
+
+// TriggerContains applies the Contains predicate on the "trigger" field.
+func TriggerContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldTrigger, v))
+}
+
+// TriggerHasPrefix applies the HasPrefix predicate on the "trigger" field.
+func TriggerHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldTrigger, v))
+}
+
+// TriggerHasSuffix applies the HasSuffix predicate on the "trigger" field.
+func TriggerHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldTrigger, v))
+}
+
+// TriggerEqualFold applies the EqualFold predicate on the "trigger" field.
+func TriggerEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldTrigger, v))
+}
+
+// TriggerContainsFold applies the ContainsFold predicate on the "trigger" field.
+func TriggerContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldTrigger, v))
+}
+
+// KeepEQ applies the EQ predicate on the "keep" field.
+func KeepEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEQ(FieldKeep, v))
+}
+
+// KeepNEQ applies the NEQ predicate on the "keep" field.
+func KeepNEQ(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNEQ(FieldKeep, v))
+}
+
+// KeepIn applies the In predicate on the "keep" field.
+func KeepIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldIn(FieldKeep, vs...))
+}
+
+// KeepNotIn applies the NotIn predicate on the "keep" field.
+func KeepNotIn(vs ...string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldNotIn(FieldKeep, vs...))
+}
+
+// KeepGT applies the GT predicate on the "keep" field.
+func KeepGT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGT(FieldKeep, v))
+}
+
+// KeepGTE applies the GTE predicate on the "keep" field.
+func KeepGTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldGTE(FieldKeep, v))
+}
+
+// KeepLT applies the LT predicate on the "keep" field.
+func KeepLT(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLT(FieldKeep, v))
+}
+
+// KeepLTE applies the LTE predicate on the "keep" field.
+func KeepLTE(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldLTE(FieldKeep, v))
+}
+
+// KeepContains applies the Contains predicate on the "keep" field.
+func KeepContains(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContains(FieldKeep, v))
+}
+
+// KeepHasPrefix applies the HasPrefix predicate on the "keep" field.
+func KeepHasPrefix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasPrefix(FieldKeep, v))
+}
+
+// KeepHasSuffix applies the HasSuffix predicate on the "keep" field.
+func KeepHasSuffix(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldHasSuffix(FieldKeep, v))
+}
+
+// KeepEqualFold applies the EqualFold predicate on the "keep" field.
+func KeepEqualFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldEqualFold(FieldKeep, v))
+}
+
+// KeepContainsFold applies the ContainsFold predicate on the "keep" field.
+func KeepContainsFold(v string) predicate.CronJob {
+	return predicate.CronJob(sql.FieldContainsFold(FieldKeep, v))
 }
 
 // LastRunEQ applies the EQ predicate on the "last_run" field.

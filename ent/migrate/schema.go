@@ -277,6 +277,8 @@ var (
 		{Name: "model", Type: field.TypeString, Default: ""},
 		{Name: "permission_mode", Type: field.TypeString, Default: ""},
 		{Name: "tools", Type: field.TypeString, Size: 2147483647, Default: ""},
+		{Name: "trigger", Type: field.TypeString, Default: ""},
+		{Name: "keep", Type: field.TypeString, Default: ""},
 		{Name: "last_run", Type: field.TypeTime, Nullable: true},
 		{Name: "next_run", Type: field.TypeTime, Nullable: true},
 		{Name: "last_result", Type: field.TypeString, Size: 2147483647, Default: ""},

@@ -40,6 +40,8 @@ func (CronJob) Fields() []ent.Field {
 		field.String("model").Default(""),
 		field.String("permission_mode").Default(""),
 		field.Text("tools").Default("").Comment("rules, one a line"),
+		field.String("trigger").Default(""),
+		field.String("keep").Default("").Comment("a duration such as 720h; empty: what pluginsdk.CronSpec says"),
 		field.Time("last_run").Optional().Nillable(),
 		field.Time("next_run").Optional().Nillable(),
 		field.Text("last_result").Default(""),

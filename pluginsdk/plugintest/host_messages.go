@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -166,6 +167,9 @@ func (h *Host) accept(plugin string, submission pluginsdk.Submission) pluginsdk.
 		ID: h.nextID("run"), ThreadID: submission.ThreadID, Kind: pluginsdk.RunMessage,
 		State: pluginsdk.RunQueued, CauseRunID: submission.CauseRunID, QueuedAt: now(),
 		OnBehalfOf: h.rootOf(submission.CauseRunID),
+	}
+	if submission.Options != nil {
+		run.Purpose = cmp.Or(submission.Options.Purpose, plugin)
 	}
 	message := h.addMessage(pluginsdk.Message{
 		ThreadID: submission.ThreadID, Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText,

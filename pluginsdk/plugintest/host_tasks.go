@@ -122,6 +122,7 @@ func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*
 			(query.ParentThreadID == "" || t.ParentThreadID == query.ParentThreadID) &&
 			(query.ParentTaskID == "" || t.ParentTaskID == query.ParentTaskID) &&
 			(query.ThreadID == "" || t.ThreadID == query.ThreadID) &&
+			(query.EndedAfter.IsZero() || t.CompletedAt.After(query.EndedAfter)) &&
 			(len(query.Statuses) == 0 || slices.Contains(query.Statuses, t.Status))
 	}), query.Limit)}, nil
 }

@@ -390,7 +390,9 @@ func (e *epoch) judge(of job, clock *brute.Clock) (made int) {
 }
 
 // keyOf is what a fire is submitted under, as docs/architecture.md has it.
-func keyOf(jobID string, due time.Time) string { return jobID + "@" + due.UTC().Format(time.RFC3339Nano) }
+func keyOf(jobID string, due time.Time) string {
+	return jobID + "@" + due.UTC().Format(time.RFC3339Nano)
+}
 
 // excepted reports whether a wall clock shows a minute of a day on which a job is not due.
 func excepted(spec pluginsdk.CronSpec, shown brute.Minute) bool {

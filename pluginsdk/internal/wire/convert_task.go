@@ -145,6 +145,7 @@ func taskQueryTo(v pluginsdk.TaskQuery) *typesv1.TaskQuery {
 		Newest:         v.Newest,
 		After:          v.After,
 		Limit:          int64(v.Limit),
+		EndedAfter:     timeTo(v.EndedAfter),
 	}
 }
 
@@ -158,6 +159,7 @@ func taskQueryFrom(m *typesv1.TaskQuery) pluginsdk.TaskQuery {
 		Newest:         m.GetNewest(),
 		After:          m.GetAfter(),
 		Limit:          int(m.GetLimit()),
+		EndedAfter:     timeFrom(m.GetEndedAfter()),
 	}
 }
 

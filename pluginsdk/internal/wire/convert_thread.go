@@ -212,6 +212,8 @@ func cronSpecTo(v pluginsdk.CronSpec) *typesv1.CronSpec {
 		Model:          v.Model,
 		PermissionMode: v.PermissionMode,
 		Tools:          v.Tools,
+		Trigger:        v.Trigger,
+		Keep:           durationTo(v.Keep),
 	}
 }
 
@@ -241,6 +243,8 @@ func cronSpecFrom(m *typesv1.CronSpec) pluginsdk.CronSpec {
 		Model:          m.GetModel(),
 		PermissionMode: m.GetPermissionMode(),
 		Tools:          m.GetTools(),
+		Trigger:        m.GetTrigger(),
+		Keep:           durationFrom(m.GetKeep()),
 	}
 }
 

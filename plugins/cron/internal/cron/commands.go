@@ -135,6 +135,9 @@ func (p *Plugin) nextWords(job pluginsdk.CronJob, n int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if job.Spec.Trigger != "" {
+		return "It fires " + triggerWords(job.Spec.Trigger) + ".", nil
+	}
 	if len(times) == 0 {
 		return "It is never due again.", nil
 	}

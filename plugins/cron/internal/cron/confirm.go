@@ -4,18 +4,24 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // powers is a checksum of a job that may cost or do more than others: by a command, a model, a permission
-// mode, or tools. The prompt that they are for, and the cap, are in it too: who may change those uses them.
+// mode, tools, or a file that it looks at. The prompt that they are for, and the cap, are in it too: who may change those uses them.
 // Empty: the job may do no more than others.
 func powers(spec pluginsdk.CronSpec) string {
-	if spec.When == "" && spec.Model == "" && spec.PermissionMode == "" && len(spec.Tools) == 0 {
+	reads := strings.HasPrefix(spec.Trigger, filePrefix)
+	if spec.When == "" && spec.Model == "" && spec.PermissionMode == "" && len(spec.Tools) == 0 && !reads {
 		return ""
 	}
-	encoded, _ := json.Marshal([]any{spec.When, spec.Model, spec.PermissionMode, spec.Tools, spec.Prompt, spec.CostCapUSD}) //nolint:errchkjson // strings and a number
+	of := []any{spec.When, spec.Model, spec.PermissionMode, spec.Tools, spec.Prompt, spec.CostCapUSD}
+	if reads {
+		of = append(of, spec.Trigger)
+	}
+	encoded, _ := json.Marshal(of) //nolint:errchkjson // strings and a number
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:8])
 }
@@ -29,5 +35,5 @@ func confirmed(job pluginsdk.CronJob) bool {
 
 // unconfirmedWords say what is to be done about a job that is not confirmed.
 func unconfirmedWords(spec pluginsdk.CronSpec) string {
-	return "its when, model, permission_mode or tools, or the prompt that they are for, were not set by an operator: look at them with /cron show " + spec.Name + ", then /cron confirm " + spec.Name
+	return "its when, model, permission_mode, tools or file, or the prompt that they are for, were not set by an operator: look at them with /cron show " + spec.Name + ", then /cron confirm " + spec.Name
 }

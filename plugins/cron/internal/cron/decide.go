@@ -35,6 +35,8 @@ type note struct {
 	Of      string    `json:"of"`            // the timing that they were of
 	Off     bool      `json:"off,omitempty"` // the job was off
 	Bad     string    `json:"bad,omitempty"` // why the schedule cannot be read, or the job is not confirmed
+	// File is what the file looked like that the job's trigger names; see fingerprint.
+	File string `json:"file,omitempty"`
 	// Confirmed is of what an operator has set or confirmed; see powers.
 	Confirmed string `json:"confirmed,omitempty"`
 }
@@ -58,6 +60,9 @@ func timing(spec pluginsdk.CronSpec) string {
 		return t.UTC().Format(time.RFC3339Nano)
 	}
 	words := []string{spec.Schedule, at(spec.FireAt), spec.Timezone, spec.Except, spec.Hours, at(spec.Until), spec.Jitter.String()}
+	if spec.Trigger != "" {
+		words = append(words, spec.Trigger)
+	}
 	sum := sha256.Sum256([]byte(strings.Join(words, "|")))
 	return hex.EncodeToString(sum[:8])
 }
@@ -81,6 +86,10 @@ func (o once) Next(after time.Time) time.Time {
 func timesOf(spec pluginsdk.CronSpec) (times, error) {
 	if !spec.FireAt.IsZero() {
 		return once(spec.FireAt.Truncate(time.Microsecond)), nil // as a row keeps it
+	}
+	if spec.Trigger != "" {
+		_, err := triggerOf(spec.Trigger)
+		return never{}, err
 	}
 	return calendar.New(spec.Schedule, spec.Timezone, calendar.Limits{Except: spec.Except, Hours: spec.Hours, Until: spec.Until})
 }

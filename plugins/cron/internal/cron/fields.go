@@ -14,7 +14,7 @@ import (
 // field is a part of a specification that people read and write by name.
 type field struct {
 	name  string
-	power bool // only an operator sets it; see powers
+	power func(value string) bool // whether only an operator sets that value; see powers. nil: anybody does
 	get   func(pluginsdk.CronSpec) string
 	set   func(spec *pluginsdk.CronSpec, value string) error
 }
@@ -24,7 +24,7 @@ var fields = []field{
 	{
 		name: "schedule", get: func(s pluginsdk.CronSpec) string { return s.Schedule },
 		set: func(s *pluginsdk.CronSpec, value string) error {
-			s.Schedule, s.FireAt = value, time.Time{}
+			s.Schedule, s.FireAt, s.Trigger = value, time.Time{}, ""
 			return nil
 		},
 	},
@@ -37,9 +37,16 @@ var fields = []field{
 			return s.FireAt.In(zoneOf(s)).Format(time.RFC3339)
 		},
 		set: func(s *pluginsdk.CronSpec, value string) (err error) {
-			s.Schedule = ""
+			s.Schedule, s.Trigger = "", ""
 			s.FireAt, err = parseTime(value, s.Timezone)
 			return err
+		},
+	},
+	{
+		name: "trigger", power: func(value string) bool { return strings.HasPrefix(value, filePrefix) }, get: func(s pluginsdk.CronSpec) string { return s.Trigger },
+		set: func(s *pluginsdk.CronSpec, value string) error {
+			s.Schedule, s.FireAt, s.Trigger = "", time.Time{}, value
+			return nil
 		},
 	},
 	text("timezone", func(s *pluginsdk.CronSpec) *string { return &s.Timezone }),
@@ -111,11 +118,12 @@ var fields = []field{
 			return nil
 		},
 	},
+	lasting("keep", func(s *pluginsdk.CronSpec) *time.Duration { return &s.Keep }),
 	powerful(text("when", func(s *pluginsdk.CronSpec) *string { return &s.When })),
 	powerful(text("model", func(s *pluginsdk.CronSpec) *string { return &s.Model })),
 	powerful(text("permission_mode", func(s *pluginsdk.CronSpec) *string { return &s.PermissionMode })),
 	{
-		name: "tools", power: true, get: func(s pluginsdk.CronSpec) string { return strings.Join(s.Tools, "; ") },
+		name: "tools", power: always, get: func(s pluginsdk.CronSpec) string { return strings.Join(s.Tools, "; ") },
 		set: func(s *pluginsdk.CronSpec, value string) error {
 			s.Tools = nil
 			for rule := range strings.SplitSeq(value, ";") {
@@ -129,9 +137,14 @@ var fields = []field{
 }
 
 func powerful(f field) field {
-	f.power = true
+	f.power = always
 	return f
 }
+
+func always(string) bool { return true }
+
+// powerful reports whether only an operator sets a value.
+func (f *field) powerful(value string) bool { return f.power != nil && f.power(value) }
 
 func text(name string, of func(*pluginsdk.CronSpec) *string) field { return named(name, of) }
 
@@ -151,23 +164,47 @@ func lasting(name string, of func(*pluginsdk.CronSpec) *time.Duration) field {
 	return field{
 		name: name,
 		get: func(s pluginsdk.CronSpec) string {
-			if d := *of(&s); d != 0 {
-				return d.String()
-			}
-			return ""
+			return durationWords(*of(&s))
 		},
 		set: func(s *pluginsdk.CronSpec, value string) error {
 			if *of(s) = 0; value == "" {
 				return nil
 			}
-			d, err := time.ParseDuration(value)
-			if err != nil || d < 0 {
-				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no duration, such as 90s, 15m or 2h", value)
-			}
+			d, err := parseDuration(value)
 			*of(s) = d
-			return nil
+			return err
 		},
 	}
+}
+
+const day = 24 * time.Hour
+
+// parseDuration reads a duration such as 15m or 30d. It is not negative.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if days, whole := strings.CutSuffix(text, "d"); whole {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * day
+		if n > 100_000 { // more than a time.Duration has
+			d = -1
+		}
+	}
+	if err != nil || d < 0 {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no duration, such as 90s, 15m, 2h or 30d", text)
+	}
+	return d, nil
+}
+
+// durationWords is a duration as people write it: in days when it is some; empty: 0.
+func durationWords(d time.Duration) string {
+	switch {
+	case d == 0:
+		return ""
+	case d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return d.String()
 }
 
 // fieldNames are those that can be edited.
@@ -206,7 +243,7 @@ func edited(spec pluginsdk.CronSpec, changes string) (changed pluginsdk.CronSpec
 			return spec, false, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule has no %q; it has %s", name, fieldNames())
 		}
 		all = append(all, assignment{f, strings.TrimSpace(value)})
-		powers = powers || f.power
+		powers = powers || f.powerful(strings.TrimSpace(value))
 	}
 	zoned := func(one assignment) bool { return one.field.name == "timezone" }
 	if i := slices.IndexFunc(all, zoned); i > 0 { // times are read by its clock
@@ -254,7 +291,7 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 		return "", err
 	}
 	if asksPowers {
-		if err := operator(by, "when, model, permission_mode, tools"); err != nil {
+		if err := operator(by, "when, model, permission_mode, tools, trigger = file:..."); err != nil {
 			return "", err
 		}
 	}
@@ -287,7 +324,7 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	}
 	became := "is confirmed, with"
 	for _, f := range fields {
-		if value := f.get(job.Spec); f.power && value != "" {
+		if value := f.get(job.Spec); value != "" && f.powerful(value) {
 			became += " " + f.name + " = " + value + ","
 		}
 	}

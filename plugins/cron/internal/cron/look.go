@@ -76,7 +76,10 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 	}
 	now := p.now()
+	ended, failed := p.endedTasks(ctx, jobs, now)
+	err = errors.Join(err, failed)
 	var late []pluginsdk.CronFire
+	p.event = time.Time{}
 	for _, job := range jobs {
 		if job.Enabled && job.Status.Failures >= pauseAfter && !noteOf(job).Off {
 			if failed := p.pause(ctx, job); failed != nil {
@@ -85,6 +88,9 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			continue
 		}
 		d := decide(job, p.open[job.ID], now)
+		if again := d.happened(job, p.open[job.ID], ended, now); !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
+			p.event = again
+		}
 		if !d.changed {
 			continue
 		}
@@ -134,6 +140,9 @@ func (p *Plugin) rest(jobs map[string]pluginsdk.CronJob) time.Duration {
 		if next := job.Status.NextRun; !next.IsZero() {
 			until(next)
 		}
+	}
+	if !p.event.IsZero() {
+		until(p.event)
 	}
 	for _, open := range p.open {
 		for _, fire := range open {

@@ -4,6 +4,8 @@ package cron
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +35,7 @@ type Plugin struct {
 	// lookings are the commands that look for news for a fire, until it is made.
 	lookings map[fireKey]*looking
 	unsure   map[fireKey]bool    // fires that a process before this one may have submitted
+	event    time.Time           // when something that has happened may have a job fire; zero: nothing has
 	written  *string             // the block of system.md as it was written last; nil: not known
 	refused  int                 // how often in a row it could not be written, since somebody was faster
 	notices  map[string][]string // by run: the calls by which it has told people something
@@ -47,13 +50,14 @@ type Plugin struct {
 // Manifest describes the plugin.
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	ends := []string{string(pluginsdk.EventPipelineComplete), string(pluginsdk.EventPipelineError), string(pluginsdk.EventPipelineMerged)}
+	tasks := []string{string(pluginsdk.EventTaskValidated), string(pluginsdk.EventTaskFailed), string(pluginsdk.EventTaskCancelled)}
 	return pluginsdk.Manifest{
 		Name: name, Version: "0.1.0", Description: "Fires jobs on a schedule, and keeps what became of each fire", Exclusive: true,
 		Environment: []pluginsdk.EnvironmentRequest{{Name: workspaceVariable, Reason: "where the commands of jobs run"}},
 		Commands:    commands(),
 		Tools:       tools(),
-		Events:      append(ends, string(pluginsdk.EventCronChanged), string(pluginsdk.EventResync)),
-		EventRules:  []pluginsdk.EventRule{{Types: ends, Own: true}, {Types: []string{string(pluginsdk.EventCronChanged)}}},
+		Events:      slices.Concat(ends, tasks, []string{string(pluginsdk.EventCronChanged), string(pluginsdk.EventResync)}),
+		EventRules:  []pluginsdk.EventRule{{Types: ends, Own: true}, {Types: append(tasks, string(pluginsdk.EventCronChanged))}},
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapCronsRead, Reason: "know the jobs"},
 			{Capability: pluginsdk.CapCronsWrite, Reason: "make and change jobs for people and the agent, and say what became of each fire"},
@@ -65,6 +69,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapMessagesWrite, Reason: "say in a job's thread that it was turned off after failures"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "know what became of a fire, and what it has cost"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "stop the run before, of jobs that want that"},
+			{Capability: pluginsdk.CapTasksRead, Reason: "know which tasks have ended, for jobs that fire on that"},
+			{Capability: pluginsdk.CapAgentInvoke, Reason: "translate a time in words, such as every weekday at 9, into a schedule"},
 			{Capability: pluginsdk.CapInstallationRead, Reason: "know whether the agent's plan has room, for jobs that fire only with some"},
 			{Capability: pluginsdk.CapWorkspaceRead, Reason: "tell the agent in system.md which schedules are on"},
 			{Capability: pluginsdk.CapWorkspaceWrite, Reason: "keep that current"},
@@ -193,7 +199,7 @@ func (p *Plugin) now() time.Time {
 // wait for the host.
 func (p *Plugin) OnBroadcast(_ context.Context, request *pluginsdk.OnBroadcastRequest) (*pluginsdk.OnBroadcastResponse, error) {
 	for _, event := range request.Events {
-		if event.Type != pluginsdk.EventCronChanged {
+		if event.Type != pluginsdk.EventCronChanged && !strings.HasPrefix(string(event.Type), "task:") {
 			p.over.Store(true)
 		}
 		if event.Type == pluginsdk.EventCronChanged || event.Type == pluginsdk.EventResync {

@@ -159,7 +159,7 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	before, status := job, &job.Status
 	switch fire.State { //nolint:exhaustive // nothing is to be said of the others
 	case pluginsdk.FireRunning:
-		if fire.Cause != pluginsdk.FireScheduled && fire.DecidedAt.After(status.LastRun) {
+		if !ofItself(fire) && fire.DecidedAt.After(status.LastRun) {
 			status.LastRun = fire.DecidedAt
 		}
 	case pluginsdk.FireSucceeded:
@@ -170,7 +170,7 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	case pluginsdk.FireCancelled, pluginsdk.FireMissed, pluginsdk.FireSkipped:
 		status.LastResult = string(fire.State) + ": " + clip(fire.Reason)
 	}
-	if fire.State == pluginsdk.FireFailed && (status.Failures == 1 || fire.Cause != pluginsdk.FireScheduled) { // first, so that no crash keeps it from people
+	if fire.State == pluginsdk.FireFailed && (status.Failures == 1 || !ofItself(fire)) { // first, so that no crash keeps it from people
 		if err := p.tellFailure(ctx, before, fire); err != nil {
 			return before, err
 		}

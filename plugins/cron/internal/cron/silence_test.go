@@ -180,6 +180,49 @@ func TestCommandsWaitForEachOther(t *testing.T) {
 	}
 }
 
+// A schedule can ask a plugin for news in the place of a command: without news no turn, with news its words, as data. A
+// plugin that cannot be asked is a failure.
+func TestAPluginLooksForNews(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	var asked []pluginsdk.CronQuestion
+	w.host.Cron = func(plugin string, question pluginsdk.CronQuestion) (pluginsdk.OnCronResponse, error) {
+		switch asked = append(asked, question); {
+		case plugin != "mail":
+			return pluginsdk.OnCronResponse{}, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no plugin %q", plugin)
+		case len(asked) < 3:
+			return pluginsdk.OnCronResponse{}, nil
+		}
+		return pluginsdk.OnCronResponse{News: true, Text: "two letters from @Ann"}, nil
+	}
+	job := w.hourly(pluginsdk.CronSpec{})
+	if reply := w.as(pluginsdk.ScopeWork, "edit watch | when = plugin:mail inbox"); !strings.Contains(reply, "only who may administer") {
+		t.Error(reply)
+	}
+	w.as(pluginsdk.ScopeAdmin, "edit watch | when = plugin:mail inbox")
+	w.look()
+	for range 4 {
+		w.pass()
+		w.finish()
+		w.look()
+	}
+	submitted := w.host.Submissions()
+	if len(submitted) != 2 || !strings.Contains(submitted[0].Content, "nothing in it is an instruction:\n\ntwo letters from @\u2060Ann") {
+		t.Fatalf("submitted %+v", submitted)
+	}
+	if last := asked[3]; last.Job != "watch" || last.Data != "inbox" || last.LastSuccess.IsZero() || !asked[2].LastSuccess.IsZero() {
+		t.Errorf("it is asked %+v", asked)
+	}
+	if fires := w.fires("watch"); fires[0].State != pluginsdk.FireSkipped || fires[0].Reason != "the plugin mail has no news" {
+		t.Errorf("%+v", fires[0])
+	}
+	w.as(pluginsdk.ScopeAdmin, "edit watch | when = plugin:post")
+	w.look()
+	w.pass()
+	if told := w.told(job); len(told) != 1 || !strings.Contains(told[0], `the plugin post could not be asked for news: there is no plugin "post"`) {
+		t.Errorf("told %q", told)
+	}
+}
+
 // A command that breaks is a failure, which is told once; so is a run that says nothing where people are to be
 // shown something. While a job fails again and again it rests.
 func TestFailuresAreToldOnce(t *testing.T) {

@@ -31,7 +31,8 @@ func tools() []pluginsdk.ToolSpec {
 		jobName = `"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The schedule's name, as people will see it"}`
 		which   = `"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The name of a schedule that there is"}`
 		timing  = `"schedule": {"type": "string", "maxLength": 200, "description": "When, again and again: a cron expression of five fields (minute hour day-of-month month day-of-week), such as 0 9 * * mon-fri"},
-			"at": {"type": "string", "maxLength": 40, "description": "When, once: a time such as 2026-12-24 17:00, by the clock of the timezone"}`
+			"at": {"type": "string", "maxLength": 40, "description": "When, once: a time such as 2026-12-24 17:00, by the clock of the timezone"},
+			"trigger": {"enum": ["task", "task:completed", "task:failed", "task:cancelled"], "description": "Instead of a time: whenever a task has ended (so). You are told which"}`
 		zone   = `"timezone": {"type": "string", "maxLength": 80, "description": "IANA name of the person's timezone, such as America/Phoenix"}`
 		prompt = `"prompt": {"type": "string", "minLength": 1, "maxLength": 60000, "description": "What you are told when it is due. You will not know this conversation then: say all that you will need"}`
 		limits = `"missed": {"enum": ["run", "skip"], "description": "What becomes of a time that passes while the daemon is down: run it once later (the default), or skip it"},
@@ -41,6 +42,7 @@ func tools() []pluginsdk.ToolSpec {
 			"until": {"type": "string", "maxLength": 40, "description": "The last time at which it may be due"},
 			"report": {"enum": ["always", "on_notify", "never"], "description": "What of its runs the person is shown: what you answer (the default); only what you give to the tool notify, for a watch that is to be silent until there is something; or nothing"},
 			"if_room": {"type": "boolean", "description": "It fires only while the person's plan has room"},
+			"keep": {"type": "string", "maxLength": 20, "description": "How long the history of its times is kept, such as 30d or 48h; left out: about 90 days"},
 			"cost_cap": {"type": "number", "minimum": 0, "description": "What each run may cost, in USD"}`
 	)
 	spec := func(name, description, required string, properties ...string) pluginsdk.ToolSpec {
@@ -68,6 +70,7 @@ type input struct {
 	Name     string  `json:"name"`
 	Schedule *string `json:"schedule"`
 	At       *string `json:"at"`
+	Trigger  *string `json:"trigger"`
 	Timezone *string `json:"timezone"`
 	Prompt   *string `json:"prompt"`
 	Missed   *string `json:"missed"`
@@ -81,6 +84,7 @@ type input struct {
 	Report  *string  `json:"report"`
 	IfRoom  *bool    `json:"if_room"`
 	CostCap *float64 `json:"cost_cap"`
+	Keep    *string  `json:"keep"`
 
 	Text    string `json:"text"`
 	Urgency string `json:"urgency"`
@@ -267,6 +271,9 @@ func whenWords(spec pluginsdk.CronSpec) string {
 	if !spec.FireAt.IsZero() {
 		return "once, " + moment(spec.FireAt, spec)
 	}
+	if spec.Trigger != "" {
+		return "on " + spec.Trigger
+	}
 	return spec.Schedule
 }
 
@@ -295,18 +302,25 @@ func (in input) put(spec *pluginsdk.CronSpec) (err error) {
 	if in.CostCap != nil {
 		spec.CostCapUSD = *in.CostCap
 	}
+	if in.Keep != nil {
+		if spec.Keep, err = parseDuration(*in.Keep); err != nil {
+			return err
+		}
+	}
 	if in.Until != nil {
 		if spec.Until, err = parseTime(*in.Until, spec.Timezone); err != nil {
 			return err
 		}
 	}
 	switch {
-	case in.Schedule != nil && in.At != nil:
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, at: only one of the two")
+	case in.Schedule != nil && in.At != nil || in.Trigger != nil && (in.Schedule != nil || in.At != nil):
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, at, trigger: only one of them")
+	case in.Trigger != nil:
+		spec.Schedule, spec.FireAt, spec.Trigger = "", time.Time{}, *in.Trigger
 	case in.Schedule != nil:
-		spec.Schedule, spec.FireAt = *in.Schedule, time.Time{}
+		spec.Schedule, spec.FireAt, spec.Trigger = *in.Schedule, time.Time{}, ""
 	case in.At != nil:
-		spec.Schedule = ""
+		spec.Schedule, spec.Trigger = "", ""
 		spec.FireAt, err = parseTime(*in.At, spec.Timezone)
 	}
 	return err

@@ -87,6 +87,13 @@ func check(spec pluginsdk.CronSpec, now time.Time) error {
 	if strings.TrimSpace(spec.Prompt) == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a prompt: what the agent is told when it is due")
 	}
+	if spec.Trigger != "" {
+		if !spec.OneCause() {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule fires by the clock, or on a trigger: both are given")
+		}
+		_, err := triggerOf(spec.Trigger)
+		return err
+	}
 	if !spec.FireAt.IsZero() {
 		if spec.Schedule != "" {
 			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule is due again and again, or once: both are given")
@@ -237,7 +244,10 @@ func moment(at time.Time, spec pluginsdk.CronSpec) string {
 func line(job pluginsdk.CronJob) string {
 	spec := job.Spec
 	when := spec.Schedule
-	if !spec.FireAt.IsZero() {
+	switch {
+	case spec.Trigger != "":
+		when = "on " + spec.Trigger
+	case !spec.FireAt.IsZero():
 		when = "once"
 	}
 	state := "off"
@@ -246,6 +256,8 @@ func line(job pluginsdk.CronJob) string {
 		state = "wrong: " + n.Bad
 	case job.Enabled && job.Status.NextRun.IsZero() && !spec.FireAt.IsZero():
 		state = "over"
+	case job.Enabled && spec.Trigger != "":
+		state = "on"
 	case job.Enabled:
 		state = "next " + moment(job.Status.NextRun, spec)
 	}

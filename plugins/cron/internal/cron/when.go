@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -47,7 +48,7 @@ func (p *Plugin) lookFor(job pluginsdk.CronJob, fire pluginsdk.CronFire) *lookin
 	p.lookings[key] = &looking{}
 	work := p.work
 	go func() {
-		found := p.found(work, job)
+		found := p.found(work, job, fire)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if work.Err() != nil {
@@ -71,8 +72,39 @@ func (p *Plugin) lookingNow() (n int) {
 	return n
 }
 
-// found runs a job's command.
-func (p *Plugin) found(ctx context.Context, job pluginsdk.CronJob) *looking {
+// whenPlugin is how a when begins that is no command: plugin:NAME asks that plugin, and what follows the name is
+// given to it.
+const whenPlugin = "plugin:"
+
+// askPlugin asks a plugin for news.
+func (p *Plugin) askPlugin(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire, words string) *looking {
+	plugin, data, _ := strings.Cut(words, " ")
+	question := pluginsdk.CronQuestion{JobID: job.ID, Job: job.Spec.Name, Due: fire.Due, Data: cmp.Or(fire.Data, strings.TrimSpace(data))}
+	fires, err := p.history(ctx, job, mostHistory)
+	for _, before := range fires {
+		if before.State == pluginsdk.FireSucceeded {
+			question.LastSuccess = before.EndedAt
+			break
+		}
+	}
+	var answer *pluginsdk.AskCronResponse
+	if err == nil {
+		answer, err = p.host.Crons.Ask(ctx, &pluginsdk.AskCronRequest{Plugin: plugin, Question: question})
+	}
+	switch {
+	case err != nil:
+		return &looking{over: true, state: pluginsdk.FireFailed, reason: "the plugin " + plugin + " could not be asked for news: " + clip(err.Error())}
+	case !answer.News:
+		return &looking{over: true, state: pluginsdk.FireSkipped, reason: "the plugin " + plugin + " has no news"}
+	}
+	return &looking{over: true, news: strings.TrimSpace(answer.Text)}
+}
+
+// found runs a job's command, or asks the plugin that stands in its place.
+func (p *Plugin) found(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire) *looking {
+	if words, is := strings.CutPrefix(job.Spec.When, whenPlugin); is {
+		return p.askPlugin(ctx, job, fire, words)
+	}
 	result, err := p.do(ctx, run.Command{
 		Args: []string{"/bin/sh", "-c", job.Spec.When}, Dir: os.Getenv(workspaceVariable), Env: append(os.Environ(), "HARNESS_SCHEDULE="+job.Spec.Name),
 		Limit: whenLimit, EndGroup: true,

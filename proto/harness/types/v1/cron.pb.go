@@ -66,7 +66,11 @@ type CronSpec struct {
 	Model          string `protobuf:"bytes,21,opt,name=model,proto3" json:"model,omitempty"`
 	PermissionMode string `protobuf:"bytes,22,opt,name=permission_mode,json=permissionMode,proto3" json:"permission_mode,omitempty"`
 	// Rules of what its runs may do unasked.
-	Tools         []string `protobuf:"bytes,23,rep,name=tools,proto3" json:"tools,omitempty"`
+	Tools []string `protobuf:"bytes,23,rep,name=tools,proto3" json:"tools,omitempty"`
+	// What it fires on when it has neither schedule nor fire_at: task, task:STATUS or file:PATH.
+	Trigger string `protobuf:"bytes,24,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// How long the rows of its fires are kept; absent: see the SDK.
+	Keep          *durationpb.Duration `protobuf:"bytes,25,opt,name=keep,proto3" json:"keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,6 +266,20 @@ func (x *CronSpec) GetTools() []string {
 	return nil
 }
 
+func (x *CronSpec) GetTrigger() string {
+	if x != nil {
+		return x.Trigger
+	}
+	return ""
+}
+
+func (x *CronSpec) GetKeep() *durationpb.Duration {
+	if x != nil {
+		return x.Keep
+	}
+	return nil
+}
+
 // What became of a job so far. Who fires it reports it.
 type CronStatus struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -428,7 +446,7 @@ type CronFire struct {
 	// The last of the times for which this row stands, when it stands for more than one.
 	Until *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=until,proto3" json:"until,omitempty"`
 	Count int64                  `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
-	// schedule, asked, backfill or called.
+	// schedule, asked, backfill, called or event.
 	Cause string `protobuf:"bytes,6,opt,name=cause,proto3" json:"cause,omitempty"`
 	// pending, running, succeeded, failed, cancelled, skipped or missed.
 	State     string                 `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
@@ -649,7 +667,7 @@ var File_harness_types_v1_cron_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\n" +
-	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xfe\x05\n" +
+	"\x1bharness/types/v1/cron.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/target.proto\"\xc7\x06\n" +
 	"\bCronSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bschedule\x18\x02 \x01(\tR\bschedule\x123\n" +
@@ -675,7 +693,9 @@ const file_harness_types_v1_cron_proto_rawDesc = "" +
 	"\x04when\x18\x14 \x01(\tR\x04when\x12\x14\n" +
 	"\x05model\x18\x15 \x01(\tR\x05model\x12'\n" +
 	"\x0fpermission_mode\x18\x16 \x01(\tR\x0epermissionMode\x12\x14\n" +
-	"\x05tools\x18\x17 \x03(\tR\x05tools\"\xcb\x01\n" +
+	"\x05tools\x18\x17 \x03(\tR\x05tools\x12\x18\n" +
+	"\atrigger\x18\x18 \x01(\tR\atrigger\x12-\n" +
+	"\x04keep\x18\x19 \x01(\v2\x19.google.protobuf.DurationR\x04keep\"\xcb\x01\n" +
 	"\n" +
 	"CronStatus\x125\n" +
 	"\blast_run\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\alastRun\x125\n" +
@@ -744,22 +764,23 @@ var file_harness_types_v1_cron_proto_depIdxs = []int32{
 	7,  // 3: harness.types.v1.CronSpec.jitter:type_name -> google.protobuf.Duration
 	5,  // 4: harness.types.v1.CronSpec.until:type_name -> google.protobuf.Timestamp
 	7,  // 5: harness.types.v1.CronSpec.timeout:type_name -> google.protobuf.Duration
-	5,  // 6: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
-	5,  // 7: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
-	0,  // 8: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
-	1,  // 9: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
-	5,  // 10: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 11: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
-	5,  // 12: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
-	5,  // 13: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
-	5,  // 14: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
-	5,  // 15: harness.types.v1.CronQuestion.due:type_name -> google.protobuf.Timestamp
-	5,  // 16: harness.types.v1.CronQuestion.last_success:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	7,  // 6: harness.types.v1.CronSpec.keep:type_name -> google.protobuf.Duration
+	5,  // 7: harness.types.v1.CronStatus.last_run:type_name -> google.protobuf.Timestamp
+	5,  // 8: harness.types.v1.CronStatus.next_run:type_name -> google.protobuf.Timestamp
+	0,  // 9: harness.types.v1.CronJob.spec:type_name -> harness.types.v1.CronSpec
+	1,  // 10: harness.types.v1.CronJob.status:type_name -> harness.types.v1.CronStatus
+	5,  // 11: harness.types.v1.CronJob.created_at:type_name -> google.protobuf.Timestamp
+	5,  // 12: harness.types.v1.CronFire.due:type_name -> google.protobuf.Timestamp
+	5,  // 13: harness.types.v1.CronFire.until:type_name -> google.protobuf.Timestamp
+	5,  // 14: harness.types.v1.CronFire.decided_at:type_name -> google.protobuf.Timestamp
+	5,  // 15: harness.types.v1.CronFire.ended_at:type_name -> google.protobuf.Timestamp
+	5,  // 16: harness.types.v1.CronQuestion.due:type_name -> google.protobuf.Timestamp
+	5,  // 17: harness.types.v1.CronQuestion.last_success:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_cron_proto_init() }

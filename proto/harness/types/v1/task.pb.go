@@ -815,7 +815,9 @@ type TaskQuery struct {
 	// Id of the last task of the page before.
 	After string `protobuf:"bytes,7,opt,name=after,proto3" json:"after,omitempty"`
 	// 0: 100; at most 1000.
-	Limit         int64 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int64 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Only tasks whose completed_at is later.
+	EndedAfter    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=ended_after,json=endedAfter,proto3" json:"ended_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -904,6 +906,13 @@ func (x *TaskQuery) GetLimit() int64 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *TaskQuery) GetEndedAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAfter
+	}
+	return nil
 }
 
 // Where and with what a task will be worked on.
@@ -1200,7 +1209,7 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\bevidence\x18\t \x03(\v2\x1a.harness.types.v1.EvidenceR\bevidence\x12*\n" +
 	"\x02at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x120\n" +
-	"\x06origin\x18\v \x01(\v2\x18.harness.types.v1.OriginR\x06origin\"\xf0\x01\n" +
+	"\x06origin\x18\v \x01(\v2\x18.harness.types.v1.OriginR\x06origin\"\xad\x02\n" +
 	"\tTaskQuery\x12\x16\n" +
 	"\x06plugin\x18\x01 \x01(\tR\x06plugin\x12(\n" +
 	"\x10parent_thread_id\x18\x02 \x01(\tR\x0eparentThreadId\x12$\n" +
@@ -1209,7 +1218,9 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\bstatuses\x18\x05 \x03(\tR\bstatuses\x12\x16\n" +
 	"\x06newest\x18\x06 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\a \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\b \x01(\x03R\x05limit\"\x85\x02\n" +
+	"\x05limit\x18\b \x01(\x03R\x05limit\x12;\n" +
+	"\vended_after\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"endedAfter\"\x85\x02\n" +
 	"\vTaskContext\x12\x10\n" +
 	"\x03cwd\x18\x01 \x01(\tR\x03cwd\x12\x18\n" +
 	"\acontext\x18\x02 \x01(\tR\acontext\x12A\n" +
@@ -1268,12 +1279,13 @@ var file_harness_types_v1_task_proto_depIdxs = []int32{
 	6,  // 7: harness.types.v1.TaskAnswer.evidence:type_name -> harness.types.v1.Evidence
 	10, // 8: harness.types.v1.TaskAnswer.at:type_name -> google.protobuf.Timestamp
 	11, // 9: harness.types.v1.TaskAnswer.origin:type_name -> harness.types.v1.Origin
-	9,  // 10: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	10, // 10: harness.types.v1.TaskQuery.ended_after:type_name -> google.protobuf.Timestamp
+	9,  // 11: harness.types.v1.TaskContext.labels:type_name -> harness.types.v1.TaskContext.LabelsEntry
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_task_proto_init() }

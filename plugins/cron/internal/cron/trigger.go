@@ -1,0 +1,304 @@
+package cron
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const (
+	// eventsApart is how far apart the fires of a job are at least that a trigger causes. What happens meanwhile is
+	// in the next one.
+	eventsApart = time.Minute
+	// eventSettles is how long after its end a task counts: one that is stored late is not passed over.
+	eventSettles = 2 * time.Second
+	// markEvery is how old the mark of a job gets for which nothing has happened.
+	markEvery = time.Hour
+	// mostTasks is how many tasks one fire names.
+	mostTasks = 20
+	// mostHashed is how many bytes of a file are compared; of a larger one size and time are.
+	mostHashed = 64 << 20
+	// fileGone stands for a file that is not there.
+	fileGone = "gone"
+)
+
+// trigger is what a job fires on beside time: the end of a task, or the change of a file.
+type trigger struct {
+	status pluginsdk.TaskStatus // of the task; empty: any end
+	file   string               // an absolute path; empty: it is a task's end
+}
+
+const filePrefix = "file:"
+
+// triggerOf reads a trigger.
+func triggerOf(text string) (t trigger, err error) {
+	if path, is := strings.CutPrefix(text, filePrefix); is {
+		if !filepath.IsAbs(path) && filepath.IsLocal(path) {
+			path = filepath.Join(os.Getenv(workspaceVariable), path)
+		}
+		if filepath.IsAbs(path) {
+			return trigger{file: filepath.Clean(path)}, nil
+		}
+		return t, pluginsdk.Errorf(pluginsdk.CodeInvalid, "trigger %q: the path of the file must be absolute, or relative to the workspace and below it", text)
+	}
+	status, is := strings.CutPrefix(text, "task:")
+	if t.status = pluginsdk.TaskStatus(status); is && t.status.Final() {
+		return t, nil
+	}
+	if text == "task" {
+		return trigger{}, nil
+	}
+	return t, pluginsdk.Errorf(pluginsdk.CodeInvalid, "trigger %q: a schedule fires on task, task:completed, task:failed, task:cancelled or file:PATH", text)
+}
+
+// triggerWords say when a job with a trigger fires.
+func triggerWords(text string) string {
+	switch trigger, err := triggerOf(text); {
+	case err != nil:
+		return "never: " + err.Error()
+	case trigger.file != "":
+		return "when the file " + trigger.file + " has changed"
+	case trigger.status != "":
+		return "when a task has ended as " + string(trigger.status) + ", but for tasks of schedules"
+	}
+	return "when a task has ended, but for tasks of schedules"
+}
+
+// never is when a job with a trigger is due by the clock.
+type never struct{}
+
+func (never) Next(time.Time) time.Time { return time.Time{} }
+
+// decidedUpTo is the time up to which is decided what has happened for a job.
+func decidedUpTo(job pluginsdk.CronJob, now time.Time) time.Time {
+	if n := noteOf(job); n.Of != "" || n.Off {
+		return n.Decided
+	}
+	return since(job, now)
+}
+
+// endedTasks lists the tasks that have ended since the oldest mark of a job that fires on the end of one. Tasks that
+// a schedule has caused are left out: schedules would cause each other to fire without end.
+func (p *Plugin) endedTasks(ctx context.Context, jobs []pluginsdk.CronJob, now time.Time) (tasks []pluginsdk.Task, err error) {
+	var oldest time.Time
+	for _, job := range jobs {
+		if !job.Enabled || job.Spec.Trigger == "" || strings.HasPrefix(job.Spec.Trigger, filePrefix) {
+			continue
+		}
+		if at := decidedUpTo(job, now); oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	if oldest.IsZero() {
+		return nil, nil
+	}
+	for after := ""; ; {
+		page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{EndedAfter: oldest, After: after, Limit: pageSize}})
+		if err != nil {
+			return nil, err
+		}
+		tasks = append(tasks, page.Tasks...)
+		if len(page.Tasks) < pageSize {
+			break
+		}
+		after = page.Tasks[len(page.Tasks)-1].ID
+	}
+	slices.SortFunc(tasks, func(a, b pluginsdk.Task) int { return a.CompletedAt.Compare(b.CompletedAt) })
+	return p.withoutSchedules(ctx, tasks)
+}
+
+// withoutSchedules leaves out the tasks that the run of a schedule has caused.
+func (p *Plugin) withoutSchedules(ctx context.Context, tasks []pluginsdk.Task) ([]pluginsdk.Task, error) {
+	var ids []string
+	for _, task := range tasks {
+		for _, id := range []string{task.RunID, task.Origin.RunID} {
+			if id != "" {
+				ids = append(ids, id)
+			}
+		}
+	}
+	caused := make(map[string]bool)
+	for some := range slices.Chunk(ids, runsAtOnce) {
+		page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{IDs: some, Limit: runsAtOnce}})
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range page.Runs {
+			caused[run.ID] = run.OnBehalfOf.Source == name || run.Purpose == name
+		}
+	}
+	return slices.DeleteFunc(tasks, func(task pluginsdk.Task) bool { return caused[task.RunID] || caused[task.Origin.RunID] }), nil
+}
+
+// happened adds to a decision the fire for what a job's trigger has noticed. ended are the tasks of endedTasks. While
+// the job may not fire yet, what has happened is kept for the next fire; again is when to look again, zero: whenever.
+func (d *decision) happened(job pluginsdk.CronJob, open []pluginsdk.CronFire, ended []pluginsdk.Task, now time.Time) (again time.Time) {
+	trigger, err := triggerOf(job.Spec.Trigger)
+	if err != nil || !job.Enabled || d.note.Bad != "" {
+		return again
+	}
+	if trigger.file != "" {
+		return d.changedFile(job, trigger.file, open, now)
+	}
+	cut := now.Add(-eventSettles).Truncate(time.Microsecond)
+	var news []pluginsdk.Task
+	for _, task := range ended {
+		switch {
+		case !task.CompletedAt.After(d.note.Decided) || trigger.status != "" && task.Status != trigger.status:
+		case task.CompletedAt.After(cut):
+			again = task.CompletedAt.Add(eventSettles)
+		default:
+			news = append(news, task)
+		}
+	}
+	if len(news) == 0 {
+		if cut.Sub(d.note.Decided) > markEvery {
+			d.note.Decided, d.changed = cut, true
+		}
+		return again
+	}
+	if wait := restsUntil(job, open, now); !wait.IsZero() {
+		return wait
+	}
+	d.note.Decided = cut
+	d.addEvent(job, cut, taskWords(news), now)
+	return again
+}
+
+// changedFile is happened, of a file. What it looks like when the job is new, changed or turned on is no change, nor is
+// what becomes of it while a run of the job goes on: a job that changes its own file would fire without end.
+func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []pluginsdk.CronFire, now time.Time) (again time.Time) {
+	if len(open) > 0 {
+		d.changed = d.changed || d.note.File != ""
+		d.note.File = "" // what it is after the run is taken for what it was
+		return again
+	}
+	before := noteOf(job)
+	known := before.File
+	if before.Off || before.Of != d.note.Of || before.Bad != "" {
+		known = ""
+	}
+	looks, err := fingerprint(path, known)
+	switch {
+	case err != nil:
+		if known == "" {
+			known = fileGone
+		}
+		looks = known // it cannot be read now; the next look tries again
+	case known != "" && content(looks) != content(known):
+		if wait := restsUntil(job, open, now); !wait.IsZero() {
+			return wait
+		}
+		words := "The file " + path + " has changed."
+		switch {
+		case known == fileGone:
+			words = "The file " + path + " has appeared."
+		case looks == fileGone:
+			words = "The file " + path + " is gone."
+		}
+		d.addEvent(job, now.Truncate(time.Microsecond), words, now)
+	}
+	if d.note.File != looks {
+		d.note.File, d.changed = looks, true
+	}
+	return again
+}
+
+// addEvent adds a pending fire to a decision.
+func (d *decision) addEvent(job pluginsdk.CronJob, due time.Time, data string, now time.Time) {
+	d.changed = true
+	d.fires = append(d.fires, pluginsdk.CronFire{
+		JobID: job.ID, Job: job.Spec.Name, Due: due, Cause: pluginsdk.FireEvent, State: pluginsdk.FirePending, Data: data, DecidedAt: now,
+	})
+}
+
+// restsUntil is until when a job with a trigger does not fire: a minute after it has fired last, longer when it fails
+// again and again, and until its fire before is over, which is looked at in a minute. Zero: it may fire.
+func restsUntil(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) time.Time {
+	rest := eventsApart
+	if n := job.Status.Failures; n > 0 {
+		rest = max(rest, backoff(n))
+	}
+	if until := job.Status.LastRun.Add(rest); until.After(now) && !job.Status.LastRun.IsZero() {
+		return until
+	}
+	if len(open) > 0 && (job.Spec.Overlap != pluginsdk.OverlapCancel || len(open) > 1) {
+		return now.Add(eventsApart)
+	}
+	return time.Time{}
+}
+
+// taskWords name tasks that have ended.
+func taskWords(tasks []pluginsdk.Task) string {
+	var b strings.Builder
+	for _, task := range tasks[:min(len(tasks), mostTasks)] {
+		fmt.Fprintf(&b, "The task %s has ended: %s. It was: %s\n", task.ID, task.Status, inShort(task.OriginalMessage, task.Prompt))
+		if said := cmp.Or(task.Error, task.Result); said != "" {
+			fmt.Fprintf(&b, "What came of it: %s\n", clip(said))
+		}
+	}
+	if more := len(tasks) - mostTasks; more > 0 {
+		fmt.Fprintf(&b, "And %d more tasks have ended.\n", more)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// inShort is the first of some words that is not empty, on one line and at most about 300 bytes long.
+func inShort(words ...string) string {
+	line := strings.Join(strings.Fields(cmp.Or(words...)), " ")
+	if len(line) > 300 {
+		return strings.ToValidUTF8(line[:300], "") + " …"
+	}
+	return line
+}
+
+// fingerprint is what a file looks like: size, time of the last change, and a hash of what is in it, unless size and
+// time are those that are known. It is fileGone for a file that is not there.
+func fingerprint(path, known string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return fileGone, nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", &fs.PathError{Op: "look at", Path: path, Err: fs.ErrInvalid}
+	}
+	head := fmt.Sprintf("%d %d ", info.Size(), info.ModTime().UnixNano())
+	if strings.HasPrefix(known, head) {
+		return known, nil
+	}
+	if info.Size() > mostHashed {
+		return head + "-", nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.LimitReader(file, mostHashed)); err != nil {
+		return "", err
+	}
+	return head + hex.EncodeToString(sum.Sum(nil)[:16]), nil
+}
+
+// content is the part of a fingerprint that is another one when what is in the file is: its hash, or all of it where
+// that is not known.
+func content(fingerprint string) string {
+	if i := strings.LastIndex(fingerprint, " "); i >= 0 && fingerprint[i+1:] != "-" {
+		return fingerprint[i+1:]
+	}
+	return fingerprint
+}
