@@ -43,13 +43,22 @@ func attended(cmd *cobra.Command) bool {
 	return terminal.IsTerminal(cmd.InOrStdin()) && terminal.IsTerminal(cmd.ErrOrStderr())
 }
 
-// answer asks, waits for the ending and prints it. Attempts that fail on the
-// way, plugins that are waited for, and what the agent asks people, are told on stderr; it is
-// answered there where a person is, unless they do not want to be asked (--no-ask).
+// answer asks, waits for the ending and prints it.
 func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client.Waiting) (*client.Ending, error)) error {
-	api, err := newClient(cmd)
+	ending, err := awaitAnswer(cmd, ask)
 	if err != nil {
 		return err
+	}
+	return printEnding(cmd, ending)
+}
+
+// awaitAnswer asks and waits for the ending. Attempts that fail on the way, plugins that are waited for, and what the
+// agent asks people, are told on stderr; it is answered there where a person is, unless they do not want to be asked
+// (--no-ask).
+func awaitAnswer(cmd *cobra.Command, ask func(context.Context, *client.Client, client.Waiting) (*client.Ending, error)) (*client.Ending, error) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil, err
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -85,10 +94,7 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 	asker.Stop()
 	status.Stop()
 	cmd.SetErr(errs)
-	if err != nil {
-		return err
-	}
-	return printEnding(cmd, ending)
+	return ending, err
 }
 
 // printEnding prints the answer on stdout and everything else on stderr.

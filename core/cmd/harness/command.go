@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -30,6 +31,8 @@ func addPluginCommands(root *cobra.Command) {
 			own.AddFlag(flag)
 		}
 	})
+	own.BoolP("yes", "y", false, "keep what the command proposes, without being asked")
+	own.Lookup("yes").Hidden = true
 	root.Flags().AddFlagSet(own)
 	root.Flags().SetInterspersed(false) // a word that is none must not be taken for a wrong flag behind it
 	root.Args = func(_ *cobra.Command, args []string) error {
@@ -77,7 +80,48 @@ func givePluginCommand(cmd *cobra.Command, args []string) error {
 		explain(cmd.OutOrStdout(), known[at])
 		return nil
 	}
-	return send(cmd, strings.Join(append([]string{"/" + name}, flags.Args()...), " "))
+	ending, err := awaitSent(cmd, strings.Join(append([]string{"/" + name}, flags.Args()...), " "))
+	if err != nil {
+		return err
+	}
+	if err := printEnding(cmd, ending); err != nil {
+		return err
+	}
+	if command := proposed(ending, name); command != "" {
+		return keep(cmd, command)
+	}
+	return nil
+}
+
+// proposed is the command that keeps what a command proposes, which stands at the end of its answer; empty: it proposes
+// nothing.
+func proposed(ending *client.Ending, name string) string {
+	texts := ending.Texts()
+	if len(texts) == 0 {
+		return ""
+	}
+	_, command, _ := strings.Cut(texts[len(texts)-1].Content, "\nTo keep it: ")
+	if !strings.HasPrefix(command, "/"+name+" ") {
+		return ""
+	}
+	return command
+}
+
+// keep gives the command that keeps a proposal, once a person has said yes.
+func keep(cmd *cobra.Command, command string) error {
+	if yes, _ := cmd.Flags().GetBool("yes"); !yes && !terminal.IsTerminal(cmd.InOrStdin()) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "harness: there is no terminal to ask on, so nothing is kept: say --yes, or give the command above")
+		return errSilent
+	}
+	yes, err := asker(cmd)("Keep it?")
+	switch {
+	case err != nil:
+		return err
+	case !yes:
+		fmt.Fprintln(cmd.OutOrStdout(), "Nothing is kept.")
+		return nil
+	}
+	return send(cmd, command)
 }
 
 // explain prints what a plugin says of its command.

@@ -57,6 +57,34 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 	harness(t, "", "discord", "there", "--server", daemon.URL()).want(t, 0, "did /discord there\n", "")
 }
 
+// What a command proposes is kept when a person says so: on a terminal, or with --yes. Without either it is shown, and
+// the command line fails, so that a script does not take it for kept.
+func TestWhatACommandProposesIsKeptOnAYes(t *testing.T) {
+	isolate(t)
+	var said []string
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		said = append(said, turn.Said)
+		if strings.Contains(turn.Said, "every day") {
+			turn.Answer(pluginsdk.RunSucceeded, "It is read as 0 9 * * *.\n\nNothing is kept yet.\nTo keep it: /cron add tea | 0 9 * * * | UTC | a\nb")
+			return
+		}
+		turn.Answer(pluginsdk.RunSucceeded, "tea is made")
+	})
+	daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: "cron", Usage: "/cron add"}, Plugin: "cron"})
+	t.Setenv("HARNESS_URL", daemon.URL())
+	got := harness(t, "", "cron", "add", "tea | every day | UTC | a\nb")
+	if got.code != exitFailed || !strings.Contains(got.out, "Nothing is kept yet.") || !strings.Contains(got.err, "say --yes") || len(said) != 1 {
+		t.Errorf("without a terminal: %+v, said %q", got, said)
+	}
+	got = harness(t, "", "cron", "add", "--yes", "tea | every day | UTC | a\nb")
+	if got.code != 0 || !strings.HasSuffix(got.out, "tea is made\n") || len(said) != 3 || said[2] != "/cron add tea | 0 9 * * * | UTC | a\nb" {
+		t.Errorf("with --yes: %+v, said %q", got, said)
+	}
+	if got = harness(t, "", "cron", "list"); got.code != 0 || got.out != "tea is made\n" {
+		t.Errorf("what proposes nothing: %+v", got)
+	}
+}
+
 // A slip of the pen is told as such, whether or not a daemon is up, and nothing is said to the agent.
 func TestAWordThatIsNoCommand(t *testing.T) {
 	daemon := withCommands(t)

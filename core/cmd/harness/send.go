@@ -77,14 +77,24 @@ func textOf(in io.Reader, args []string) (string, error) {
 	return text, nil
 }
 
+// send says something and prints the answer.
 func send(cmd *cobra.Command, text string) error {
+	ending, err := awaitSent(cmd, text)
+	if err != nil {
+		return err
+	}
+	return printEnding(cmd, ending)
+}
+
+// awaitSent says something and waits for the ending.
+func awaitSent(cmd *cobra.Command, text string) (*client.Ending, error) {
 	ask, _ := cmd.Flags().GetBool("ask")
 	silent, _ := cmd.Flags().GetBool("no-ask")
 	if ask && silent {
-		return errors.New("--ask, --no-ask: want one of the two")
+		return nil, errors.New("--ask, --no-ask: want one of the two")
 	}
 	unattended := silent || !ask && !attended(cmd)
-	return answer(cmd, func(ctx context.Context, api *client.Client, waiting client.Waiting) (*client.Ending, error) {
+	return awaitAnswer(cmd, func(ctx context.Context, api *client.Client, waiting client.Waiting) (*client.Ending, error) {
 		id, _ := cmd.Flags().GetString("thread")
 		thread, err := awaitThread(ctx, cmd, api, id)
 		if err != nil {

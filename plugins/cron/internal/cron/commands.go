@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -30,19 +31,20 @@ func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequ
 		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "/cron is for people; an agent calls the tools cron_list, cron_create and so on")
 	}
 	verb, rest, _ := strings.Cut(strings.TrimSpace(request.Body), " ")
-	reply, err := p.typed(ctx, request.Message.Label(), verb, strings.TrimSpace(rest))
+	reply, err := p.typed(ctx, request, verb, strings.TrimSpace(rest))
 	if err != nil {
 		return nil, err
 	}
 	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
 }
 
-func (p *Plugin) typed(ctx context.Context, by pluginsdk.Label, verb, rest string) (string, error) {
+func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest, verb, rest string) (string, error) {
+	by := request.Message.Label()
 	switch verb {
 	case "", "list":
 		return p.list(ctx)
 	case "add":
-		return p.add(ctx, rest)
+		return p.add(ctx, request, rest)
 	case "edit":
 		return p.edit(ctx, by, rest)
 	case "backfill":
@@ -169,25 +171,37 @@ func (p *Plugin) historyWords(ctx context.Context, job pluginsdk.CronJob, n int)
 	return strings.Join(lines, "\n"), nil
 }
 
-// add makes a job of NAME | SCHEDULE | TIMEZONE | PROMPT.
-func (p *Plugin) add(ctx context.Context, rest string) (string, error) {
+// add makes a job of NAME | SCHEDULE | TIMEZONE | PROMPT. Of one whose schedule is in words it shows what they are read
+// as, and keeps nothing.
+func (p *Plugin) add(ctx context.Context, request *pluginsdk.OnCommandRequest, rest string) (string, error) {
 	parts := strings.SplitN(rest, "|", 4)
 	if len(parts) < 4 {
-		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron add NAME | SCHEDULE | TIMEZONE | PROMPT, as in /cron add Stand-up | 0 9 * * mon-fri | Europe/Berlin | Remind me of the stand-up. A time such as 2026-12-24 17:00 in the place of the schedule is once")
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron add NAME | SCHEDULE | TIMEZONE | PROMPT, as in /cron add Stand-up | 0 9 * * mon-fri | Europe/Berlin | Remind me of the stand-up. "+
+			"In the place of the schedule may stand a time such as 2026-12-24 17:00, for once, or words such as every weekday at 9")
 	}
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
 	spec := pluginsdk.CronSpec{Name: parts[0], Timezone: parts[2], Prompt: parts[3], Missed: pluginsdk.MissedRun}
-	if err := when(&spec, parts[1]); err != nil {
-		return "", err
-	}
 	jobs, err := p.jobs(ctx)
 	if err != nil {
 		return "", err
 	}
 	if find(jobs, spec.Name) != nil {
 		return "", pluginsdk.Errorf(pluginsdk.CodeConflict, "there is a schedule %q already; /cron rm takes it away", spec.Name)
+	}
+	understood, err := when(&spec, parts[1])
+	if err != nil {
+		return "", err
+	}
+	if !understood {
+		if err := wellNamed(spec); err != nil { // before the agent is asked, which costs something
+			return "", err
+		}
+		if err := p.inWords(ctx, request, &spec, parts[1]); err != nil {
+			return "", err
+		}
+		return p.proposal(spec, parts[1])
 	}
 	job, err := p.save(ctx, spec, true)
 	if err != nil {
@@ -197,14 +211,22 @@ func (p *Plugin) add(ctx context.Context, rest string) (string, error) {
 	return job.Spec.Name + " is made, and on. " + times, err
 }
 
-// when puts an expression, or a time, into a specification.
-func when(spec *pluginsdk.CronSpec, text string) (err error) {
+// when puts an expression, or a time, into a specification. Not understood: the text is neither.
+func when(spec *pluginsdk.CronSpec, text string) (understood bool, err error) {
 	if isSchedule(text) || len(text) == 0 || text[0] == '@' || strings.Contains(text, "*") {
 		spec.Schedule = text
-		return nil
+		return true, nil
 	}
-	if spec.FireAt, err = parseTime(text, spec.Timezone); err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no schedule such as 0 9 * * mon-fri, and no time such as 2026-12-24 17:00", text)
+	if spec.Timezone != "" {
+		if _, err := time.LoadLocation(spec.Timezone); err != nil {
+			_, err = parseTime("", spec.Timezone)
+			return false, err
+		}
 	}
-	return nil
+	at, err := parseTime(text, spec.Timezone)
+	if err != nil {
+		return false, nil
+	}
+	spec.FireAt = at
+	return true, nil
 }

@@ -2,6 +2,7 @@ package cron
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,9 @@ func (w *world) call(tool, thread, task string, input any) pluginsdk.ToolResult 
 
 func (w *world) command(body string) string {
 	w.Helper()
-	answer, err := w.plugin.OnCommand(w.Context(), &pluginsdk.OnCommandRequest{Name: name, Body: body, Origin: pluginsdk.FromPerson})
+	answer, err := w.plugin.OnCommand(w.Context(), &pluginsdk.OnCommandRequest{
+		Call: pluginsdk.Call{ID: fmt.Sprint("command-", len(w.host.Calls()))}, Name: name, Body: body, Origin: pluginsdk.FromPerson,
+	})
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -241,7 +244,7 @@ func TestWhatPeopleType(t *testing.T) {
 		{"add tea | 0 16 * * * | Europe/Berlin | Tea", "already"},
 		{"add once | 2099-01-02 10:00 | Europe/Berlin | Wake up", "once is made, and on. It is due:\n- Fri 2099-01-02 10:00 CET"},
 		{"add late | 2001-01-02 10:00 | Europe/Berlin | Wake up", "has passed already"},
-		{"add odd | at dawn | Europe/Berlin | Wake up", "is no schedule such as"},
+		{"add odd | at dawn | Europe/Berlin | Wake up", "is no schedule and no time, and the agent could not translate it"},
 		{"add odd | 0 9 * * * | Berlin | Wake up", "IANA"},
 		{"add | 0 9 * * * | Europe/Berlin | Wake up", "needs a name"},
 		{"add empty | 0 9 * * * | Europe/Berlin | ", "needs a prompt"},

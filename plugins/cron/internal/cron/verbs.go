@@ -76,8 +76,8 @@ func isCommand(prompt string) bool {
 	return is
 }
 
-// check says what is wrong with a specification, in words for who has written it.
-func check(spec pluginsdk.CronSpec, now time.Time) error {
+// wellNamed says what is wrong with the name or the prompt of a specification.
+func wellNamed(spec pluginsdk.CronSpec) error {
 	if strings.TrimSpace(spec.Name) == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a name")
 	}
@@ -86,6 +86,14 @@ func check(spec pluginsdk.CronSpec, now time.Time) error {
 	}
 	if strings.TrimSpace(spec.Prompt) == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a prompt: what the agent is told when it is due")
+	}
+	return nil
+}
+
+// check says what is wrong with a specification, in words for who has written it.
+func check(spec pluginsdk.CronSpec, now time.Time) error {
+	if err := wellNamed(spec); err != nil {
+		return err
 	}
 	if spec.Trigger != "" {
 		if !spec.OneCause() {

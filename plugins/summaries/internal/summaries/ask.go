@@ -3,10 +3,10 @@ package summaries
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/turns"
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/digest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -18,20 +18,11 @@ const (
 	turnTimeout = 3 * time.Minute
 )
 
-// noTools are the tools of the Claude CLI that act or read, and those of all MCP servers: a turn of the plugin's answers
-// from its prompt alone.
-var noTools = []string{
-	"Agent", "Artifact", "AskUserQuestion", "Bash", "BashOutput", "Edit", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Glob", "Grep",
-	"KillShell", "ListMcpResourcesTool", "LSP", "MultiEdit", "Monitor", "NotebookEdit", "PowerShell", "Read", "ReadMcpResourceDirTool", "ReadMcpResourceTool",
-	"ReportFindings", "SendMessage", "ShareOnboardingGuide", "Skill", "Task", "TaskOutput", "TaskStop", "TodoWrite", "ToolSearch", "WaitForMcpServers",
-	"WebFetch", "WebSearch", "Workflow", "Write", "mcp__*",
-}
-
 // request is a turn of the plugin's own: in a session of its own, without tools, its answer an object.
 func (c config) request(key, purpose, prompt string, schema json.RawMessage, left float64) pluginsdk.StartTurnRequest {
 	return pluginsdk.StartTurnRequest{
 		Key: key, Purpose: purpose, Session: pluginsdk.SessionFresh, Prompt: prompt, SystemPrompt: systemPrompt, Model: c.Model,
-		JSONSchema: schema, DisallowedTools: slices.Clone(noTools), CostCapUSD: min(turnCapUSD, left), Timeout: turnTimeout,
+		JSONSchema: schema, DisallowedTools: turns.NoTools(), CostCapUSD: min(turnCapUSD, left), Timeout: turnTimeout,
 	}
 }
 
