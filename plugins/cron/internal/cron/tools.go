@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -249,16 +250,26 @@ func (p *Plugin) create(ctx context.Context, call *pluginsdk.CallToolRequest, in
 		return "", err
 	}
 	if call.ThreadID != "" {
-		_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-			ThreadID: call.ThreadID, Key: "made:" + job.ID, Deliver: true,
-			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: fmt.Sprintf(
-				"The agent has made the schedule %s (%s, %s). To turn it off: /cron off %s", job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, job.Spec.Name)}},
-		})
-		if err != nil {
-			p.host.Log.Warn("nobody was told that the agent has made a schedule", "job", job.Spec.Name, "err", err)
-		}
+		p.announce(ctx, call.ThreadID, job)
 	}
 	return p.told(job, "is made, and on")
+}
+
+// announce tells the people of a thread that its agent has made a job, and how it is switched off. A row that a plugin
+// delivers has no buttons: it names the command, and the page with the button.
+func (p *Plugin) announce(ctx context.Context, threadID string, job pluginsdk.CronJob) {
+	metadata, err := json.Marshal(notice{Event: "schedule_made", Schedule: job.Spec.Name})
+	if err == nil {
+		_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+			ThreadID: threadID, Key: "made:" + job.ID, Deliver: true,
+			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: metadata, Content: fmt.Sprintf(
+				"The agent has made the schedule %s (%s, %s). It will be told: %s\n\nTo turn it off: /cron off %s, or the button on its page of the dashboard, /crons/job/%s",
+				job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, inShort(job.Spec.Prompt), job.Spec.Name, url.PathEscape(job.Spec.Name))}},
+		})
+	}
+	if err != nil {
+		p.host.Log.Warn("nobody was told that the agent has made a schedule", "job", job.Spec.Name, "err", err)
+	}
 }
 
 // told says what became of a job, and when it is due next.

@@ -70,9 +70,10 @@ func triggerWords(text string) string {
 	case trigger.file != "":
 		return "when the file " + trigger.file + " has changed"
 	case trigger.status != "":
-		return "when a task has ended as " + string(trigger.status) + ", but for tasks of schedules"
+		how := map[pluginsdk.TaskStatus]string{pluginsdk.TaskCompleted: "is completed", pluginsdk.TaskFailed: "has failed", pluginsdk.TaskCancelled: "was cancelled"}
+		return "when a task " + how[trigger.status] + " (one that a schedule has made does not count)"
 	}
-	return "when a task has ended, but for tasks of schedules"
+	return "when a task has ended (one that a schedule has made does not count)"
 }
 
 // never is when a job with a trigger is due by the clock.
