@@ -31,9 +31,9 @@ func tools() []pluginsdk.ToolSpec {
 	const (
 		jobName = `"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The schedule's name, as people will see it"}`
 		which   = `"name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "The name of a schedule that there is"}`
-		timing  = `"schedule": {"type": "string", "maxLength": 200, "description": "When, again and again: a cron expression of five fields (minute hour day-of-month month day-of-week), such as 0 9 * * mon-fri"},
-			"at": {"type": "string", "maxLength": 40, "description": "When, once: a time such as 2026-12-24 17:00, by the clock of the timezone"},
-			"trigger": {"enum": ["task", "task:completed", "task:failed", "task:cancelled"], "description": "Instead of a time: whenever a task has ended (so). You are told which"}`
+		clock   = `"schedule": {"type": "string", "maxLength": 200, "description": "When, again and again: a cron expression of five fields (minute hour day-of-month month day-of-week), such as 0 9 * * mon-fri"},
+			"at": {"type": "string", "maxLength": 40, "description": "When, once: a time such as 2026-12-24 17:00, by the clock of the timezone"}`
+		timing = clock + `, "trigger": {"enum": ["task", "task:completed", "task:failed", "task:cancelled"], "description": "Instead of a time: whenever a task has ended (so). You are told which"}`
 		zone   = `"timezone": {"type": "string", "maxLength": 80, "description": "IANA name of the person's timezone, such as America/Phoenix"}`
 		prompt = `"prompt": {"type": "string", "minLength": 1, "maxLength": 60000, "description": "What you are told when it is due. You will not know this conversation then: say all that you will need"}`
 		limits = `"missed": {"enum": ["run", "skip"], "description": "What becomes of a time that passes while the daemon is down: run it once later (the default), or skip it"},
@@ -57,7 +57,8 @@ func tools() []pluginsdk.ToolSpec {
 		spec(toolUpdate, "Change a schedule. What is left out stays as it is.", `"name"`, which, timing, zone, prompt, limits),
 		spec(toolDelete, "Remove a schedule.", `"name"`, which),
 		spec(toolToggle, "Turn a schedule on or off.", `"name", "enabled"`, which, `"enabled": {"type": "boolean"}`),
-		spec(toolNext, "The next times at which a schedule is due, or would be: of one that there is (name), or of a time that you have in mind.", ``, which, timing, zone,
+		spec(toolNext, "The next times at which a schedule is due, or would be: of one that there is (name), or of a time that you have in mind.", ``, which, clock, zone,
+			`"trigger": {"type": "string", "maxLength": 16384}`,
 			`"except": {"type": "string", "maxLength": 4000}, "hours": {"type": "string", "maxLength": 20}, "until": {"type": "string", "maxLength": 40}`, `"count": {"type": "integer", "minimum": 1, "maximum": 100, "description": "How many; 5 when it is left out"}`),
 		spec(toolNotify, "Tell people something from the run of a schedule. In a schedule whose answers nobody reads this is all that they get.", `"text"`,
 			`"text": {"type": "string", "minLength": 1, "maxLength": 20000, "description": "What they are to know"}`,

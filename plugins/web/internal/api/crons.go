@@ -188,14 +188,20 @@ func (h *handlers) saveCron(ctx context.Context, input *saveCronInput) (*cronOut
 		return nil, invalid("spec.name", "expected the name of the path: a scheduled job is not renamed")
 	}
 	var next []time.Time
-	if spec.Schedule != "" {
-		of := map[string]string{"schedule": spec.Schedule, "timezone": spec.Timezone, "except": spec.Except, "hours": spec.Hours}
+	if spec.Schedule != "" || spec.Trigger != "" && spec.OneCause() {
+		of := map[string]string{"timezone": spec.Timezone, "except": spec.Except, "hours": spec.Hours}
+		what := "schedule"
+		if of[what] = spec.Schedule; spec.Schedule == "" {
+			delete(of, what)
+			what = "trigger"
+			of[what] = spec.Trigger
+		}
 		if !spec.Until.IsZero() {
 			of["until"] = spec.Until.UTC().Format(time.RFC3339)
 		}
 		var wrong string
 		if next, wrong = h.nextTimes(ctx, of); wrong != "" {
-			return nil, invalid("spec.schedule", wrong)
+			return nil, invalid("spec."+what, wrong)
 		}
 	}
 	on := input.Body.Enabled == nil || *input.Body.Enabled

@@ -34,6 +34,16 @@ func TestSchedules(t *testing.T) {
 	f.isProblem(f.send("PUT", "/api/crons/other", body("0 9 * * *")), 422, "not renamed")
 	asked.result = pluginsdk.ToolResult{Text: "it needs five fields", IsError: true}
 	f.isProblem(f.send("PUT", path, body("at noon")), 422, "five fields")
+	onTask := strings.Replace(body(""), `"schedule": ""`, `"trigger": "task:lost", "keep": 172800000000000`, 1)
+	asked.result = pluginsdk.ToolResult{Text: `trigger "task:lost": a schedule fires on task`, IsError: true}
+	f.isProblem(f.send("PUT", path, onTask), 422, "a schedule fires on task")
+	asked.result = pluginsdk.ToolResult{Text: "It fires when a task has failed.", Structured: json.RawMessage(`{"next": null}`)}
+	if got := f.send("PUT", path, strings.Replace(onTask, "lost", "failed", 1)); got.status != http.StatusOK || !strings.Contains(got.raw, `"trigger":"task:failed"`) || !strings.Contains(got.raw, `"keep":172800000000000`) {
+		t.Errorf("%d %s", got.status, got.raw)
+	}
+	if got := asked.asked[len(asked.asked)-1]; got != `call cron__cron_next {"except":"","hours":"","timezone":"UTC","trigger":"task:failed"}` {
+		t.Errorf("asked %v", got)
+	}
 	asked.toolErr = pluginsdk.Errorf(pluginsdk.CodeNotFound, "no such tool") // nobody fires schedules
 	if got := f.send("PUT", path, body("0 10 * * *")); got.status != http.StatusOK {
 		t.Errorf("%d %s", got.status, got.raw)

@@ -1,6 +1,7 @@
 package crons
 
 import (
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 type form struct {
 	name, schedule, fireAt, timezone, prompt ui.Input
 	report, missed, overlap                  ui.Input
-	except, hours, costCap                   ui.Input
+	except, hours, costCap, trigger, keep    ui.Input
 }
 
 func newForm() form {
@@ -23,6 +24,7 @@ func newForm() form {
 		name:     ui.Input{Name: "name", Label: "Name", Required: true, Autofocus: true},
 		schedule: ui.Input{Name: "schedule", Label: "Schedule", Mono: true, Placeholder: "0 9 * * mon-fri", Hint: "Minute, hour, day of the month, month, day of the week"},
 		fireAt:   ui.Input{Name: "fireAt", Label: "Or once at", Placeholder: "2026-12-24 17:00", Hint: "By the clock of the timezone"},
+		trigger:  ui.Input{Name: "trigger", Label: "Or when this happens", Mono: true, Placeholder: "task:failed", Hint: "task, task:completed, task:failed, task:cancelled; or file:PATH, which an operator confirms"},
 		timezone: ui.Input{Name: "timezone", Label: "Timezone", Required: true, Value: "America/Phoenix", Hint: "Such as Europe/Berlin"},
 		prompt:   ui.Input{Name: "prompt", Label: "Prompt", Required: true, Rows: 5, Hint: "Each run begins a new session: say all that the agent needs to know."},
 		report: ui.Input{Name: "report", Label: "Report", Options: ui.Options(
@@ -32,12 +34,16 @@ func newForm() form {
 		except:  ui.Input{Name: "except", Label: "Except", Placeholder: "sat, sun, 12-24", Hint: "Weekdays and dates, with commas between them"},
 		hours:   ui.Input{Name: "hours", Label: "Active hours", Placeholder: "08:00-18:00"},
 		costCap: ui.Input{Name: "costCap", Label: "Cost cap of a run, in USD", Type: "number", Min: "0", Step: "0.01", Hint: "Empty: no cap"},
+		keep:    ui.Input{Name: "keep", Label: "Keep its history, in days", Type: "number", Min: "0", Step: "any", Hint: "Empty: 90 days, and at least 2,000 times"},
 	}
 }
 
 func (f *form) inputs() []*ui.Input {
-	return []*ui.Input{&f.name, &f.schedule, &f.fireAt, &f.timezone, &f.prompt, &f.report, &f.missed, &f.overlap, &f.except, &f.hours, &f.costCap}
+	return []*ui.Input{&f.name, &f.schedule, &f.fireAt, &f.trigger, &f.timezone, &f.prompt, &f.report, &f.missed, &f.overlap, &f.except, &f.hours, &f.costCap, &f.keep}
 }
+
+// mostDays is for how many days a history can be kept.
+const mostDays = 36_500
 
 // clock is how a time is typed.
 const clock = "2006-01-02 15:04"
@@ -57,7 +63,10 @@ func formOf(spec pluginsdk.CronSpec) form {
 		f.fireAt.Value = spec.FireAt.In(zone(spec.Timezone)).Format(clock)
 	}
 	f.report.Value, f.missed.Value, f.overlap.Value = string(spec.Report), string(spec.Missed), string(spec.Overlap)
-	f.except.Value, f.hours.Value = spec.Except, spec.Hours
+	f.except.Value, f.hours.Value, f.trigger.Value = spec.Except, spec.Hours, spec.Trigger
+	if spec.Keep > 0 {
+		f.keep.Value = strconv.FormatFloat(spec.Keep.Hours()/24, 'f', -1, 64)
+	}
 	if spec.CostCapUSD > 0 {
 		f.costCap.Value = strconv.FormatFloat(spec.CostCapUSD, 'f', -1, 64)
 	}
@@ -80,7 +89,7 @@ func (f *form) spec(spec pluginsdk.CronSpec) (_ pluginsdk.CronSpec, right bool) 
 	}
 	spec.Schedule, spec.Timezone, spec.Prompt = f.schedule.Value, f.timezone.Value, f.prompt.Value
 	spec.Report, spec.Missed, spec.Overlap = pluginsdk.CronReport(f.report.Value), pluginsdk.MissedPolicy(f.missed.Value), pluginsdk.OverlapPolicy(f.overlap.Value)
-	spec.Except, spec.Hours = f.except.Value, f.hours.Value
+	spec.Except, spec.Hours, spec.Trigger = f.except.Value, f.hours.Value, f.trigger.Value
 	right = true
 	switch was := spec.FireAt; {
 	case f.fireAt.Value == "":
@@ -100,13 +109,21 @@ func (f *form) spec(spec pluginsdk.CronSpec) (_ pluginsdk.CronSpec, right bool) 
 		}
 		spec.CostCapUSD = usd
 	}
+	spec.Keep = 0
+	if f.keep.Value != "" {
+		days, err := strconv.ParseFloat(f.keep.Value, 64)
+		if err != nil || !(days >= 0 && days <= mostDays) {
+			f.keep.Wrong, right = "a number of days, such as 30", false
+		}
+		spec.Keep = time.Duration(math.Round(days*24*60*60)) * time.Second
+	}
 	for _, in := range []*ui.Input{&f.name, &f.timezone, &f.prompt} {
 		if in.Value == "" {
 			in.Wrong, right = "it is needed", false
 		}
 	}
-	if (spec.Schedule == "") == spec.FireAt.IsZero() && f.fireAt.Wrong == "" {
-		f.schedule.Wrong, right = "say when again and again, or when once: one of the two", false
+	if !spec.OneCause() && f.fireAt.Wrong == "" {
+		f.schedule.Wrong, right = "say when again and again, or when once, or what has to happen: one of the three", false
 	}
 	return spec, right
 }
