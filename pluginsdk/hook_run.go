@@ -32,6 +32,17 @@ type OnBeforeRunResponse struct {
 	// CostCapUSD ends the agent's turn when it has cost as much; 0: no cap.
 	CostCapUSD float64
 	Effects    *Effects
+	// Wait, with Deny, has the run wait instead of being denied.
+	Wait *Wait
+}
+
+// Wait has a run wait that a gate does not let through now. The run has no process and no place,
+// and no attempt is counted; its thread is told once. It is put to the gates again at Until, when the
+// plugin calls Budgets.Recheck, and every hour. A turn that a run at work has asked for never waits:
+// it is denied, since that run would keep its place.
+type Wait struct {
+	For   string    // what the run waits for, such as the name of a budget, at most 100 bytes; people are shown it
+	Until time.Time // when there is room again; zero: nobody knows
 }
 
 // Reservation is money set aside for a run.
@@ -50,6 +61,8 @@ type Reservation struct {
 	// earlier attempt of the run has cost is set aside beside AmountUSD, and of an attempt that was
 	// killed all that was set aside is spent.
 	CapAtRest bool
+	// Wait has the run wait when there is not that much left, instead of being denied.
+	Wait *Wait
 }
 
 // BudgetAccount is how an account of a plugin's stands.

@@ -139,12 +139,23 @@ type ListStateResponse struct {
 	More    bool // there are keys after the last one
 }
 
-// Budgets reads the accounts in which the plugin's gate sets money aside (Reservation).
+// Budgets reads the accounts in which the plugin's gate sets money aside (Reservation), and tells
+// that there is more.
 type Budgets interface {
 	// Account returns how an account of the plugin's own stands; one in which nothing was ever set
 	// aside has nothing but zeros. Needs budgets.read.
 	Account(ctx context.Context, request *GetBudgetAccountRequest) (*GetBudgetAccountResponse, error)
+	// Recheck has the runs tried again now that wait for what the plugin's gate has not let through
+	// (Wait): more may be spent, or nothing is limited any more. One for which there is still no room
+	// waits on. Needs turns.decide.
+	Recheck(ctx context.Context, request *RecheckBudgetsRequest) (*RecheckBudgetsResponse, error)
 }
+
+// RecheckBudgetsRequest asks for all that waits for the plugin.
+type RecheckBudgetsRequest struct{}
+
+// RecheckBudgetsResponse says that the runs are due.
+type RecheckBudgetsResponse struct{}
 
 // GetBudgetAccountRequest names an account, as in Reservation.
 type GetBudgetAccountRequest struct{ Name string }

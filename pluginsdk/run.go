@@ -120,15 +120,19 @@ type OnBehalf struct {
 	Author string `json:"author,omitempty"` // of that message; empty: no person's
 }
 
-// Parked says what a run waits for that the plan of its account does not let through. It
-// goes on by itself.
+// Parked says what a run waits for that the plan of its account does not let through, or a gate
+// (Wait). It goes on by itself.
 type Parked struct {
-	Reason  string    `json:"reason"` // a sentence for people
-	Account string    `json:"account"`
-	Window  string    `json:"window"`          // PlanWindow.Name
-	Model   string    `json:"model,omitempty"` // that the window is of; empty: all models
-	Until   time.Time `json:"until,omitzero"`  // it is tried again then
-	Since   time.Time `json:"since,omitzero"`  // it was parked then, for the first time of those that followed one another
+	Reason  string `json:"reason"` // a sentence for people
+	Account string `json:"account"`
+	Window  string `json:"window"`          // PlanWindow.Name
+	Model   string `json:"model,omitempty"` // that the window is of; empty: all models
+	// Plugin is whose gate does not let the run through; empty: the plan does not.
+	Plugin string `json:"plugin,omitempty"`
+	// Budget is what the run waits for that such a gate does not let through (Wait.For).
+	Budget string    `json:"budget,omitempty"`
+	Until  time.Time `json:"until,omitzero"` // it is tried again then; zero, of a budget: when that is raised
+	Since  time.Time `json:"since,omitzero"` // it was parked then, for the first time of those that followed one another
 }
 
 // RunOverride is what a person has said of a parked run: it goes on at once, with another

@@ -120,38 +120,36 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 		in.wantSaid(watch, control, "/budget set all $0.30", "**all**: $0.30 a day; $")
 		ninth := in.thread("the ninth")
 		before := len(api.Requests(fakeapi.Main))
-		in.say(watch, ninth, "work")
-		rows := in.messages(ninth)
-		last := rows[len(rows)-1].Content
-		for _, part := range []string{"Not run: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all 0.6, and then /retry"} {
-			if !strings.Contains(last, part) {
-				t.Errorf("the ninth reads %q, want %q in it", last, part)
-			}
-		}
+		waits := in.chat(ninth, "work").RunID
+		in.wantWaits(ninth, waits, "The message waits: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all 0.6. It continues by itself.")
 		if after := len(api.Requests(fakeapi.Main)); after != before {
 			t.Errorf("the ninth made %d calls", after-before)
 		}
 		in.wantSaid(watch, control, "/budget set all $20", "**all**: $20.00 a day; $")
-		in.retried(ninth)
+		if run := in.ended(waits); run.State != pluginsdk.RunSucceeded {
+			t.Errorf("after the budget was raised, the ninth is %s: %s", run.State, run.Error)
+		}
 	})
 }
 
-// retried gives the last message of a thread again, which then succeeds.
-func (in *installation) retried(thread string) {
+// wantWaits checks that a run waits for a budget, and that its thread is told why, once.
+func (in *installation) wantWaits(thread, run string, parts ...string) {
 	in.t.Helper()
-	given := in.chat(thread, "/retry")
-	var last pluginsdk.Run
-	in.until("the run that was denied", func() bool {
-		var page struct{ Runs []pluginsdk.Run }
-		in.call(http.MethodGet, "/api/runs?newest=true&limit=1&threadId="+thread, nil, &page)
-		if len(page.Runs) == 0 || page.Runs[0].ID == given.RunID {
-			return false
+	in.until("the run to wait", func() bool { return in.run(run).Parked != nil })
+	told := ""
+	for _, row := range in.messages(thread) {
+		if row.RunID != run || row.Kind != pluginsdk.MessageNotification {
+			continue
 		}
-		last = page.Runs[0]
-		return last.State.Final()
-	})
-	if last.State != pluginsdk.RunSucceeded {
-		in.t.Errorf("given again, it is %s: %s", last.State, last.Error)
+		if told != "" {
+			in.t.Errorf("the thread is told twice: %q", row.Content)
+		}
+		told = row.Content
+	}
+	for _, part := range parts {
+		if !strings.Contains(told, part) {
+			in.t.Errorf("the thread reads %q, want %q in it", told, part)
+		}
 	}
 }
 
@@ -160,7 +158,7 @@ func TestABudgetOfOneThread(t *testing.T) {
 	each(t, func(t *testing.T, database func(*testing.T) string) {
 		in := budgeted(t, database(t))
 		in.demo(`[{"match":"work","costUsd":0.3,"text":"done"}]`)
-		in.start()
+		stop := in.start()
 		watch := in.watch()
 		one, other := in.thread("one"), in.thread("other")
 		in.wantSaid(watch, other, "/budget set one $0.50 ever thread="+one, "**one**: $0.50 in all for the thread "+one)
@@ -173,15 +171,30 @@ func TestABudgetOfOneThread(t *testing.T) {
 		if run := in.run(second.RunID); run.State != pluginsdk.RunFailed || !strings.Contains(run.Error, "the turn was ended at its cap of $0.20: it has come to $0.30; the budget one of $0.50 in all is used up") {
 			t.Errorf("the second is %s: %s", run.State, run.Error)
 		}
-		third, _ := in.say(watch, one, "work")
-		if run := in.run(third.RunID); run.State != pluginsdk.RunFailed || !strings.Contains(run.Error, "the budget one of $0.50 in all is used up: $0.60 are spent") {
-			t.Errorf("the third is %s: %s", run.State, run.Error)
-		}
+		third := in.chat(one, "work").RunID
+		in.wantWaits(one, third, "The message waits: the budget one of $0.50 in all is used up: $0.60 are spent", "It does not begin anew, or with more money: harness budget set one 1.", "/stop")
 		elsewhere, _ := in.say(watch, other, "work")
 		if run := in.run(elsewhere.RunID); run.State != pluginsdk.RunSucceeded {
 			t.Errorf("elsewhere a run is %s: %s", run.State, run.Error)
 		}
-		in.wantSaid(watch, other, "/budget set one $5", "$0.60 spent")
-		in.retried(one)
+
+		// It waits over a restart, and while more is still too little; nobody is told again.
+		stop()
+		in.start()
+		watch = in.watch()
+		in.wantSaid(watch, other, "/budget set one $0.61", "$0.60 spent")
+		in.wantWaits(one, third, "The message waits")
+		fourth := in.chat(one, "work").RunID
+		if status := in.call(http.MethodPost, "/api/threads/"+one+"/stop", map[string]string{}, nil); status != http.StatusOK {
+			t.Errorf("to stop the thread: %d", status)
+		}
+		if run := in.ended(third); run.State != pluginsdk.RunCancelled {
+			t.Errorf("stopped, the third is %s: %s", run.State, run.Error)
+		}
+		in.wantWaits(one, fourth, "The message waits")
+		in.wantSaid(watch, other, "/budget set one soft", "$0.60 spent")
+		if run := in.ended(fourth); run.State != pluginsdk.RunSucceeded {
+			t.Errorf("after the budget was made soft, the fourth is %s: %s", run.State, run.Error)
+		}
 	})
 }

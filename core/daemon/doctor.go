@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -365,7 +366,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 	if err != nil {
 		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkPause(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.
@@ -472,6 +473,31 @@ func checkPause(ctx context.Context, database *store.Store) []Check {
 	return []Check{{
 		Name: "paused", Optional: true, Remedy: "`harness resume` when it is to go on",
 		Detail: fmt.Sprintf("nothing that a plugin starts is begun, by the word of %s, since %s", lever.Who, lever.At.Local().Format(time.DateTime)),
+	}}
+}
+
+// checkWaiting is silent unless runs wait for a budget, or for what else a plugin's gate has them wait.
+func checkWaiting(ctx context.Context, database *store.Store) []Check {
+	runs, err := database.ParkedRuns(ctx, "")
+	if err != nil {
+		return nil // the line of the database says so
+	}
+	waiting := make(map[string]int)
+	for _, run := range runs {
+		if run.Parked.Plugin != "" {
+			waiting[run.Parked.Budget]++
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	var parts []string
+	for _, budget := range slices.Sorted(maps.Keys(waiting)) {
+		parts = append(parts, fmt.Sprintf("%d for the budget %s", waiting[budget], budget))
+	}
+	return []Check{{
+		Name: "waiting for budgets", Optional: true, Detail: "messages that people wrote wait: " + strings.Join(parts, ", "),
+		Remedy: "`harness plan` lists them; raise the budget (`harness budget set NAME USD`), or wait until it is free again",
 	}}
 }
 

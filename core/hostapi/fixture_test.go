@@ -326,6 +326,7 @@ func (s *stub) Plugin(_ context.Context, name string) (ledger.Plugin, error) {
 
 // asked is an Inbox that remembers what it was asked.
 type asked struct {
+	rechecked   []string
 	submissions []pluginsdk.Submission
 	amendments  []ledger.Amendment
 	turns       []pluginsdk.StartTurnRequest
@@ -366,6 +367,11 @@ func (a *asked) Cancel(_ context.Context, runID string, by ledger.By) (pluginsdk
 func (a *asked) Retry(_ context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error) {
 	a.by = append(a.by, by)
 	return pluginsdk.Accepted{RunID: "again " + runID}, nil
+}
+
+func (a *asked) Recheck(_ context.Context, plugin string) error {
+	a.rechecked = append(a.rechecked, plugin)
+	return nil
 }
 
 func (a *asked) ResumeRun(_ context.Context, request pluginsdk.ResumeRunRequest, by ledger.By) (pluginsdk.Run, error) {

@@ -100,6 +100,8 @@ type Inbox interface {
 	AtOnce(content string) bool
 	Cancel(ctx context.Context, runID string, by ledger.By) (pluginsdk.Run, error)
 	Retry(ctx context.Context, runID string, by ledger.By) (pluginsdk.Accepted, error)
+	// Recheck has the runs go on that wait for a plugin's gate.
+	Recheck(ctx context.Context, plugin string) error
 	// ResumeRun has a parked run go on now.
 	ResumeRun(ctx context.Context, request pluginsdk.ResumeRunRequest, by ledger.By) (pluginsdk.Run, error)
 	// StartTurn stores what a plugin asks of the agent; a run, if any, has caused it.

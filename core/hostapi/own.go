@@ -185,3 +185,10 @@ func (s budgets) Account(ctx context.Context, request *pluginsdk.GetBudgetAccoun
 		return &pluginsdk.GetBudgetAccountResponse{Account: account}, err
 	})
 }
+
+// Recheck has the runs tried again that wait for the plugin that asks, and no others.
+func (s budgets) Recheck(ctx context.Context, _ *pluginsdk.RecheckBudgetsRequest) (*pluginsdk.RecheckBudgetsResponse, error) {
+	return serve(s.caller, "Budgets.Recheck", func() (*pluginsdk.RecheckBudgetsResponse, error) {
+		return &pluginsdk.RecheckBudgetsResponse{}, s.Inbox.Recheck(ctx, s.plugin)
+	})
+}

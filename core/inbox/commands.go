@@ -244,7 +244,7 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 		if err != nil {
 			return "", err
 		}
-		return text + " " + in.plan.Told(*parked.Parked), nil
+		return text + " " + in.told(*parked.Parked), nil
 	}
 	retrying, err := in.retrying(ctx, thread.ID)
 	if err != nil || retrying.ID == "" {

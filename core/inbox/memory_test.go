@@ -381,7 +381,11 @@ func (m *memory) ParkRun(_ context.Context, _ ledger.Fence, parked ledger.Parked
 	}
 	m.parks = append(m.parks, parked)
 	m.mu.Unlock()
-	return nil, m.set(parked.RunID, pluginsdk.RunQueued, parked.Parked.Until, -1)
+	due := parked.Due
+	if due.IsZero() {
+		due = parked.Parked.Until
+	}
+	return nil, m.set(parked.RunID, pluginsdk.RunQueued, due, -1)
 }
 
 func (m *memory) ResumeRun(_ context.Context, resumed ledger.ResumedRun) (r pluginsdk.Run, queue ledger.Queue, err error) {

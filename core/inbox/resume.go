@@ -19,13 +19,21 @@ import (
 // is due, as one that is tried again; it has no process and no place, and its attempt does not
 // count.
 
-// parkForPlan parks a run whose turn the plan of its account does not let through, and says so.
-// A turn that a run at work has asked for fails instead: that run has a place, and would wait
-// with it for hours.
-func (in *Inbox) parkForPlan(ctx context.Context, log *slog.Logger, w *worker, attempt failed, reason pluginsdk.Parked) {
+// parkFor parks a run whose turn the plan of its account, or a plugin's gate, does not let through,
+// and says so. A turn that a run at work has asked for fails instead: that run has a place, and
+// would wait with it for hours.
+func (in *Inbox) parkFor(ctx context.Context, log *slog.Logger, w *worker, attempt failed, reason pluginsdk.Parked) {
 	claim, runID := attempt.claim, attempt.claim.Run.ID
 	people := ledger.ForPeople(claim.Run.Run, claim.Thread.Thread, claim.Fence)
-	parked := in.plan.ParkOf(reason, ledger.PlanAsk{Account: reason.Account, People: people, Last: claim.Run.LastParked})
+	row := ledger.ParkedRun{RunID: runID, Override: stillSaid(claim.Run.Override)}
+	if reason.Plugin != "" {
+		row.Parked, row.Due = in.parkedByGate(reason, claim.Run.LastParked)
+		row.Row = notice(gateKey(runID, row.Parked), in.told(row.Parked)+" "+howToDrop)
+	} else {
+		row.Parked = in.plan.ParkOf(reason, ledger.PlanAsk{Account: reason.Account, People: people, Last: claim.Run.LastParked})
+		row.Row = in.parkedRow(runID, reason, row.Parked)
+	}
+	parked := row.Parked
 	bare := attempt.left
 	bare.Effects = nil
 	if claim.Run.Kind == pluginsdk.RunTurn && in.atWork(claim.Run.CauseRunID) {
@@ -37,9 +45,7 @@ func (in *Inbox) parkForPlan(ctx context.Context, log *slog.Logger, w *worker, a
 		in.conclude(log, w, fail(attempt.left), fail(bare))
 		return
 	}
-	in.park(ctx, log, w, attempt, ledger.ParkedRun{
-		RunID: runID, Parked: parked, Override: stillSaid(claim.Run.Override), Row: in.parkedRow(runID, reason, parked),
-	})
+	in.park(ctx, log, w, attempt, row)
 }
 
 // park parks a run as row says, with what the attempt has left.
@@ -58,7 +64,7 @@ func (in *Inbox) park(ctx context.Context, log *slog.Logger, w *worker, attempt 
 			return err
 		}
 	}
-	log.Info("run is parked", "account", parked.Account, "window", parked.Window, "until", parked.Until)
+	log.Info("run is parked", "account", parked.Account, "window", parked.Window, "by", parked.Plugin, "budget", parked.Budget, "until", parked.Until)
 	if in.conclude(log, w, park(attempt.left), park(bare)) < 0 {
 		return
 	}
@@ -125,7 +131,12 @@ func notice(key, text string) *ledger.Row {
 // GoOn has parked runs that are due after later go on when due says, unless that is the zero
 // time. people says that people wait for the run.
 func (in *Inbox) GoOn(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error {
-	queues, err := in.store.HastenParked(ctx, later, due)
+	queues, err := in.store.HastenParked(ctx, later, func(parked pluginsdk.Parked, people bool) time.Time {
+		if parked.Plugin != "" { // a gate holds it, no plan
+			return time.Time{}
+		}
+		return due(parked, people)
+	})
 	for _, queue := range queues {
 		in.lanes.Wake(queue)
 	}
@@ -160,6 +171,9 @@ func (in *Inbox) ResumeRun(ctx context.Context, request pluginsdk.ResumeRunReque
 		}
 		if run.Parked == nil {
 			return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not parked: it is %s", run.ID, run.State)
+		}
+		if run.Parked.Plugin != "" {
+			return pluginsdk.Run{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "fallback: run %s waits for the budget %s, and a budget counts fallback keys too; raise the budget instead", run.ID, run.Parked.Budget)
 		}
 		if resumed.Override.Account, err = in.fallbackOf(ctx, run.Parked.Account); err != nil {
 			return pluginsdk.Run{}, err
@@ -253,7 +267,7 @@ func (in *Inbox) showPlan(ctx context.Context, thread pluginsdk.Thread) (string,
 	}
 	text := in.plan.Show()
 	if head.Parked != nil {
-		text += "\n\nThis thread: " + in.plan.Told(*head.Parked)
+		text += "\n\nThis thread: " + in.told(*head.Parked)
 	}
 	if parked > 0 {
 		text += fmt.Sprintf("\n\nParked in all threads: %d.", parked)

@@ -259,8 +259,8 @@ func (in *Inbox) requeueOrFail(ctx context.Context, log *slog.Logger, w *worker,
 			}
 			return err
 		})
-	case errors.As(cause, &failure) && failure.Kind == pluginsdk.FailurePlan && failure.Parked != nil && pluginsdk.CodeOf(stopped) != pluginsdk.CodeCancelled:
-		in.parkForPlan(clean, log, w, attempt, *failure.Parked)
+	case errors.As(cause, &failure) && failure.Parked != nil && pluginsdk.CodeOf(stopped) != pluginsdk.CodeCancelled:
+		in.parkFor(clean, log, w, attempt, *failure.Parked)
 	case modelUnknown(claim.Run.Run, failure) && stopped == nil:
 		in.parkAgain(clean, log, w, attempt)
 	case errors.Is(stopped, ErrStopping):

@@ -238,11 +238,13 @@ type Finished struct {
 	Lanes      []Lane  // that have something new to carry
 }
 
-// ParkedRun has a run wait for a window of its account's plan: it is in the queue, is not
-// claimed before Parked.Until, and no attempt is counted.
+// ParkedRun has a run wait for a window of its account's plan, or for a plugin's gate: it is in the
+// queue, is not claimed before Due, and no attempt is counted.
 type ParkedRun struct {
 	RunID  string
 	Parked pluginsdk.Parked
+	// Due is when the run is tried again; zero: at Parked.Until.
+	Due time.Time
 	// Override is what of a person's word on the run still holds; nil: nothing.
 	Override *pluginsdk.RunOverride
 	Hooks    []pluginsdk.HookCall // as in Finish

@@ -87,6 +87,8 @@ type Store interface {
 	// Reserved returns what was spent from an account of a plugin's, or the core's, and is set
 	// aside in it.
 	Reserved(ctx context.Context, plugin, account string) (usd float64, err error)
+	// BudgetAccount returns how an account of a plugin's stands.
+	BudgetAccount(ctx context.Context, plugin, account string) (pluginsdk.BudgetAccount, error)
 	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (ledger.Finished, error)
 }
 

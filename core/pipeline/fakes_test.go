@@ -119,6 +119,11 @@ func (s *fakeStore) Reserved(_ context.Context, plugin, account string) (float64
 	return s.reserved[plugin+"/"+account], s.fail["Reserved"]
 }
 
+func (s *fakeStore) BudgetAccount(_ context.Context, plugin, account string) (pluginsdk.BudgetAccount, error) {
+	s.add("looked at %s/%s", plugin, account)
+	return pluginsdk.BudgetAccount{SpentUSD: s.reserved[plugin+"/"+account]}, s.fail["BudgetAccount"]
+}
+
 func (s *fakeStore) Finish(_ context.Context, _ ledger.Fence, finish ledger.Finish) (ledger.Finished, error) {
 	s.add("11 %s", finish.State)
 	s.finishes = append(s.finishes, finish)

@@ -196,7 +196,7 @@ func (p *Pipeline) walkTurn(ctx context.Context, t *trip) error {
 	if t.run.Step == pluginsdk.StepInvoked {
 		t.takeUpResult()
 	} else {
-		if err := p.beforeRun(ctx, t); err != nil {
+		if err := p.mayBegin(ctx, t); err != nil {
 			return err
 		}
 		p.events.Publish(pluginsdk.EventPipelineStart, t.thread.ID, pluginsdk.RunRef{
@@ -229,7 +229,7 @@ func (p *Pipeline) enter(t *trip) (leave func()) {
 
 // begin is steps 1 and 2.
 func (p *Pipeline) begin(ctx context.Context, t *trip) error {
-	if err := p.beforeRun(ctx, t); err != nil {
+	if err := p.mayBegin(ctx, t); err != nil {
 		return err
 	}
 	if err := p.pipelineStart(ctx, t); err != nil {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,7 +31,8 @@ func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 }
 
 func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
-	return hooks.Gate(ctx, p.hooks, on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
+	var wait *pluginsdk.Wait // of the answer that denies
+	err := hooks.Gate(ctx, p.hooks, on, hooks.Question[pluginsdk.OnBeforeRunRequest, pluginsdk.OnBeforeRunResponse]{
 		Hook: pluginsdk.HookBeforeRun, Name: t.callName(pluginsdk.HookBeforeRun, message),
 		Ask: func(process hooks.Process, ctx context.Context, request *pluginsdk.OnBeforeRunRequest) (*pluginsdk.OnBeforeRunResponse, error) {
 			return verdict(process.OnBeforeRun(ctx, request))
@@ -44,8 +46,15 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 			t.costCap = lower(t.costCap, answer.CostCapUSD)
 			t.reserve(plugin, answer.Reservations)
 		}
+		if answer.Deny {
+			wait = answer.Wait
+		}
 		return answer.Deny, answer.Reason
 	})
+	if denied := (*hooks.Denied)(nil); wait != nil && on == &t.on && errors.As(err, &denied) {
+		return t.waits(denied.Plugin, denied.Reason, *wait)
+	}
+	return err
 }
 
 // reservationsMax bounds how many accounts one answer of a gate names, accountBytes the name
@@ -59,8 +68,14 @@ const (
 // verdict checks the answer of a gate. An amount that makes no sense is an error of the
 // plugin's: without it nobody knows what the gate wanted to guard.
 func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBeforeRunResponse, error) {
-	if err != nil || answer == nil || answer.Deny {
+	if err != nil || answer == nil {
 		return answer, err
+	}
+	if err := waitable(answer.Wait); err != nil {
+		return nil, err
+	}
+	if answer.Deny {
+		return answer, nil
 	}
 	if !amount(answer.CostCapUSD) {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "its cap of %v USD is no amount", answer.CostCapUSD)
@@ -78,6 +93,9 @@ func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBef
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "in the account %q it reserves nothing, which is to be the turn's cap", r.Account)
 		case len(r.Reason) > reasonBytes || strings.ContainsRune(r.Reason, 0) || !utf8.ValidString(r.Reason):
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the reason for the account %q is no text of at most %d bytes", r.Account, reasonBytes)
+		}
+		if err := waitable(r.Wait); err != nil {
+			return nil, err
 		}
 	}
 	return answer, nil

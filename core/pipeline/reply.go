@@ -239,7 +239,7 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 		return p.close(t, pluginsdk.RunFailed, deniedRow(denied), denied.Reason)
 	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailureParked:
 		return failure // the attempt has not failed: the run waits
-	case errors.As(err, &failure) && failure.Kind == pluginsdk.FailurePlan:
+	case errors.As(err, &failure) && (failure.Kind == pluginsdk.FailurePlan || failure.Parked != nil):
 		p.complete(t, pluginsdk.OutcomeParked, failure.Message)
 		return failure // the inbox parks the run
 	case errors.As(err, &failure):

@@ -42,10 +42,14 @@ func (s *Store) ParkRun(ctx context.Context, fence ledger.Fence, parked ledger.P
 
 func (t *tx) park(ctx context.Context, parked ledger.ParkedRun) error {
 	why := parked.Parked
-	why.Reason, why.Until, why.Since = clean(why.Reason), instant(why.Until), instant(why.Since)
+	why.Reason, why.Budget, why.Until, why.Since = clean(why.Reason), clean(why.Budget), instant(why.Until), instant(why.Since)
+	due := instant(parked.Due)
+	if parked.Due.IsZero() {
+		due = why.Until
+	}
 	update := t.Run.Update().Where(run.ID(parked.RunID), run.StateEQ(pluginsdk.RunRunning)).
 		SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).
-		SetNextAttemptAt(why.Until).SetParked(&why)
+		SetNextAttemptAt(due).SetParked(&why)
 	if parked.Override != nil {
 		update.SetOverride(parked.Override)
 	} else {
@@ -138,7 +142,7 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 		}
 		threads[row.ThreadID] = of
 	}
-	moved := make(map[string]pluginsdk.Parked)
+	moved := make(map[string]time.Time)
 	for _, row := range rows {
 		fence := ledger.Fence{ThreadID: row.ThreadID}
 		if row.Beside {
@@ -148,9 +152,7 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 		if at.IsZero() {
 			continue
 		}
-		parked := *row.Parked
-		parked.Until = instant(at)
-		moved[row.ID] = parked
+		moved[row.ID] = instant(at)
 	}
 	if len(moved) == 0 {
 		return nil, nil
@@ -158,11 +160,17 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		queues = nil
 		for _, row := range rows {
-			parked, is := moved[row.ID]
+			at, is := moved[row.ID]
 			if !is {
 				continue
 			}
-			n, err := tx.Run.Update().Where(append(late, run.ID(row.ID))...).SetNextAttemptAt(parked.Until).SetParked(&parked).Save(ctx)
+			update := tx.Run.Update().Where(append(late, run.ID(row.ID))...).SetNextAttemptAt(at)
+			if row.Parked.Plugin == "" {
+				parked := *row.Parked
+				parked.Until = at
+				update.SetParked(&parked)
+			}
+			n, err := update.Save(ctx)
 			switch {
 			case err != nil:
 				return err

@@ -222,3 +222,39 @@ func TestASessionRemembersItsAccount(t *testing.T) {
 		}
 	})
 }
+
+// What waits for a budget is looked at before the budget begins anew, and still tells people when that
+// is. Who raises the budget has it go on at once, and nothing else that is parked.
+func TestARunThatWaitsForABudgetIsTriedBeforeItsTime(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		ctx := t.Context()
+		c, planned := claimed(t, s, "general"), claimed(t, s, "other")
+		until, due := clock.Add(8*time.Hour), clock.Add(time.Hour)
+		parked := parkedFor(c, until)
+		parked.Due = due
+		parked.Parked.Window, parked.Parked.Plugin, parked.Parked.Budget = "", "metrics", "daily"
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parked))
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, planned.Fence, parkedFor(planned, until)))
+		wants := func(at time.Time) {
+			t.Helper()
+			r := must[pluginsdk.Run](t)(s.Run(ctx, c.Run.ID))
+			if r.Parked == nil || r.Parked.Plugin != "metrics" || r.Parked.Budget != "daily" || !r.Parked.Until.Equal(until) || !r.NextAttemptAt.Equal(at) {
+				t.Fatalf("parked as %+v, due at %v, want %v", r.Parked, r.NextAttemptAt, at)
+			}
+		}
+		wants(due)
+		queues := must[[]ledger.Queue](t)(s.HastenParked(ctx, *clock, func(of pluginsdk.Parked, _ bool) time.Time {
+			if of.Plugin == "metrics" {
+				return *clock
+			}
+			return time.Time{}
+		}))
+		if !slices.Equal(queues, []ledger.Queue{{ThreadID: c.Thread.ID}}) {
+			t.Errorf("woken are %+v", queues)
+		}
+		wants(*clock)
+		if again := claim(t, s, c.Thread.ID); again.Run.ID != c.Run.ID || again.Run.Attempt != 1 {
+			t.Errorf("claimed %+v", again.Run)
+		}
+	})
+}

@@ -64,6 +64,7 @@ type Host struct {
 	metrics        []pluginsdk.Metric
 	figures        []pluginsdk.Figure
 	budgets        map[string]pluginsdk.BudgetAccount // by plugin and account
+	rechecks       map[string]int                     // how often plugins have called Budgets.Recheck
 	tools          []pluginsdk.ToolSpec
 	commands       []pluginsdk.Command
 	tokens         []heldToken
@@ -108,6 +109,7 @@ func NewHost() *Host {
 		bytes:    make(map[string][]byte),
 		uploads:  make(map[string]*upload),
 		budgets:  make(map[string]pluginsdk.BudgetAccount),
+		rechecks: make(map[string]int),
 
 		contextFiles: make(map[string]contextFile),
 		contextTexts: make(map[string]string),

@@ -16,6 +16,24 @@ func (h *Host) SetBudgetAccount(plugin, name string, account pluginsdk.BudgetAcc
 	h.budgets[plugin+"/"+name] = account
 }
 
+// Recheck only checks that it is called: the host carries out no runs.
+func (s budgets) Recheck(ctx context.Context, _ *pluginsdk.RecheckBudgetsRequest) (*pluginsdk.RecheckBudgetsResponse, error) {
+	leave, err := s.h.enter(ctx, "Budgets.Recheck")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	s.h.rechecks[s.manifest.Name]++
+	return &pluginsdk.RecheckBudgetsResponse{}, nil
+}
+
+// Rechecks returns how often a plugin has called Budgets.Recheck.
+func (h *Host) Rechecks(plugin string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rechecks[plugin]
+}
+
 func (s budgets) Account(ctx context.Context, request *pluginsdk.GetBudgetAccountRequest) (*pluginsdk.GetBudgetAccountResponse, error) {
 	leave, err := s.h.enter(ctx, "Budgets.Account")
 	if err != nil {

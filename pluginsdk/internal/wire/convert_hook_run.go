@@ -30,6 +30,7 @@ func onBeforeRunResponseTo(v pluginsdk.OnBeforeRunResponse) *pluginv1.OnBeforeRu
 		Reservations: listTo(v.Reservations, reservationTo),
 		CostCapUsd:   v.CostCapUSD,
 		Effects:      pointerTo(v.Effects, effectsTo),
+		Wait:         pointerTo(v.Wait, waitTo),
 	}
 }
 
@@ -40,6 +41,7 @@ func onBeforeRunResponseFrom(m *pluginv1.OnBeforeRunResponse) pluginsdk.OnBefore
 		Reservations: listFrom(m.GetReservations(), reservationFrom),
 		CostCapUSD:   m.GetCostCapUsd(),
 		Effects:      pointerFrom(m.GetEffects(), effectsFrom),
+		Wait:         pointerFrom(m.GetWait(), waitFrom),
 	}
 }
 

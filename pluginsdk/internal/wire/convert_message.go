@@ -274,6 +274,7 @@ func reservationTo(v pluginsdk.Reservation) *typesv1.Reservation {
 		AmountUsd: v.AmountUSD,
 		Reason:    v.Reason,
 		CapAtRest: v.CapAtRest,
+		Wait:      pointerTo(v.Wait, waitTo),
 	}
 }
 
@@ -284,7 +285,16 @@ func reservationFrom(m *typesv1.Reservation) pluginsdk.Reservation {
 		AmountUSD: m.GetAmountUsd(),
 		Reason:    m.GetReason(),
 		CapAtRest: m.GetCapAtRest(),
+		Wait:      pointerFrom(m.GetWait(), waitFrom),
 	}
+}
+
+func waitTo(v pluginsdk.Wait) *typesv1.Wait {
+	return &typesv1.Wait{For: v.For, Until: timeTo(v.Until)}
+}
+
+func waitFrom(m *typesv1.Wait) pluginsdk.Wait {
+	return pluginsdk.Wait{For: m.GetFor(), Until: timeFrom(m.GetUntil())}
 }
 
 func budgetAccountTo(v pluginsdk.BudgetAccount) *typesv1.BudgetAccount {

@@ -93,6 +93,8 @@ func parkedTo(v pluginsdk.Parked) *typesv1.Parked {
 		Model:   v.Model,
 		Until:   timeTo(v.Until),
 		Since:   timeTo(v.Since),
+		Plugin:  v.Plugin,
+		Budget:  v.Budget,
 	}
 }
 
@@ -104,6 +106,8 @@ func parkedFrom(m *typesv1.Parked) pluginsdk.Parked {
 		Model:   m.GetModel(),
 		Until:   timeFrom(m.GetUntil()),
 		Since:   timeFrom(m.GetSince()),
+		Plugin:  m.GetPlugin(),
+		Budget:  m.GetBudget(),
 	}
 }
 

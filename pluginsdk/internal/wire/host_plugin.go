@@ -130,6 +130,14 @@ func (c budgetClient) Account(ctx context.Context, request *pluginsdk.GetBudgetA
 	return ask(ctx, request, getBudgetAccountRequestTo, c.client.GetBudgetAccount, getBudgetAccountResponseFrom)
 }
 
+func (s hostServer) RecheckBudgets(ctx context.Context, m *hostv1.RecheckBudgetsRequest) (*hostv1.RecheckBudgetsResponse, error) {
+	return answer(ctx, m, emptyFrom[pluginsdk.RecheckBudgetsRequest], s.host.Budgets.Recheck, emptyTo[hostv1.RecheckBudgetsResponse])
+}
+
+func (c budgetClient) Recheck(ctx context.Context, request *pluginsdk.RecheckBudgetsRequest) (*pluginsdk.RecheckBudgetsResponse, error) {
+	return ask(ctx, request, emptyTo[hostv1.RecheckBudgetsRequest], c.client.RecheckBudgets, emptyFrom[pluginsdk.RecheckBudgetsResponse])
+}
+
 // toolClient is the host's Tools as a plugin sees it.
 type toolClient struct {
 	client hostv1.ToolServiceClient

@@ -148,6 +148,12 @@ func (p *Plugin) postParked(ctx context.Context, account *account, run string, o
 // finished.
 func parkedLine(parked pluginsdk.Parked) string {
 	line := footer + " waits for the plan (" + text.Escape(text.Name(pluginsdk.WindowName(parked.Window, parked.Model), footerUnits/2)) + ")"
+	if parked.Plugin != "" {
+		line = footer + " waits for the budget " + text.Escape(text.Name(parked.Budget, footerUnits/2))
+	}
+	if parked.Until.IsZero() && parked.Plugin != "" {
+		return line + ", goes on when that is raised"
+	}
 	if parked.Until.IsZero() {
 		return line + ", tries again by itself"
 	}

@@ -111,6 +111,7 @@ type turn struct {
 	account              string
 	billed               bool   // somebody pays for it, by call
 	people               bool   // people wait for it
+	waits                bool   // a person has written it, or what has caused it: it waits for a budget
 	model                string // that was asked for; empty: the usual one
 }
 

@@ -144,7 +144,7 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if err != nil {
 		return "", err
 	}
-	return line + "\n\nIt holds from the next turn on. What was denied is given again with /retry.", nil
+	return line + "\n\nIt holds from the next turn on. Messages that wait for it go on by themselves; what was denied is given again with /retry.", nil
 }
 
 // resolve finds the thread of a task, in which what the task costs is counted, and refuses what is not there: such

@@ -34,6 +34,9 @@ func (p *Plugin) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRe
 		if one.limit > 0 {
 			reservation.LimitUSD, reservation.AmountUSD = one.limit, min(usual, one.limit)
 			reservation.Reason, reservation.CapAtRest = one.reason, true
+			if asked.waits {
+				reservation.Wait = &pluginsdk.Wait{For: one.budget, Until: one.ends}
+			}
 		}
 		answer.Reservations = append(answer.Reservations, reservation)
 	}
@@ -49,6 +52,7 @@ func (k *known) turnOf(request *pluginsdk.OnBeforeRunRequest) turn {
 		root:    run.OnBehalfOf.Source,
 		account: cmp.Or(thread.Account, k.standard),
 		people:  run.Kind != pluginsdk.RunTurn && thread.Kind != pluginsdk.ThreadTask && thread.Kind != pluginsdk.ThreadCron,
+		waits:   run.Kind == pluginsdk.RunMessage && byPerson(request),
 	}
 	if said := run.Override; said != nil {
 		asked.account, asked.model = cmp.Or(said.Account, asked.account), cmp.Or(said.Model, asked.model)
@@ -57,11 +61,22 @@ func (k *known) turnOf(request *pluginsdk.OnBeforeRunRequest) turn {
 	return asked
 }
 
+// byPerson reports whether a person has written the message, or what has caused it.
+func byPerson(request *pluginsdk.OnBeforeRunRequest) bool {
+	if request.Run.CauseRunID != "" {
+		return request.Run.OnBehalfOf.Author != ""
+	}
+	said := request.Message
+	return said.Author != "" || said.Scope != "" || said.Origin.Token != ""
+}
+
 // account is one in which a turn is counted.
 type account struct {
 	name   string
 	limit  float64 // of the strictest hard budget that it is of; 0: only soft ones
 	reason string  // when there is not enough left
+	budget string  // the name of that budget
+	ends   time.Time
 	soft   []Budget
 }
 
@@ -87,7 +102,8 @@ func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []accoun
 			limit *= options.share
 		}
 		if one.limit == 0 || limit < one.limit {
-			one.limit, one.reason = limit, reason(b, ends, reserved, options.share)
+			one.limit, one.reason = limit, reason(b, ends, reserved, options.share, asked.waits)
+			one.budget, one.ends = b.Name, ends
 		}
 	}
 	return all
@@ -95,7 +111,7 @@ func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []accoun
 
 // reason is what the person reads when the core finds that there is not enough left. The core puts
 // the amounts in.
-func reason(b Budget, ends time.Time, reserved bool, share float64) string {
+func reason(b Budget, ends time.Time, reserved bool, share float64, waits bool) string {
 	what := fmt.Sprintf("the budget %s of {limit} %s", b.Name, b.Window.words())
 	if reserved {
 		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name, dollars(b.USD), b.Window.words())
@@ -104,8 +120,12 @@ func reason(b Budget, ends time.Time, reserved bool, share float64) string {
 	if !ends.IsZero() {
 		again = "It is free again on " + moment(ends)
 	}
-	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s, or with more money: harness budget set %s %s, and then /retry",
-		what, again, b.Name, more(b))
+	then := ", and then /retry"
+	if waits {
+		then = ""
+	}
+	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s, or with more money: harness budget set %s %s%s",
+		what, again, b.Name, more(b), then)
 }
 
 // least is what is set aside for a turn at least, in USD: nobody knows yet what turns cost, or they

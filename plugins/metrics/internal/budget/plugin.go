@@ -92,8 +92,12 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 }
 
 // OnSettingsChange takes other settings.
-func (p *Plugin) OnSettingsChange(_ context.Context, request *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
-	return nil, p.set(request.Settings)
+func (p *Plugin) OnSettingsChange(ctx context.Context, request *pluginsdk.OnSettingsChangeRequest) (*pluginsdk.OnSettingsChangeResponse, error) {
+	if err := p.set(request.Settings); err != nil {
+		return nil, err
+	}
+	p.recheck(ctx)
+	return nil, nil //nolint:nilnil // it has nothing to say
 }
 
 func (p *Plugin) set(raw json.RawMessage) error {
@@ -125,6 +129,7 @@ func (p *Plugin) Activate(ctx context.Context) error {
 	if err := p.remember(ctx); err != nil {
 		p.host.Log.Warn("it is not known yet what turns usually cost; the least is set aside for each", "err", err)
 	}
+	p.recheck(ctx) // the budgets may have been changed right before it died
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.end, p.ended = end, make(chan struct{})
 	go p.follow(work, p.ended)

@@ -244,7 +244,7 @@ func TestADenialSaysWhatToDo(t *testing.T) {
 	w := newWorld(t, nil)
 	got := w.gate(message("talk")).Reservations[0].Reason
 	want := "the budget daily of {limit} a day is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. " +
-		"It is free again on Sun 2026-11-29 00:00 UTC, or with more money: harness budget set daily 50, and then /retry"
+		"It is free again on Sun 2026-11-29 00:00 UTC, or with more money: harness budget set daily 50"
 	if got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}

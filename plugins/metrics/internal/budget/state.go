@@ -105,6 +105,18 @@ func (p *Plugin) change(ctx context.Context, edit func(ledger) (ledger, error)) 
 		case err != nil:
 			return err
 		}
-		return p.load(ctx)
+		if err := p.load(ctx); err != nil {
+			return err
+		}
+		p.recheck(ctx)
+		return nil
+	}
+}
+
+// recheck has what waits for a budget tried again: there may be room for it now. If that fails, it is
+// tried again within the hour all the same.
+func (p *Plugin) recheck(ctx context.Context) {
+	if _, err := p.host.Budgets.Recheck(ctx, &pluginsdk.RecheckBudgetsRequest{}); err != nil {
+		p.host.Log.Warn("what waits for a budget cannot be told to go on; it is tried again within the hour", "err", err)
 	}
 }

@@ -11,12 +11,18 @@ import (
 
 // Words say what a run waits for, without an end.
 func Words(of pluginsdk.Parked) string {
+	if of.Plugin != "" {
+		return "Waits for the budget " + of.Budget
+	}
 	return "Waits for the plan (" + pluginsdk.WindowName(of.Window, of.Model) + ")"
 }
 
 // Fallback is the key with which a person may let a parked run go on; nil: there is none that
 // has a daily limit.
 func Fallback(accounts []pluginsdk.Account, of pluginsdk.Parked) *pluginsdk.Account {
+	if of.Plugin != "" { // a budget counts that key too
+		return nil
+	}
 	for _, from := range accounts {
 		for i, key := range accounts {
 			if from.Name == of.Account && from.Fallback == key.Name && key.Kind == pluginsdk.AccountKey && key.DailyLimitUSD > 0 {
@@ -37,7 +43,7 @@ func CancelPath(runID string) string { return "/runs/" + url.PathEscape(runID) +
 func goNow(runID, back string, small bool) ui.Action {
 	return ui.Action{
 		To: ResumePath(runID), Label: "Go now", Icon: "play", Small: small, Hidden: hidden(back),
-		Title: "Try again now, without waiting for the plan",
+		Title: "Try again now",
 	}
 }
 

@@ -22,6 +22,78 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type RecheckBudgetsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecheckBudgetsRequest) Reset() {
+	*x = RecheckBudgetsRequest{}
+	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecheckBudgetsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecheckBudgetsRequest) ProtoMessage() {}
+
+func (x *RecheckBudgetsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecheckBudgetsRequest.ProtoReflect.Descriptor instead.
+func (*RecheckBudgetsRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{0}
+}
+
+type RecheckBudgetsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecheckBudgetsResponse) Reset() {
+	*x = RecheckBudgetsResponse{}
+	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecheckBudgetsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecheckBudgetsResponse) ProtoMessage() {}
+
+func (x *RecheckBudgetsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecheckBudgetsResponse.ProtoReflect.Descriptor instead.
+func (*RecheckBudgetsResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{1}
+}
+
 type GetBudgetAccountRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in Reservation.account.
@@ -32,7 +104,7 @@ type GetBudgetAccountRequest struct {
 
 func (x *GetBudgetAccountRequest) Reset() {
 	*x = GetBudgetAccountRequest{}
-	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -44,7 +116,7 @@ func (x *GetBudgetAccountRequest) String() string {
 func (*GetBudgetAccountRequest) ProtoMessage() {}
 
 func (x *GetBudgetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -57,7 +129,7 @@ func (x *GetBudgetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBudgetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetBudgetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{0}
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetBudgetAccountRequest) GetName() string {
@@ -76,7 +148,7 @@ type GetBudgetAccountResponse struct {
 
 func (x *GetBudgetAccountResponse) Reset() {
 	*x = GetBudgetAccountResponse{}
-	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -88,7 +160,7 @@ func (x *GetBudgetAccountResponse) String() string {
 func (*GetBudgetAccountResponse) ProtoMessage() {}
 
 func (x *GetBudgetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -101,7 +173,7 @@ func (x *GetBudgetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBudgetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetBudgetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{1}
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GetBudgetAccountResponse) GetAccount() *v1.BudgetAccount {
@@ -115,13 +187,16 @@ var File_harness_host_v1_budget_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_budget_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/budget.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1aharness/types/v1/run.proto\"-\n" +
+	"\x1charness/host/v1/budget.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1aharness/types/v1/run.proto\"\x17\n" +
+	"\x15RecheckBudgetsRequest\"\x18\n" +
+	"\x16RecheckBudgetsResponse\"-\n" +
 	"\x17GetBudgetAccountRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"U\n" +
 	"\x18GetBudgetAccountResponse\x129\n" +
-	"\aaccount\x18\x01 \x01(\v2\x1f.harness.types.v1.BudgetAccountR\aaccount2\x8a\x01\n" +
+	"\aaccount\x18\x01 \x01(\v2\x1f.harness.types.v1.BudgetAccountR\aaccount2\xff\x01\n" +
 	"\rBudgetService\x12y\n" +
-	"\x10GetBudgetAccount\x12(.harness.host.v1.GetBudgetAccountRequest\x1a).harness.host.v1.GetBudgetAccountResponse\"\x10\x92\xe1\x18\fbudgets.readB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x10GetBudgetAccount\x12(.harness.host.v1.GetBudgetAccountRequest\x1a).harness.host.v1.GetBudgetAccountResponse\"\x10\x92\xe1\x18\fbudgets.read\x12s\n" +
+	"\x0eRecheckBudgets\x12&.harness.host.v1.RecheckBudgetsRequest\x1a'.harness.host.v1.RecheckBudgetsResponse\"\x10\x92\xe1\x18\fturns.decideB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_budget_proto_rawDescOnce sync.Once
@@ -135,18 +210,22 @@ func file_harness_host_v1_budget_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_budget_proto_rawDescData
 }
 
-var file_harness_host_v1_budget_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_harness_host_v1_budget_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_harness_host_v1_budget_proto_goTypes = []any{
-	(*GetBudgetAccountRequest)(nil),  // 0: harness.host.v1.GetBudgetAccountRequest
-	(*GetBudgetAccountResponse)(nil), // 1: harness.host.v1.GetBudgetAccountResponse
-	(*v1.BudgetAccount)(nil),         // 2: harness.types.v1.BudgetAccount
+	(*RecheckBudgetsRequest)(nil),    // 0: harness.host.v1.RecheckBudgetsRequest
+	(*RecheckBudgetsResponse)(nil),   // 1: harness.host.v1.RecheckBudgetsResponse
+	(*GetBudgetAccountRequest)(nil),  // 2: harness.host.v1.GetBudgetAccountRequest
+	(*GetBudgetAccountResponse)(nil), // 3: harness.host.v1.GetBudgetAccountResponse
+	(*v1.BudgetAccount)(nil),         // 4: harness.types.v1.BudgetAccount
 }
 var file_harness_host_v1_budget_proto_depIdxs = []int32{
-	2, // 0: harness.host.v1.GetBudgetAccountResponse.account:type_name -> harness.types.v1.BudgetAccount
-	0, // 1: harness.host.v1.BudgetService.GetBudgetAccount:input_type -> harness.host.v1.GetBudgetAccountRequest
-	1, // 2: harness.host.v1.BudgetService.GetBudgetAccount:output_type -> harness.host.v1.GetBudgetAccountResponse
-	2, // [2:3] is the sub-list for method output_type
-	1, // [1:2] is the sub-list for method input_type
+	4, // 0: harness.host.v1.GetBudgetAccountResponse.account:type_name -> harness.types.v1.BudgetAccount
+	2, // 1: harness.host.v1.BudgetService.GetBudgetAccount:input_type -> harness.host.v1.GetBudgetAccountRequest
+	0, // 2: harness.host.v1.BudgetService.RecheckBudgets:input_type -> harness.host.v1.RecheckBudgetsRequest
+	3, // 3: harness.host.v1.BudgetService.GetBudgetAccount:output_type -> harness.host.v1.GetBudgetAccountResponse
+	1, // 4: harness.host.v1.BudgetService.RecheckBudgets:output_type -> harness.host.v1.RecheckBudgetsResponse
+	3, // [3:5] is the sub-list for method output_type
+	1, // [1:3] is the sub-list for method input_type
 	1, // [1:1] is the sub-list for extension type_name
 	1, // [1:1] is the sub-list for extension extendee
 	0, // [0:1] is the sub-list for field type_name
@@ -164,7 +243,7 @@ func file_harness_host_v1_budget_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_budget_proto_rawDesc), len(file_harness_host_v1_budget_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

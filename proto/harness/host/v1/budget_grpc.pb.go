@@ -20,17 +20,22 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	BudgetService_GetBudgetAccount_FullMethodName = "/harness.host.v1.BudgetService/GetBudgetAccount"
+	BudgetService_RecheckBudgets_FullMethodName   = "/harness.host.v1.BudgetService/RecheckBudgets"
 )
 
 // BudgetServiceClient is the client API for BudgetService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// BudgetService reads the plugin's own accounts of money. Needs budgets.read.
+// BudgetService reads the plugin's own accounts of money, and has runs that wait for them tried
+// again.
 type BudgetServiceClient interface {
 	// GetBudgetAccount returns how an account stands; one in which nothing was ever set aside
 	// has nothing but zeros.
 	GetBudgetAccount(ctx context.Context, in *GetBudgetAccountRequest, opts ...grpc.CallOption) (*GetBudgetAccountResponse, error)
+	// RecheckBudgets has the runs tried again now that wait for what the plugin's gate has not
+	// let through.
+	RecheckBudgets(ctx context.Context, in *RecheckBudgetsRequest, opts ...grpc.CallOption) (*RecheckBudgetsResponse, error)
 }
 
 type budgetServiceClient struct {
@@ -51,15 +56,29 @@ func (c *budgetServiceClient) GetBudgetAccount(ctx context.Context, in *GetBudge
 	return out, nil
 }
 
+func (c *budgetServiceClient) RecheckBudgets(ctx context.Context, in *RecheckBudgetsRequest, opts ...grpc.CallOption) (*RecheckBudgetsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecheckBudgetsResponse)
+	err := c.cc.Invoke(ctx, BudgetService_RecheckBudgets_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // BudgetServiceServer is the server API for BudgetService service.
 // All implementations must embed UnimplementedBudgetServiceServer
 // for forward compatibility.
 //
-// BudgetService reads the plugin's own accounts of money. Needs budgets.read.
+// BudgetService reads the plugin's own accounts of money, and has runs that wait for them tried
+// again.
 type BudgetServiceServer interface {
 	// GetBudgetAccount returns how an account stands; one in which nothing was ever set aside
 	// has nothing but zeros.
 	GetBudgetAccount(context.Context, *GetBudgetAccountRequest) (*GetBudgetAccountResponse, error)
+	// RecheckBudgets has the runs tried again now that wait for what the plugin's gate has not
+	// let through.
+	RecheckBudgets(context.Context, *RecheckBudgetsRequest) (*RecheckBudgetsResponse, error)
 	mustEmbedUnimplementedBudgetServiceServer()
 }
 
@@ -72,6 +91,9 @@ type UnimplementedBudgetServiceServer struct{}
 
 func (UnimplementedBudgetServiceServer) GetBudgetAccount(context.Context, *GetBudgetAccountRequest) (*GetBudgetAccountResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetBudgetAccount not implemented")
+}
+func (UnimplementedBudgetServiceServer) RecheckBudgets(context.Context, *RecheckBudgetsRequest) (*RecheckBudgetsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecheckBudgets not implemented")
 }
 func (UnimplementedBudgetServiceServer) mustEmbedUnimplementedBudgetServiceServer() {}
 func (UnimplementedBudgetServiceServer) testEmbeddedByValue()                       {}
@@ -112,6 +134,24 @@ func _BudgetService_GetBudgetAccount_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _BudgetService_RecheckBudgets_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecheckBudgetsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BudgetServiceServer).RecheckBudgets(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BudgetService_RecheckBudgets_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BudgetServiceServer).RecheckBudgets(ctx, req.(*RecheckBudgetsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // BudgetService_ServiceDesc is the grpc.ServiceDesc for BudgetService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -122,6 +162,10 @@ var BudgetService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetBudgetAccount",
 			Handler:    _BudgetService_GetBudgetAccount_Handler,
+		},
+		{
+			MethodName: "RecheckBudgets",
+			Handler:    _BudgetService_RecheckBudgets_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -107,8 +107,10 @@ type OnBeforeRunResponse struct {
 	// denied when an account's limit would be passed. The run's cost releases it.
 	Reservations []*v1.Reservation `protobuf:"bytes,3,rep,name=reservations,proto3" json:"reservations,omitempty"`
 	// The agent's turn is ended when it has cost as much; 0: no cap.
-	CostCapUsd    float64     `protobuf:"fixed64,4,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
-	Effects       *v1.Effects `protobuf:"bytes,5,opt,name=effects,proto3" json:"effects,omitempty"`
+	CostCapUsd float64     `protobuf:"fixed64,4,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
+	Effects    *v1.Effects `protobuf:"bytes,5,opt,name=effects,proto3" json:"effects,omitempty"`
+	// With deny: the run waits instead of being denied.
+	Wait          *v1.Wait `protobuf:"bytes,6,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,6 +176,13 @@ func (x *OnBeforeRunResponse) GetCostCapUsd() float64 {
 func (x *OnBeforeRunResponse) GetEffects() *v1.Effects {
 	if x != nil {
 		return x.Effects
+	}
+	return nil
+}
+
+func (x *OnBeforeRunResponse) GetWait() *v1.Wait {
+	if x != nil {
+		return x.Wait
 	}
 	return nil
 }
@@ -946,14 +955,15 @@ const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12'\n" +
-	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"\xdb\x01\n" +
+	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"\x87\x02\n" +
 	"\x13OnBeforeRunResponse\x12\x12\n" +
 	"\x04deny\x18\x01 \x01(\bR\x04deny\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12A\n" +
 	"\freservations\x18\x03 \x03(\v2\x1d.harness.types.v1.ReservationR\freservations\x12 \n" +
 	"\fcost_cap_usd\x18\x04 \x01(\x01R\n" +
 	"costCapUsd\x123\n" +
-	"\aeffects\x18\x05 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\"\xab\x01\n" +
+	"\aeffects\x18\x05 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\x12*\n" +
+	"\x04wait\x18\x06 \x01(\v2\x16.harness.types.v1.WaitR\x04wait\"\xab\x01\n" +
 	"\x16OnPipelineStartRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
@@ -1050,11 +1060,12 @@ var file_harness_plugin_v1_pipeline_proto_goTypes = []any{
 	(*v1.Run)(nil),                     // 17: harness.types.v1.Run
 	(*v1.Reservation)(nil),             // 18: harness.types.v1.Reservation
 	(*v1.Effects)(nil),                 // 19: harness.types.v1.Effects
-	(*v1.InvokeResult)(nil),            // 20: harness.types.v1.InvokeResult
-	(*v1.PipelineStep)(nil),            // 21: harness.types.v1.PipelineStep
-	(*v1.StreamEvent)(nil),             // 22: harness.types.v1.StreamEvent
-	(*v1.Usage)(nil),                   // 23: harness.types.v1.Usage
-	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
+	(*v1.Wait)(nil),                    // 20: harness.types.v1.Wait
+	(*v1.InvokeResult)(nil),            // 21: harness.types.v1.InvokeResult
+	(*v1.PipelineStep)(nil),            // 22: harness.types.v1.PipelineStep
+	(*v1.StreamEvent)(nil),             // 23: harness.types.v1.StreamEvent
+	(*v1.Usage)(nil),                   // 24: harness.types.v1.Usage
+	(*durationpb.Duration)(nil),        // 25: google.protobuf.Duration
 }
 var file_harness_plugin_v1_pipeline_proto_depIdxs = []int32{
 	14, // 0: harness.plugin.v1.OnBeforeRunRequest.call:type_name -> harness.types.v1.Call
@@ -1063,54 +1074,55 @@ var file_harness_plugin_v1_pipeline_proto_depIdxs = []int32{
 	17, // 3: harness.plugin.v1.OnBeforeRunRequest.run:type_name -> harness.types.v1.Run
 	18, // 4: harness.plugin.v1.OnBeforeRunResponse.reservations:type_name -> harness.types.v1.Reservation
 	19, // 5: harness.plugin.v1.OnBeforeRunResponse.effects:type_name -> harness.types.v1.Effects
-	14, // 6: harness.plugin.v1.OnPipelineStartRequest.call:type_name -> harness.types.v1.Call
-	15, // 7: harness.plugin.v1.OnPipelineStartRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 8: harness.plugin.v1.OnPipelineStartRequest.message:type_name -> harness.types.v1.Message
-	19, // 9: harness.plugin.v1.OnPipelineStartResponse.effects:type_name -> harness.types.v1.Effects
-	14, // 10: harness.plugin.v1.OnMessageRequest.call:type_name -> harness.types.v1.Call
-	15, // 11: harness.plugin.v1.OnMessageRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 12: harness.plugin.v1.OnMessageRequest.message:type_name -> harness.types.v1.Message
-	19, // 13: harness.plugin.v1.OnMessageResponse.effects:type_name -> harness.types.v1.Effects
-	14, // 14: harness.plugin.v1.OnBeforeInvokeRequest.call:type_name -> harness.types.v1.Call
-	15, // 15: harness.plugin.v1.OnBeforeInvokeRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 16: harness.plugin.v1.OnBeforeInvokeRequest.message:type_name -> harness.types.v1.Message
-	19, // 17: harness.plugin.v1.OnBeforeInvokeResponse.effects:type_name -> harness.types.v1.Effects
-	14, // 18: harness.plugin.v1.OnAfterInvokeRequest.call:type_name -> harness.types.v1.Call
-	15, // 19: harness.plugin.v1.OnAfterInvokeRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 20: harness.plugin.v1.OnAfterInvokeRequest.message:type_name -> harness.types.v1.Message
-	20, // 21: harness.plugin.v1.OnAfterInvokeRequest.result:type_name -> harness.types.v1.InvokeResult
-	19, // 22: harness.plugin.v1.OnAfterInvokeResponse.effects:type_name -> harness.types.v1.Effects
-	14, // 23: harness.plugin.v1.OnBeforeReplyRequest.call:type_name -> harness.types.v1.Call
-	15, // 24: harness.plugin.v1.OnBeforeReplyRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 25: harness.plugin.v1.OnBeforeReplyRequest.message:type_name -> harness.types.v1.Message
-	19, // 26: harness.plugin.v1.OnBeforeReplyResponse.effects:type_name -> harness.types.v1.Effects
-	14, // 27: harness.plugin.v1.OnPipelineCompleteRequest.call:type_name -> harness.types.v1.Call
-	15, // 28: harness.plugin.v1.OnPipelineCompleteRequest.thread:type_name -> harness.types.v1.Thread
-	16, // 29: harness.plugin.v1.OnPipelineCompleteRequest.message:type_name -> harness.types.v1.Message
-	21, // 30: harness.plugin.v1.OnPipelineCompleteRequest.steps:type_name -> harness.types.v1.PipelineStep
-	22, // 31: harness.plugin.v1.OnPipelineCompleteRequest.events:type_name -> harness.types.v1.StreamEvent
-	23, // 32: harness.plugin.v1.OnPipelineCompleteRequest.usage:type_name -> harness.types.v1.Usage
-	24, // 33: harness.plugin.v1.OnPipelineCompleteRequest.duration:type_name -> google.protobuf.Duration
-	19, // 34: harness.plugin.v1.OnPipelineCompleteResponse.effects:type_name -> harness.types.v1.Effects
-	0,  // 35: harness.plugin.v1.PipelineService.OnBeforeRun:input_type -> harness.plugin.v1.OnBeforeRunRequest
-	2,  // 36: harness.plugin.v1.PipelineService.OnPipelineStart:input_type -> harness.plugin.v1.OnPipelineStartRequest
-	4,  // 37: harness.plugin.v1.PipelineService.OnMessage:input_type -> harness.plugin.v1.OnMessageRequest
-	6,  // 38: harness.plugin.v1.PipelineService.OnBeforeInvoke:input_type -> harness.plugin.v1.OnBeforeInvokeRequest
-	8,  // 39: harness.plugin.v1.PipelineService.OnAfterInvoke:input_type -> harness.plugin.v1.OnAfterInvokeRequest
-	10, // 40: harness.plugin.v1.PipelineService.OnBeforeReply:input_type -> harness.plugin.v1.OnBeforeReplyRequest
-	12, // 41: harness.plugin.v1.PipelineService.OnPipelineComplete:input_type -> harness.plugin.v1.OnPipelineCompleteRequest
-	1,  // 42: harness.plugin.v1.PipelineService.OnBeforeRun:output_type -> harness.plugin.v1.OnBeforeRunResponse
-	3,  // 43: harness.plugin.v1.PipelineService.OnPipelineStart:output_type -> harness.plugin.v1.OnPipelineStartResponse
-	5,  // 44: harness.plugin.v1.PipelineService.OnMessage:output_type -> harness.plugin.v1.OnMessageResponse
-	7,  // 45: harness.plugin.v1.PipelineService.OnBeforeInvoke:output_type -> harness.plugin.v1.OnBeforeInvokeResponse
-	9,  // 46: harness.plugin.v1.PipelineService.OnAfterInvoke:output_type -> harness.plugin.v1.OnAfterInvokeResponse
-	11, // 47: harness.plugin.v1.PipelineService.OnBeforeReply:output_type -> harness.plugin.v1.OnBeforeReplyResponse
-	13, // 48: harness.plugin.v1.PipelineService.OnPipelineComplete:output_type -> harness.plugin.v1.OnPipelineCompleteResponse
-	42, // [42:49] is the sub-list for method output_type
-	35, // [35:42] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	20, // 6: harness.plugin.v1.OnBeforeRunResponse.wait:type_name -> harness.types.v1.Wait
+	14, // 7: harness.plugin.v1.OnPipelineStartRequest.call:type_name -> harness.types.v1.Call
+	15, // 8: harness.plugin.v1.OnPipelineStartRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 9: harness.plugin.v1.OnPipelineStartRequest.message:type_name -> harness.types.v1.Message
+	19, // 10: harness.plugin.v1.OnPipelineStartResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 11: harness.plugin.v1.OnMessageRequest.call:type_name -> harness.types.v1.Call
+	15, // 12: harness.plugin.v1.OnMessageRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 13: harness.plugin.v1.OnMessageRequest.message:type_name -> harness.types.v1.Message
+	19, // 14: harness.plugin.v1.OnMessageResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 15: harness.plugin.v1.OnBeforeInvokeRequest.call:type_name -> harness.types.v1.Call
+	15, // 16: harness.plugin.v1.OnBeforeInvokeRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 17: harness.plugin.v1.OnBeforeInvokeRequest.message:type_name -> harness.types.v1.Message
+	19, // 18: harness.plugin.v1.OnBeforeInvokeResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 19: harness.plugin.v1.OnAfterInvokeRequest.call:type_name -> harness.types.v1.Call
+	15, // 20: harness.plugin.v1.OnAfterInvokeRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 21: harness.plugin.v1.OnAfterInvokeRequest.message:type_name -> harness.types.v1.Message
+	21, // 22: harness.plugin.v1.OnAfterInvokeRequest.result:type_name -> harness.types.v1.InvokeResult
+	19, // 23: harness.plugin.v1.OnAfterInvokeResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 24: harness.plugin.v1.OnBeforeReplyRequest.call:type_name -> harness.types.v1.Call
+	15, // 25: harness.plugin.v1.OnBeforeReplyRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 26: harness.plugin.v1.OnBeforeReplyRequest.message:type_name -> harness.types.v1.Message
+	19, // 27: harness.plugin.v1.OnBeforeReplyResponse.effects:type_name -> harness.types.v1.Effects
+	14, // 28: harness.plugin.v1.OnPipelineCompleteRequest.call:type_name -> harness.types.v1.Call
+	15, // 29: harness.plugin.v1.OnPipelineCompleteRequest.thread:type_name -> harness.types.v1.Thread
+	16, // 30: harness.plugin.v1.OnPipelineCompleteRequest.message:type_name -> harness.types.v1.Message
+	22, // 31: harness.plugin.v1.OnPipelineCompleteRequest.steps:type_name -> harness.types.v1.PipelineStep
+	23, // 32: harness.plugin.v1.OnPipelineCompleteRequest.events:type_name -> harness.types.v1.StreamEvent
+	24, // 33: harness.plugin.v1.OnPipelineCompleteRequest.usage:type_name -> harness.types.v1.Usage
+	25, // 34: harness.plugin.v1.OnPipelineCompleteRequest.duration:type_name -> google.protobuf.Duration
+	19, // 35: harness.plugin.v1.OnPipelineCompleteResponse.effects:type_name -> harness.types.v1.Effects
+	0,  // 36: harness.plugin.v1.PipelineService.OnBeforeRun:input_type -> harness.plugin.v1.OnBeforeRunRequest
+	2,  // 37: harness.plugin.v1.PipelineService.OnPipelineStart:input_type -> harness.plugin.v1.OnPipelineStartRequest
+	4,  // 38: harness.plugin.v1.PipelineService.OnMessage:input_type -> harness.plugin.v1.OnMessageRequest
+	6,  // 39: harness.plugin.v1.PipelineService.OnBeforeInvoke:input_type -> harness.plugin.v1.OnBeforeInvokeRequest
+	8,  // 40: harness.plugin.v1.PipelineService.OnAfterInvoke:input_type -> harness.plugin.v1.OnAfterInvokeRequest
+	10, // 41: harness.plugin.v1.PipelineService.OnBeforeReply:input_type -> harness.plugin.v1.OnBeforeReplyRequest
+	12, // 42: harness.plugin.v1.PipelineService.OnPipelineComplete:input_type -> harness.plugin.v1.OnPipelineCompleteRequest
+	1,  // 43: harness.plugin.v1.PipelineService.OnBeforeRun:output_type -> harness.plugin.v1.OnBeforeRunResponse
+	3,  // 44: harness.plugin.v1.PipelineService.OnPipelineStart:output_type -> harness.plugin.v1.OnPipelineStartResponse
+	5,  // 45: harness.plugin.v1.PipelineService.OnMessage:output_type -> harness.plugin.v1.OnMessageResponse
+	7,  // 46: harness.plugin.v1.PipelineService.OnBeforeInvoke:output_type -> harness.plugin.v1.OnBeforeInvokeResponse
+	9,  // 47: harness.plugin.v1.PipelineService.OnAfterInvoke:output_type -> harness.plugin.v1.OnAfterInvokeResponse
+	11, // 48: harness.plugin.v1.PipelineService.OnBeforeReply:output_type -> harness.plugin.v1.OnBeforeReplyResponse
+	13, // 49: harness.plugin.v1.PipelineService.OnPipelineComplete:output_type -> harness.plugin.v1.OnPipelineCompleteResponse
+	43, // [43:50] is the sub-list for method output_type
+	36, // [36:43] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_pipeline_proto_init() }

@@ -285,8 +285,12 @@ type Parked struct {
 	// That the window is of; empty: all models.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
 	// The run is tried again then.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
-	Since         *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	Since *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	// Whose gate does not let the run through; empty: the plan does not.
+	Plugin string `protobuf:"bytes,7,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	// What the run waits for that such a gate does not let through.
+	Budget        string `protobuf:"bytes,8,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -361,6 +365,20 @@ func (x *Parked) GetSince() *timestamppb.Timestamp {
 		return x.Since
 	}
 	return nil
+}
+
+func (x *Parked) GetPlugin() string {
+	if x != nil {
+		return x.Plugin
+	}
+	return ""
+}
+
+func (x *Parked) GetBudget() string {
+	if x != nil {
+		return x.Budget
+	}
+	return ""
 }
 
 // What one model had of a turn.
@@ -603,14 +621,16 @@ const file_harness_types_v1_invoke_proto_rawDesc = "" +
 	"\n" +
 	"api_status\x18\x03 \x01(\x03R\tapiStatus\x12\x1c\n" +
 	"\tretryable\x18\x04 \x01(\bR\tretryable\x120\n" +
-	"\x06parked\x18\x05 \x01(\v2\x18.harness.types.v1.ParkedR\x06parked\"\xcc\x01\n" +
+	"\x06parked\x18\x05 \x01(\v2\x18.harness.types.v1.ParkedR\x06parked\"\xfc\x01\n" +
 	"\x06Parked\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x16\n" +
 	"\x06window\x18\x03 \x01(\tR\x06window\x12\x14\n" +
 	"\x05model\x18\x04 \x01(\tR\x05model\x120\n" +
 	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x120\n" +
-	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"l\n" +
+	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
+	"\x06plugin\x18\a \x01(\tR\x06plugin\x12\x16\n" +
+	"\x06budget\x18\b \x01(\tR\x06budget\"l\n" +
 	"\n" +
 	"ModelUsage\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12-\n" +

@@ -948,7 +948,9 @@ type Reservation struct {
 	// and {amount} stand for the amounts. Empty: the core's own words.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The amount is the turn's cap, until more was set aside: see pluginsdk.Reservation.
-	CapAtRest     bool `protobuf:"varint,5,opt,name=cap_at_rest,json=capAtRest,proto3" json:"cap_at_rest,omitempty"`
+	CapAtRest bool `protobuf:"varint,5,opt,name=cap_at_rest,json=capAtRest,proto3" json:"cap_at_rest,omitempty"`
+	// The run waits when there is not that much left, instead of being denied.
+	Wait          *Wait `protobuf:"bytes,6,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1018,6 +1020,68 @@ func (x *Reservation) GetCapAtRest() bool {
 	return false
 }
 
+func (x *Reservation) GetWait() *Wait {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+// Has a run wait that a gate does not let through now: see pluginsdk.Wait.
+type Wait struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the run waits for, such as the name of a budget.
+	For string `protobuf:"bytes,1,opt,name=for,proto3" json:"for,omitempty"`
+	// When there is room again; absent: nobody knows.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wait) Reset() {
+	*x = Wait{}
+	mi := &file_harness_types_v1_run_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wait) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wait) ProtoMessage() {}
+
+func (x *Wait) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_types_v1_run_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wait.ProtoReflect.Descriptor instead.
+func (*Wait) Descriptor() ([]byte, []int) {
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Wait) GetFor() string {
+	if x != nil {
+		return x.For
+	}
+	return ""
+}
+
+func (x *Wait) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // How an account of a plugin's stands.
 type BudgetAccount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1033,7 +1097,7 @@ type BudgetAccount struct {
 
 func (x *BudgetAccount) Reset() {
 	*x = BudgetAccount{}
-	mi := &file_harness_types_v1_run_proto_msgTypes[10]
+	mi := &file_harness_types_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1045,7 +1109,7 @@ func (x *BudgetAccount) String() string {
 func (*BudgetAccount) ProtoMessage() {}
 
 func (x *BudgetAccount) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_types_v1_run_proto_msgTypes[10]
+	mi := &file_harness_types_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1058,7 +1122,7 @@ func (x *BudgetAccount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetAccount.ProtoReflect.Descriptor instead.
 func (*BudgetAccount) Descriptor() ([]byte, []int) {
-	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_harness_types_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BudgetAccount) GetSpentUsd() float64 {
@@ -1175,14 +1239,18 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x10\n" +
-	"\x03ids\x18\a \x03(\tR\x03ids\"\x9b\x01\n" +
+	"\x03ids\x18\a \x03(\tR\x03ids\"\xc7\x01\n" +
 	"\vReservation\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\tlimit_usd\x18\x02 \x01(\x01R\blimitUsd\x12\x1d\n" +
 	"\n" +
 	"amount_usd\x18\x03 \x01(\x01R\tamountUsd\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1e\n" +
-	"\vcap_at_rest\x18\x05 \x01(\bR\tcapAtRest\"m\n" +
+	"\vcap_at_rest\x18\x05 \x01(\bR\tcapAtRest\x12*\n" +
+	"\x04wait\x18\x06 \x01(\v2\x16.harness.types.v1.WaitR\x04wait\"J\n" +
+	"\x04Wait\x12\x10\n" +
+	"\x03for\x18\x01 \x01(\tR\x03for\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"m\n" +
 	"\rBudgetAccount\x12\x1b\n" +
 	"\tspent_usd\x18\x01 \x01(\x01R\bspentUsd\x12\"\n" +
 	"\rset_aside_usd\x18\x02 \x01(\x01R\vsetAsideUsd\x12\x1b\n" +
@@ -1200,7 +1268,7 @@ func file_harness_types_v1_run_proto_rawDescGZIP() []byte {
 	return file_harness_types_v1_run_proto_rawDescData
 }
 
-var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_harness_types_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Run)(nil),                   // 0: harness.types.v1.Run
 	(*OnBehalf)(nil),              // 1: harness.types.v1.OnBehalf
@@ -1212,38 +1280,41 @@ var file_harness_types_v1_run_proto_goTypes = []any{
 	(*Stopped)(nil),               // 7: harness.types.v1.Stopped
 	(*RunQuery)(nil),              // 8: harness.types.v1.RunQuery
 	(*Reservation)(nil),           // 9: harness.types.v1.Reservation
-	(*BudgetAccount)(nil),         // 10: harness.types.v1.BudgetAccount
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*InvokeResult)(nil),          // 12: harness.types.v1.InvokeResult
-	(*StreamEvent)(nil),           // 13: harness.types.v1.StreamEvent
-	(*Usage)(nil),                 // 14: harness.types.v1.Usage
-	(*Parked)(nil),                // 15: harness.types.v1.Parked
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*Wait)(nil),                  // 10: harness.types.v1.Wait
+	(*BudgetAccount)(nil),         // 11: harness.types.v1.BudgetAccount
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*InvokeResult)(nil),          // 13: harness.types.v1.InvokeResult
+	(*StreamEvent)(nil),           // 14: harness.types.v1.StreamEvent
+	(*Usage)(nil),                 // 15: harness.types.v1.Usage
+	(*Parked)(nil),                // 16: harness.types.v1.Parked
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
 }
 var file_harness_types_v1_run_proto_depIdxs = []int32{
-	11, // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
-	12, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
-	13, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
+	12, // 0: harness.types.v1.Run.next_attempt_at:type_name -> google.protobuf.Timestamp
+	13, // 1: harness.types.v1.Run.result:type_name -> harness.types.v1.InvokeResult
+	14, // 2: harness.types.v1.Run.events:type_name -> harness.types.v1.StreamEvent
 	3,  // 3: harness.types.v1.Run.steps:type_name -> harness.types.v1.PipelineStep
 	5,  // 4: harness.types.v1.Run.outcomes:type_name -> harness.types.v1.Outcome
 	6,  // 5: harness.types.v1.Run.failures:type_name -> harness.types.v1.Failed
-	14, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
-	11, // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
-	11, // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
-	11, // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
+	15, // 6: harness.types.v1.Run.usage:type_name -> harness.types.v1.Usage
+	12, // 7: harness.types.v1.Run.queued_at:type_name -> google.protobuf.Timestamp
+	12, // 8: harness.types.v1.Run.started_at:type_name -> google.protobuf.Timestamp
+	12, // 9: harness.types.v1.Run.finished_at:type_name -> google.protobuf.Timestamp
 	4,  // 10: harness.types.v1.Run.hooks:type_name -> harness.types.v1.HookCall
-	15, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
+	16, // 11: harness.types.v1.Run.parked:type_name -> harness.types.v1.Parked
 	2,  // 12: harness.types.v1.Run.override:type_name -> harness.types.v1.RunOverride
 	1,  // 13: harness.types.v1.Run.on_behalf_of:type_name -> harness.types.v1.OnBehalf
-	11, // 14: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
-	11, // 15: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
-	16, // 16: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
-	11, // 17: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	12, // 14: harness.types.v1.PipelineStep.timestamp:type_name -> google.protobuf.Timestamp
+	12, // 15: harness.types.v1.HookCall.started_at:type_name -> google.protobuf.Timestamp
+	17, // 16: harness.types.v1.HookCall.duration:type_name -> google.protobuf.Duration
+	12, // 17: harness.types.v1.Failed.at:type_name -> google.protobuf.Timestamp
+	10, // 18: harness.types.v1.Reservation.wait:type_name -> harness.types.v1.Wait
+	12, // 19: harness.types.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_harness_types_v1_run_proto_init() }
@@ -1258,7 +1329,7 @@ func file_harness_types_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_types_v1_run_proto_rawDesc), len(file_harness_types_v1_run_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -157,9 +157,17 @@ func Plan(out io.Writer, plan client.Plan, titles map[string]string, now time.Ti
 	fmt.Fprintln(table, "RUN\tTHREAD\tGOES ON\tWHY")
 	for _, run := range plan.Parked {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", run.ID, cmp.Or(terminal.Short(titles[run.ThreadID], 30), run.ThreadID),
-			When(run.Parked.Until, now), terminal.Short(run.Parked.Reason, 120))
+			goesOn(*run.Parked, now), terminal.Short(run.Parked.Reason, 120))
 	}
 	return table.Flush()
+}
+
+// goesOn says when a parked run goes on.
+func goesOn(parked pluginsdk.Parked, now time.Time) string {
+	if parked.Plugin != "" && parked.Until.IsZero() {
+		return "when raised"
+	}
+	return When(parked.Until, now)
 }
 
 func bar(w pluginsdk.PlanWindow, now time.Time) string {

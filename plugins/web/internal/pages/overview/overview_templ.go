@@ -347,7 +347,7 @@ func page(o overview) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(o.parked) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<section class=\"section\" id=\"parked\"><div class=\"spread\"><h2>Waiting for the plan</h2><a href=\"/plan\">Plan</a></div><ul class=\"rows\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<section class=\"section\" id=\"parked\"><div class=\"spread\"><h2>Waiting for a plan or a budget</h2><a href=\"/plan\">Plan</a></div><ul class=\"rows\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

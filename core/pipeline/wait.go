@@ -1,0 +1,61 @@
+package pipeline
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What a gate does not let through now waits in its queue if the gate says so (pluginsdk.Wait): the
+// inbox parks it, as it parks a run for a plan.
+
+// waitBytes bounds the name of what a run waits for.
+const waitBytes = 100
+
+// waitable refuses a wait that makes no sense.
+func waitable(wait *pluginsdk.Wait) error {
+	if wait == nil || len(wait.For) <= waitBytes && !strings.ContainsRune(wait.For, 0) && utf8.ValidString(wait.For) {
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "what the run is to wait for is no text of at most %d bytes", waitBytes)
+}
+
+// waits is the failure with which the run is parked that a plugin's gate does not let through now.
+func (t *trip) waits(plugin, reason string, wait pluginsdk.Wait) error {
+	return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: reason, Retryable: true, Parked: &pluginsdk.Parked{
+		Reason: reason, Account: t.account, Plugin: plugin, Budget: wait.For, Until: wait.Until,
+	}}
+}
+
+// mayBegin is step 1's gate. A run that has waited for a gate before is put back at once while one of
+// its accounts has no room: the hooks of the steps to come are not asked each time that it is
+// tried.
+func (p *Pipeline) mayBegin(ctx context.Context, t *trip) error {
+	if err := p.beforeRun(ctx, t); err != nil {
+		return err
+	}
+	if last := t.run.LastParked; last == nil || last.Plugin == "" {
+		return nil
+	}
+	for _, one := range t.reserved {
+		if one.Wait == nil || one.LimitUSD == 0 {
+			continue
+		}
+		stands, err := p.store.BudgetAccount(ctx, one.Plugin, one.Account)
+		if err != nil {
+			return storeError("read what is left of a budget", err)
+		}
+		least := one.AmountUSD
+		if one.CapAtRest {
+			least = min(least, leastRest)
+		}
+		if stands.SpentUSD+stands.SetAsideUSD+least > one.LimitUSD+1e-9 {
+			over := ledger.OverLimit{Reservation: one, SpentUSD: stands.SpentUSD, ReservedUSD: stands.SetAsideUSD}
+			return t.waits(one.Plugin, over.Error(), *one.Wait)
+		}
+	}
+	return nil
+}

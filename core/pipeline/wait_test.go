@@ -1,0 +1,95 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+var free = time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+
+// waitsIn is a reservation for which the run waits when there is not that much left.
+func waitsIn(account string) pluginsdk.Reservation {
+	one := atRest(account, 0.5)
+	one.Wait = &pluginsdk.Wait{For: "daily", Until: free}
+	return one
+}
+
+// wantWait checks that an attempt has its run wait for the budget.
+func wantWait(t *testing.T, err error, reason string) {
+	t.Helper()
+	want := pluginsdk.Parked{Reason: reason, Account: "environment", Plugin: "purser", Budget: "daily", Until: free}
+	var failure *pluginsdk.Failure
+	if !errors.As(err, &failure) || failure.Parked == nil || *failure.Parked != want {
+		t.Errorf("the attempt ends with %v, parked as %+v; want %+v", err, failure, want)
+	}
+}
+
+// A message for which no money is left is lost to nobody: it waits if its gate says so, whether the gate
+// finds it or the account.
+func TestADeniedRunWaits(t *testing.T) {
+	for what, c := range map[string]struct {
+		verdict pluginsdk.OnBeforeRunResponse
+		reason  string
+	}{
+		"the gate's word":    {pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "not today", Wait: &pluginsdk.Wait{For: "daily", Until: free}}, "not today"},
+		"the account's room": {pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{waitsIn("day")}}, "the budget is used up: $1.00 of $1.00"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b, _ := spending(c.verdict)
+			over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
+			b.store.fail["SaveIntent"] = fmt.Errorf("5a: %w", &ledger.OverLimit{Reservation: over, SpentUSD: 1})
+			wantWait(t, b.handle(), c.reason)
+			if len(b.store.finishes) != 0 || len(b.agent.requests) != 0 {
+				t.Errorf("it ended as %+v, after %d turns", b.store.finishes, len(b.agent.requests))
+			}
+		})
+	}
+}
+
+// A run that waits is looked at every hour: nobody's hooks are asked for it while there is no room,
+// and it goes on when there is.
+func TestARunThatWaitsAsksNoHooksWhileThereIsNoRoom(t *testing.T) {
+	b, _ := spending(pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{waitsIn("day")}})
+	b.claim.Run.LastParked = &pluginsdk.Parked{Plugin: "purser", Budget: "daily"}
+	b.store.reserved = map[string]float64{"purser/day": 0.97}
+	wantWait(t, b.handle(), "the budget is used up: $0.97 of $1.00")
+	if lines := b.journal.lines; slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "5a") }) || len(b.agent.requests) != 0 {
+		t.Errorf("without room it came to %v", lines)
+	}
+	b.store.reserved["purser/day"] = 0.5
+	b.agent.answer = func(_ context.Context, request ledger.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+		return pluginsdk.InvokeResult{SessionID: request.SessionID, Text: "done"}
+	}
+	if err := b.handle(); err != nil || len(b.agent.requests) != 1 {
+		t.Errorf("with room: %v, %d turns", err, len(b.agent.requests))
+	}
+}
+
+// A turn that nobody has ever parked pays nothing for those that wait.
+func TestAWarmTurnDoesNotLookAtTheAccounts(t *testing.T) {
+	b, _ := spending(pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{waitsIn("day")}})
+	b.store.topUp = func() (float64, error) { return 0, errors.New("no") }
+	_ = b.handle()
+	if slices.Contains(b.journal.lines, "looked at purser/day") {
+		t.Errorf("it looked: %v", b.journal.lines)
+	}
+}
+
+// What a gate cannot mean is its error.
+func TestAWaitThatMakesNoSense(t *testing.T) {
+	b, _ := spending(pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "no", Wait: &pluginsdk.Wait{For: strings.Repeat("x", 101)}})
+	if err := b.handle(); err != nil {
+		t.Fatal(err)
+	}
+	if end := b.store.finishes[0]; !strings.Contains(end.Error, "no text of at most 100 bytes") {
+		t.Errorf("it ends as %q", end.Error)
+	}
+}
