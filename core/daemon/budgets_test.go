@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -40,29 +41,30 @@ func (in *installation) wantSaid(w *watcher, thread, command string, parts ...st
 }
 
 // callCost is what each API call of dearTurns costs, in USD, at the price of a Sonnet.
-const callCost = 0.1
+const callCost = 0.075
 
-// dearTurns has each turn make three API calls, the first two of which use a tool.
+// dearTurns has each turn make four API calls, two of which are a sub-agent's.
 func dearTurns(api *fakeapi.Server) {
-	usage := fakeapi.Usage{InputTokens: 33_000, OutputTokens: 66}
+	usage := fakeapi.Usage{InputTokens: 24_700, OutputTokens: 60}
+	uses := func(tool, input string) fakeapi.Reply {
+		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: tool, Input: json.RawMessage(input)}}, Usage: usage}
+	}
 	api.Handle(func(r fakeapi.Request) fakeapi.Reply {
-		if len(r.Tools) == 0 {
+		switch begun := len(r.ToolResults()) > 0; {
+		case len(r.Tools) == 0:
 			return fakeapi.Reply{Text: "x"}
-		}
-		step := "first"
-		if results := r.ToolResults(); len(results) > 0 {
-			step = map[bool]string{true: "second", false: ""}[strings.Contains(string(results[0].Content), "first")]
-		}
-		if step != "" {
-			return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Bash", Input: json.RawMessage(`{"command":"echo ` + step + `"}`)}}, Usage: usage}
+		case !begun && strings.Contains(r.Prompt(), "dig"):
+			return uses("Bash", `{"command":"echo dug"}`)
+		case !begun:
+			return uses("Agent", `{"description":"d","prompt":"dig","subagent_type":"general-purpose"}`)
 		}
 		return fakeapi.Reply{Text: "done", Usage: usage}
 	})
 }
 
 // Eight threads that work at once spend no more than there is, and one API call for each that was
-// under way; among them a model of which nobody knows the price. Who comes next is told what is
-// used up and what to do, and goes on once a person has raised it.
+// under way, sub-agents' too; among them a model of which nobody knows the price. Who comes next is told
+// what is used up and what to do, waits, and goes on once a person has raised it.
 func TestEightThreadsSpendOneBudget(t *testing.T) {
 	if !apart(t) {
 		return
@@ -72,7 +74,7 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 		in := budgeted(t, database(t))
 		api := in.claude()
 		dearTurns(api)
-		in.config.AllowedTools = []string{"Bash"}
+		in.config.AllowedTools = []string{"Bash", "Agent"}
 		in.start()
 		watch := in.watch()
 		control := in.thread("control")
@@ -89,9 +91,15 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 			}
 			runs = append(runs, in.chat(thread, "work").RunID)
 		}
-		for _, run := range runs {
-			in.ended(run)
-		}
+		in.until("the runs to end, or to wait", func() bool {
+			for _, id := range runs { // what others hold may be there again
+				if run := in.run(id); !run.State.Final() && (run.Parked == nil || time.Until(run.NextAttemptAt) < time.Minute) {
+					return false
+				}
+			}
+			return true
+		})
+		var waiting []string
 		ended := make(map[string]int)
 		for _, run := range runs {
 			state := in.run(run)
@@ -100,8 +108,9 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 				ended["done"]++
 			case strings.Contains(state.Error, "the turn was ended at its cap of $") && strings.Contains(state.Error, "the budget all of $1.0"):
 				ended["at the cap"]++
-			case strings.Contains(state.Error, "the budget all of $1.0") && strings.Contains(state.Error, "is used up"):
-				ended["denied"]++
+			case state.Parked != nil && strings.Contains(state.Parked.Reason, "the budget all of $1.0") && strings.Contains(state.Parked.Reason, "is used up"):
+				ended["waits"]++
+				waiting = append(waiting, run)
 			default:
 				t.Errorf("a run is %s: %s", state.State, state.Error)
 			}
@@ -126,8 +135,10 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 			t.Errorf("the ninth made %d calls", after-before)
 		}
 		in.wantSaid(watch, control, "/budget set all $20", "**all**: $20.00 a day; $")
-		if run := in.ended(waits); run.State != pluginsdk.RunSucceeded {
-			t.Errorf("after the budget was raised, the ninth is %s: %s", run.State, run.Error)
+		for _, id := range append(waiting, waits) {
+			if run := in.ended(id); run.State != pluginsdk.RunSucceeded {
+				t.Errorf("after the budget was raised, one that waited is %s: %s", run.State, run.Error)
+			}
 		}
 	})
 }

@@ -17,6 +17,8 @@ import (
 const (
 	// recheckEvery is how long a run waits for a gate at most before it is put to it again.
 	recheckEvery = time.Hour
+	// recheckSoon is how long one waits for which turns at work hold what it needs.
+	recheckSoon = 10 * time.Second
 	// recheckSpread is within what time runs go on that wait for the same moment.
 	recheckSpread = 20 * time.Second
 )
@@ -24,12 +26,16 @@ const (
 // howToDrop stands behind what people are told of a run that waits for a gate.
 const howToDrop = "To drop the message: /stop"
 
-// parkedByGate returns how a run is parked that a gate does not let through, and when it is tried again.
-func (in *Inbox) parkedByGate(parked pluginsdk.Parked, last *pluginsdk.Parked) (pluginsdk.Parked, time.Time) {
+// parkedByGate returns how a run is parked that a gate does not let through, and when it is tried again;
+// soon: when turns at work have ended, there is room again.
+func (in *Inbox) parkedByGate(parked pluginsdk.Parked, last *pluginsdk.Parked, soon bool) (pluginsdk.Parked, time.Time) {
 	now := in.config.Now().UTC()
 	parked.Since = now
 	if last != nil && last.Plugin == parked.Plugin && last.Budget == parked.Budget && !last.Since.IsZero() && last.Since.Before(now) {
 		parked.Since = last.Since
+	}
+	if soon {
+		return parked, now.Add(recheckSoon)
 	}
 	due := now.Add(recheckEvery)
 	if !parked.Until.IsZero() && parked.Until.Before(due) {

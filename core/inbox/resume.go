@@ -27,7 +27,9 @@ func (in *Inbox) parkFor(ctx context.Context, log *slog.Logger, w *worker, attem
 	people := ledger.ForPeople(claim.Run.Run, claim.Thread.Thread, claim.Fence)
 	row := ledger.ParkedRun{RunID: runID, Override: stillSaid(claim.Run.Override)}
 	if reason.Plugin != "" {
-		row.Parked, row.Due = in.parkedByGate(reason, claim.Run.LastParked)
+		var none *ledger.NoRoom
+		soon := errors.As(attempt.cause, &none) && none.Soon
+		row.Parked, row.Due = in.parkedByGate(reason, claim.Run.LastParked, soon)
 		row.Row = notice(gateKey(runID, row.Parked), in.told(row.Parked)+" "+howToDrop)
 	} else {
 		row.Parked = in.plan.ParkOf(reason, ledger.PlanAsk{Account: reason.Account, People: people, Last: claim.Run.LastParked})

@@ -131,6 +131,18 @@ type Reservation struct {
 	Again bool
 }
 
+// NoRoom is the failure of a turn that a plugin's gate has wait (pluginsdk.Wait).
+type NoRoom struct {
+	Failure *pluginsdk.Failure // with Parked
+	// Soon says that there is room again when turns at work have ended, for which it is set aside.
+	Soon bool
+}
+
+func (n *NoRoom) Error() string { return n.Failure.Error() }
+
+// Unwrap returns the failure.
+func (n *NoRoom) Unwrap() error { return n.Failure }
+
 // OverLimit is a reservation for which there is not enough left.
 type OverLimit struct {
 	Reservation Reservation

@@ -94,7 +94,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 		return p.fallbackSpent(t, fallbackWords(t.account, over.Reservation.LimitUSD))
 	}
 	if errors.As(err, &over) && over.Reservation.Wait != nil {
-		return t.waits(over.Reservation.Plugin, over.Error(), *over.Reservation.Wait)
+		return t.waitsFor(over)
 	}
 	if errors.As(err, &over) {
 		return &hooks.Denied{Plugin: over.Reservation.Plugin, Reason: over.Error()}

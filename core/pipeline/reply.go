@@ -241,7 +241,7 @@ func (p *Pipeline) abandon(ctx context.Context, t *trip, err error) error {
 		return failure // the attempt has not failed: the run waits
 	case errors.As(err, &failure) && (failure.Kind == pluginsdk.FailurePlan || failure.Parked != nil):
 		p.complete(t, pluginsdk.OutcomeParked, failure.Message)
-		return failure // the inbox parks the run
+		return err // the inbox parks the run
 	case errors.As(err, &failure):
 		p.complete(t, pluginsdk.OutcomeFailed, failure.Message)
 		if failure.Retryable {

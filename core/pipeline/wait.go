@@ -24,10 +24,25 @@ func waitable(wait *pluginsdk.Wait) error {
 }
 
 // waits is the failure with which the run is parked that a plugin's gate does not let through now.
-func (t *trip) waits(plugin, reason string, wait pluginsdk.Wait) error {
-	return &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: reason, Retryable: true, Parked: &pluginsdk.Parked{
+func (t *trip) waits(plugin, reason string, wait pluginsdk.Wait) *ledger.NoRoom {
+	return &ledger.NoRoom{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: reason, Retryable: true, Parked: &pluginsdk.Parked{
 		Reason: reason, Account: t.account, Plugin: plugin, Budget: wait.For, Until: wait.Until,
-	}}
+	}}}
+}
+
+// waitsFor is waits for a reservation for which there is not enough left.
+func (t *trip) waitsFor(over *ledger.OverLimit) error {
+	none := t.waits(over.Reservation.Plugin, over.Error(), *over.Reservation.Wait)
+	none.Soon = over.SpentUSD+leastOf(over.Reservation) <= over.Reservation.LimitUSD
+	return none
+}
+
+// leastOf is with how much of a reservation a turn begins at least, in USD.
+func leastOf(one ledger.Reservation) float64 {
+	if one.CapAtRest {
+		return min(one.AmountUSD, leastRest)
+	}
+	return one.AmountUSD
 }
 
 // mayBegin is step 1's gate. A run that has waited for a gate before is put back at once while one of
@@ -48,13 +63,8 @@ func (p *Pipeline) mayBegin(ctx context.Context, t *trip) error {
 		if err != nil {
 			return storeError("read what is left of a budget", err)
 		}
-		least := one.AmountUSD
-		if one.CapAtRest {
-			least = min(least, leastRest)
-		}
-		if stands.SpentUSD+stands.SetAsideUSD+least > one.LimitUSD+1e-9 {
-			over := ledger.OverLimit{Reservation: one, SpentUSD: stands.SpentUSD, ReservedUSD: stands.SetAsideUSD}
-			return t.waits(one.Plugin, over.Error(), *one.Wait)
+		if stands.SpentUSD+stands.SetAsideUSD+leastOf(one) > one.LimitUSD+1e-9 {
+			return t.waitsFor(&ledger.OverLimit{Reservation: one, SpentUSD: stands.SpentUSD, ReservedUSD: stands.SetAsideUSD})
 		}
 	}
 	return nil
