@@ -37,6 +37,8 @@ func TestMain(m *testing.M) {
 		runScribe()
 	case censusName:
 		runCensus()
+	case looperName:
+		runLooper()
 	case purserName:
 		runPurser()
 	case deskName:
