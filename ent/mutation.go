@@ -19310,6 +19310,7 @@ type ReservationMutation struct {
 	addopen_usd   *float64
 	limit_usd     *float64
 	addlimit_usd  *float64
+	unit          *string
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*Reservation, error)
@@ -19752,6 +19753,42 @@ func (m *ReservationMutation) ResetLimitUsd() {
 	m.addlimit_usd = nil
 }
 
+// SetUnit sets the "unit" field.
+func (m *ReservationMutation) SetUnit(s string) {
+	m.unit = &s
+}
+
+// Unit returns the value of the "unit" field in the mutation.
+func (m *ReservationMutation) Unit() (r string, exists bool) {
+	v := m.unit
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnit returns the old "unit" field's value of the Reservation entity.
+// If the Reservation object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReservationMutation) OldUnit(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnit is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnit requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnit: %w", err)
+	}
+	return oldValue.Unit, nil
+}
+
+// ResetUnit resets all changes to the "unit" field.
+func (m *ReservationMutation) ResetUnit() {
+	m.unit = nil
+}
+
 // Where appends a list predicates to the ReservationMutation builder.
 func (m *ReservationMutation) Where(ps ...predicate.Reservation) {
 	m.predicates = append(m.predicates, ps...)
@@ -19786,7 +19823,7 @@ func (m *ReservationMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ReservationMutation) Fields() []string {
-	fields := make([]string, 0, 7)
+	fields := make([]string, 0, 8)
 	if m.plugin != nil {
 		fields = append(fields, reservation.FieldPlugin)
 	}
@@ -19807,6 +19844,9 @@ func (m *ReservationMutation) Fields() []string {
 	}
 	if m.limit_usd != nil {
 		fields = append(fields, reservation.FieldLimitUsd)
+	}
+	if m.unit != nil {
+		fields = append(fields, reservation.FieldUnit)
 	}
 	return fields
 }
@@ -19830,6 +19870,8 @@ func (m *ReservationMutation) Field(name string) (ent.Value, bool) {
 		return m.OpenUsd()
 	case reservation.FieldLimitUsd:
 		return m.LimitUsd()
+	case reservation.FieldUnit:
+		return m.Unit()
 	}
 	return nil, false
 }
@@ -19853,6 +19895,8 @@ func (m *ReservationMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldOpenUsd(ctx)
 	case reservation.FieldLimitUsd:
 		return m.OldLimitUsd(ctx)
+	case reservation.FieldUnit:
+		return m.OldUnit(ctx)
 	}
 	return nil, fmt.Errorf("unknown Reservation field %s", name)
 }
@@ -19910,6 +19954,13 @@ func (m *ReservationMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetLimitUsd(v)
+		return nil
+	case reservation.FieldUnit:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnit(v)
 		return nil
 	}
 	return fmt.Errorf("unknown Reservation field %s", name)
@@ -20031,6 +20082,9 @@ func (m *ReservationMutation) ResetField(name string) error {
 		return nil
 	case reservation.FieldLimitUsd:
 		m.ResetLimitUsd()
+		return nil
+	case reservation.FieldUnit:
+		m.ResetUnit()
 		return nil
 	}
 	return fmt.Errorf("unknown Reservation field %s", name)

@@ -29,7 +29,9 @@ type Reservation struct {
 	// OpenUsd holds the value of the "open_usd" field.
 	OpenUsd float64 `json:"open_usd,omitempty"`
 	// LimitUsd holds the value of the "limit_usd" field.
-	LimitUsd     float64 `json:"limit_usd,omitempty"`
+	LimitUsd float64 `json:"limit_usd,omitempty"`
+	// Unit holds the value of the "unit" field.
+	Unit         string `json:"unit,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -42,7 +44,7 @@ func (*Reservation) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case reservation.FieldID:
 			values[i] = new(sql.NullInt64)
-		case reservation.FieldPlugin, reservation.FieldAccount, reservation.FieldRunID:
+		case reservation.FieldPlugin, reservation.FieldAccount, reservation.FieldRunID, reservation.FieldUnit:
 			values[i] = new(sql.NullString)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -107,6 +109,12 @@ func (_m *Reservation) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.LimitUsd = value.Float64
 			}
+		case reservation.FieldUnit:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field unit", values[i])
+			} else if value.Valid {
+				_m.Unit = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -163,6 +171,9 @@ func (_m *Reservation) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("limit_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.LimitUsd))
+	builder.WriteString(", ")
+	builder.WriteString("unit=")
+	builder.WriteString(_m.Unit)
 	builder.WriteByte(')')
 	return builder.String()
 }

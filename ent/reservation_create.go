@@ -87,6 +87,20 @@ func (_c *ReservationCreate) SetNillableLimitUsd(v *float64) *ReservationCreate 
 	return _c
 }
 
+// SetUnit sets the "unit" field.
+func (_c *ReservationCreate) SetUnit(v string) *ReservationCreate {
+	_c.mutation.SetUnit(v)
+	return _c
+}
+
+// SetNillableUnit sets the "unit" field if the given value is not nil.
+func (_c *ReservationCreate) SetNillableUnit(v *string) *ReservationCreate {
+	if v != nil {
+		_c.SetUnit(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ReservationCreate) SetID(v int64) *ReservationCreate {
 	_c.mutation.SetID(v)
@@ -140,6 +154,10 @@ func (_c *ReservationCreate) defaults() {
 		v := reservation.DefaultLimitUsd
 		_c.mutation.SetLimitUsd(v)
 	}
+	if _, ok := _c.mutation.Unit(); !ok {
+		v := reservation.DefaultUnit
+		_c.mutation.SetUnit(v)
+	}
 }
 
 // check runs all checks and user-defined validators on the builder.
@@ -164,6 +182,9 @@ func (_c *ReservationCreate) check() error {
 	}
 	if _, ok := _c.mutation.LimitUsd(); !ok {
 		return &ValidationError{Name: "limit_usd", err: errors.New(`ent: missing required field "Reservation.limit_usd"`)}
+	}
+	if _, ok := _c.mutation.Unit(); !ok {
+		return &ValidationError{Name: "unit", err: errors.New(`ent: missing required field "Reservation.unit"`)}
 	}
 	return nil
 }
@@ -225,6 +246,10 @@ func (_c *ReservationCreate) createSpec() (*Reservation, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.LimitUsd(); ok {
 		_spec.SetField(reservation.FieldLimitUsd, field.TypeFloat64, value)
 		_node.LimitUsd = value
+	}
+	if value, ok := _c.mutation.Unit(); ok {
+		_spec.SetField(reservation.FieldUnit, field.TypeString, value)
+		_node.Unit = value
 	}
 	return _node, _spec
 }
@@ -347,6 +372,18 @@ func (u *ReservationUpsert) UpdateLimitUsd() *ReservationUpsert {
 // AddLimitUsd adds v to the "limit_usd" field.
 func (u *ReservationUpsert) AddLimitUsd(v float64) *ReservationUpsert {
 	u.Add(reservation.FieldLimitUsd, v)
+	return u
+}
+
+// SetUnit sets the "unit" field.
+func (u *ReservationUpsert) SetUnit(v string) *ReservationUpsert {
+	u.Set(reservation.FieldUnit, v)
+	return u
+}
+
+// UpdateUnit sets the "unit" field to the value that was provided on create.
+func (u *ReservationUpsert) UpdateUnit() *ReservationUpsert {
+	u.SetExcluded(reservation.FieldUnit)
 	return u
 }
 
@@ -488,6 +525,20 @@ func (u *ReservationUpsertOne) AddLimitUsd(v float64) *ReservationUpsertOne {
 func (u *ReservationUpsertOne) UpdateLimitUsd() *ReservationUpsertOne {
 	return u.Update(func(s *ReservationUpsert) {
 		s.UpdateLimitUsd()
+	})
+}
+
+// SetUnit sets the "unit" field.
+func (u *ReservationUpsertOne) SetUnit(v string) *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetUnit(v)
+	})
+}
+
+// UpdateUnit sets the "unit" field to the value that was provided on create.
+func (u *ReservationUpsertOne) UpdateUnit() *ReservationUpsertOne {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateUnit()
 	})
 }
 
@@ -795,6 +846,20 @@ func (u *ReservationUpsertBulk) AddLimitUsd(v float64) *ReservationUpsertBulk {
 func (u *ReservationUpsertBulk) UpdateLimitUsd() *ReservationUpsertBulk {
 	return u.Update(func(s *ReservationUpsert) {
 		s.UpdateLimitUsd()
+	})
+}
+
+// SetUnit sets the "unit" field.
+func (u *ReservationUpsertBulk) SetUnit(v string) *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.SetUnit(v)
+	})
+}
+
+// UpdateUnit sets the "unit" field to the value that was provided on create.
+func (u *ReservationUpsertBulk) UpdateUnit() *ReservationUpsertBulk {
+	return u.Update(func(s *ReservationUpsert) {
+		s.UpdateUnit()
 	})
 }
 

@@ -112,6 +112,20 @@ func (_u *ReservationUpdate) AddLimitUsd(v float64) *ReservationUpdate {
 	return _u
 }
 
+// SetUnit sets the "unit" field.
+func (_u *ReservationUpdate) SetUnit(v string) *ReservationUpdate {
+	_u.mutation.SetUnit(v)
+	return _u
+}
+
+// SetNillableUnit sets the "unit" field if the given value is not nil.
+func (_u *ReservationUpdate) SetNillableUnit(v *string) *ReservationUpdate {
+	if v != nil {
+		_u.SetUnit(*v)
+	}
+	return _u
+}
+
 // Mutation returns the ReservationMutation object of the builder.
 func (_u *ReservationUpdate) Mutation() *ReservationMutation {
 	return _u.mutation
@@ -182,6 +196,9 @@ func (_u *ReservationUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	}
 	if value, ok := _u.mutation.AddedLimitUsd(); ok {
 		_spec.AddField(reservation.FieldLimitUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Unit(); ok {
+		_spec.SetField(reservation.FieldUnit, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -289,6 +306,20 @@ func (_u *ReservationUpdateOne) AddLimitUsd(v float64) *ReservationUpdateOne {
 	return _u
 }
 
+// SetUnit sets the "unit" field.
+func (_u *ReservationUpdateOne) SetUnit(v string) *ReservationUpdateOne {
+	_u.mutation.SetUnit(v)
+	return _u
+}
+
+// SetNillableUnit sets the "unit" field if the given value is not nil.
+func (_u *ReservationUpdateOne) SetNillableUnit(v *string) *ReservationUpdateOne {
+	if v != nil {
+		_u.SetUnit(*v)
+	}
+	return _u
+}
+
 // Mutation returns the ReservationMutation object of the builder.
 func (_u *ReservationUpdateOne) Mutation() *ReservationMutation {
 	return _u.mutation
@@ -389,6 +420,9 @@ func (_u *ReservationUpdateOne) sqlSave(ctx context.Context) (_node *Reservation
 	}
 	if value, ok := _u.mutation.AddedLimitUsd(); ok {
 		_spec.AddField(reservation.FieldLimitUsd, field.TypeFloat64, value)
+	}
+	if value, ok := _u.mutation.Unit(); ok {
+		_spec.SetField(reservation.FieldUnit, field.TypeString, value)
 	}
 	_spec.AddModifiers(_u.modifiers...)
 	_node = &Reservation{config: _u.config}

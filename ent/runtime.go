@@ -568,6 +568,10 @@ func init() {
 	reservationDescLimitUsd := reservationFields[7].Descriptor()
 	// reservation.DefaultLimitUsd holds the default value on creation for the limit_usd field.
 	reservation.DefaultLimitUsd = reservationDescLimitUsd.Default.(float64)
+	// reservationDescUnit is the schema descriptor for unit field.
+	reservationDescUnit := reservationFields[8].Descriptor()
+	// reservation.DefaultUnit holds the default value on creation for the unit field.
+	reservation.DefaultUnit = reservationDescUnit.Default.(string)
 	runFields := schema.Run{}.Fields()
 	_ = runFields
 	// runDescMergedInto is the schema descriptor for merged_into field.

@@ -45,7 +45,16 @@ type Wait struct {
 	Until time.Time // when there is room again; zero: nobody knows
 }
 
-// Reservation is money set aside for a run.
+// Unit is what the amounts of an account are in.
+type Unit string
+
+// The units of accounts. An account keeps to one.
+const (
+	UnitUSD    Unit = ""       // what turns cost
+	UnitTokens Unit = "tokens" // what goes in and out of the model, and what is read from and written to its cache, together
+)
+
+// Reservation is money, or tokens, set aside for a run.
 type Reservation struct {
 	Account   string  // such as day:2026-11-22; the plugin's own, and its key among those of an answer
 	LimitUSD  float64 // of what is spent from the account and reserved in it; 0: none, it is only counted
@@ -63,9 +72,12 @@ type Reservation struct {
 	CapAtRest bool
 	// Wait has the run wait when there is not that much left, instead of being denied.
 	Wait *Wait
+	// Unit is what LimitUSD and AmountUSD are in. With UnitTokens there is no CapAtRest: a turn that has begun
+	// may take more than was set aside for it.
+	Unit Unit
 }
 
-// BudgetAccount is how an account of a plugin's stands.
+// BudgetAccount is how an account of a plugin's stands, in the unit of its reservations.
 type BudgetAccount struct {
 	SpentUSD    float64 // by runs that are over, and by those that are not
 	SetAsideUSD float64 // what runs that are not over may still spend of what is set aside for them

@@ -169,6 +169,9 @@ func (o *OverLimit) Error() string {
 // usd formats the amounts with as many digits as it takes for them to add up to more than the
 // limit, and for none of them to look like nothing: 2 to 6.
 func (o *OverLimit) usd() func(float64) string {
+	if o.Reservation.Unit == pluginsdk.UnitTokens {
+		return func(tokens float64) string { return fmt.Sprintf("%.0f tokens", tokens) }
+	}
 	digits := 2
 	for ; digits < 6; digits++ {
 		unit := math.Pow10(-digits)

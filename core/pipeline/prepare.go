@@ -89,6 +89,10 @@ func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBef
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "it reserves in an account %.40q; a name has 1 to %d bytes of text", r.Account, accountBytes)
 		case !amount(r.AmountUSD) || !amount(r.LimitUSD):
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "in the account %q it reserves %v USD, of at most %v, which are no amounts", r.Account, r.AmountUSD, r.LimitUSD)
+		case r.Unit != pluginsdk.UnitUSD && r.Unit != pluginsdk.UnitTokens:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the account %q is in %.40q; it can be in US dollars or in tokens", r.Account, r.Unit)
+		case r.CapAtRest && r.Unit != pluginsdk.UnitUSD:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the account %q is in tokens, which are no cap of a turn", r.Account)
 		case r.CapAtRest && r.AmountUSD == 0:
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "in the account %q it reserves nothing, which is to be the turn's cap", r.Account)
 		case len(r.Reason) > reasonBytes || strings.ContainsRune(r.Reason, 0) || !utf8.ValidString(r.Reason):

@@ -65,9 +65,9 @@ func (t *tx) reserveOne(ctx context.Context, runID string, one ledger.Reservatio
 	if one.LimitUSD > 0 && spent+stands.others+before+one.AmountUSD > one.LimitUSD+centsOver {
 		return &ledger.OverLimit{Reservation: one, SpentUSD: spent + before, ReservedUSD: stands.others}
 	}
-	_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, open_usd) VALUES ($1, $2, $3, $4, $5)
+	_, err = t.run(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, open_usd, unit) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (plugin, account, run_id) DO UPDATE SET usd = excluded.usd, open_usd = excluded.open_usd`,
-		one.Plugin, one.Account, runID, before+one.AmountUSD, open)
+		one.Plugin, one.Account, runID, before+one.AmountUSD, open, string(one.Unit))
 	return err
 }
 
@@ -166,13 +166,16 @@ func inOrder(a, b ledger.Reservation) int {
 	return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Account, b.Account))
 }
 
+// spentSQL is what a run r has spent so far of what is set aside for it as v, in the unit of v.
+const spentSQL = "(CASE WHEN v.unit = 'tokens' THEN r.input_tokens + r.output_tokens + r.cache_read_tokens + r.cache_write_tokens ELSE r.cost_usd END)"
+
 // heldSQL is what a reservation v in an account of a plugin counts as while its run r is not
 // over: no less than the run has cost.
 func heldSQL(plugin string) string {
 	if plugin == ledger.CoreAccounts {
 		return "v.usd"
 	}
-	return "CASE WHEN r.cost_usd + v.open_usd > v.usd THEN r.cost_usd + v.open_usd ELSE v.usd END"
+	return "CASE WHEN " + spentSQL + " + v.open_usd > v.usd THEN " + spentSQL + " + v.open_usd ELSE v.usd END"
 }
 
 // costSQL is what is spent from an account of a plugin for a reservation v whose run r is over.
@@ -180,7 +183,7 @@ func costSQL(plugin string) string {
 	if plugin == ledger.CoreAccounts {
 		return "v.usd"
 	}
-	return "COALESCE(r.cost_usd, 0) + v.open_usd"
+	return "COALESCE(" + spentSQL + ", 0) + v.open_usd"
 }
 
 // spend books that so much is spent from an account, and takes the reservation of a run in it
@@ -197,9 +200,9 @@ func (t *tx) spend(ctx context.Context, plugin, account, runID string, usd float
 
 // takeAccount is settleAccount for who reserves in the account, and keeps the limit.
 func (t *tx) takeAccount(ctx context.Context, one ledger.Reservation) (spent float64, err error) {
-	err = t.row(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, limit_usd) VALUES ($1, $2, '', 0, $3)
+	err = t.row(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, limit_usd, unit) VALUES ($1, $2, '', 0, $3, $4)
 		ON CONFLICT (plugin, account, run_id) DO UPDATE SET limit_usd = excluded.limit_usd RETURNING usd`,
-		[]any{one.Plugin, one.Account, one.LimitUSD}, &spent)
+		[]any{one.Plugin, one.Account, one.LimitUSD, string(one.Unit)}, &spent)
 	if err != nil {
 		return 0, err
 	}
@@ -268,8 +271,8 @@ func (s *Store) Reserved(ctx context.Context, plugin, account string) (usd float
 // BudgetAccount returns how an account of a plugin's stands.
 func (s *Store) BudgetAccount(ctx context.Context, plugin, account string) (found pluginsdk.BudgetAccount, err error) {
 	err = row(ctx, s.query, `SELECT
-			COALESCE(SUM(CASE WHEN v.run_id = '' THEN v.usd WHEN r.finished_at IS NOT NULL THEN `+costSQL(plugin)+` ELSE COALESCE(r.cost_usd, 0) END), 0),
-			COALESCE(SUM(CASE WHEN v.run_id = '' OR r.finished_at IS NOT NULL THEN 0 ELSE `+heldSQL(plugin)+` - r.cost_usd END), 0),
+			COALESCE(SUM(CASE WHEN v.run_id = '' THEN v.usd WHEN r.finished_at IS NOT NULL THEN `+costSQL(plugin)+` ELSE COALESCE(`+spentSQL+`, 0) END), 0),
+			COALESCE(SUM(CASE WHEN v.run_id = '' OR r.finished_at IS NOT NULL THEN 0 ELSE `+heldSQL(plugin)+` - `+spentSQL+` END), 0),
 			COALESCE(MAX(CASE WHEN v.run_id = '' THEN v.limit_usd ELSE 0 END), 0)
 		FROM reservations v LEFT JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`,
 		[]any{plugin, account}, &found.SpentUSD, &found.SetAsideUSD, &found.LimitUSD)

@@ -609,6 +609,7 @@ var (
 		{Name: "base_usd", Type: field.TypeFloat64, Default: 0},
 		{Name: "open_usd", Type: field.TypeFloat64, Default: 0},
 		{Name: "limit_usd", Type: field.TypeFloat64, Default: 0},
+		{Name: "unit", Type: field.TypeString, Default: ""},
 	}
 	// ReservationsTable holds the schema information for the "reservations" table.
 	ReservationsTable = &schema.Table{

@@ -25,6 +25,8 @@ const (
 	FieldOpenUsd = "open_usd"
 	// FieldLimitUsd holds the string denoting the limit_usd field in the database.
 	FieldLimitUsd = "limit_usd"
+	// FieldUnit holds the string denoting the unit field in the database.
+	FieldUnit = "unit"
 	// Table holds the table name of the reservation in the database.
 	Table = "reservations"
 )
@@ -39,6 +41,7 @@ var Columns = []string{
 	FieldBaseUsd,
 	FieldOpenUsd,
 	FieldLimitUsd,
+	FieldUnit,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -58,6 +61,8 @@ var (
 	DefaultOpenUsd float64
 	// DefaultLimitUsd holds the default value on creation for the "limit_usd" field.
 	DefaultLimitUsd float64
+	// DefaultUnit holds the default value on creation for the "unit" field.
+	DefaultUnit string
 )
 
 // OrderOption defines the ordering options for the Reservation queries.
@@ -101,4 +106,9 @@ func ByOpenUsd(opts ...sql.OrderTermOption) OrderOption {
 // ByLimitUsd orders the results by the limit_usd field.
 func ByLimitUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLimitUsd, opts...).ToFunc()
+}
+
+// ByUnit orders the results by the unit field.
+func ByUnit(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldUnit, opts...).ToFunc()
 }

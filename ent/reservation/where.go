@@ -87,6 +87,11 @@ func LimitUsd(v float64) predicate.Reservation {
 	return predicate.Reservation(sql.FieldEQ(FieldLimitUsd, v))
 }
 
+// Unit applies equality check predicate on the "unit" field. It's identical to UnitEQ.
+func Unit(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldUnit, v))
+}
+
 // PluginEQ applies the EQ predicate on the "plugin" field.
 func PluginEQ(v string) predicate.Reservation {
 	return predicate.Reservation(sql.FieldEQ(FieldPlugin, v))
@@ -440,6 +445,71 @@ func LimitUsdLT(v float64) predicate.Reservation {
 // LimitUsdLTE applies the LTE predicate on the "limit_usd" field.
 func LimitUsdLTE(v float64) predicate.Reservation {
 	return predicate.Reservation(sql.FieldLTE(FieldLimitUsd, v))
+}
+
+// UnitEQ applies the EQ predicate on the "unit" field.
+func UnitEQ(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEQ(FieldUnit, v))
+}
+
+// UnitNEQ applies the NEQ predicate on the "unit" field.
+func UnitNEQ(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNEQ(FieldUnit, v))
+}
+
+// UnitIn applies the In predicate on the "unit" field.
+func UnitIn(vs ...string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldIn(FieldUnit, vs...))
+}
+
+// UnitNotIn applies the NotIn predicate on the "unit" field.
+func UnitNotIn(vs ...string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldNotIn(FieldUnit, vs...))
+}
+
+// UnitGT applies the GT predicate on the "unit" field.
+func UnitGT(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGT(FieldUnit, v))
+}
+
+// UnitGTE applies the GTE predicate on the "unit" field.
+func UnitGTE(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldGTE(FieldUnit, v))
+}
+
+// UnitLT applies the LT predicate on the "unit" field.
+func UnitLT(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLT(FieldUnit, v))
+}
+
+// UnitLTE applies the LTE predicate on the "unit" field.
+func UnitLTE(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldLTE(FieldUnit, v))
+}
+
+// UnitContains applies the Contains predicate on the "unit" field.
+func UnitContains(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldContains(FieldUnit, v))
+}
+
+// UnitHasPrefix applies the HasPrefix predicate on the "unit" field.
+func UnitHasPrefix(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldHasPrefix(FieldUnit, v))
+}
+
+// UnitHasSuffix applies the HasSuffix predicate on the "unit" field.
+func UnitHasSuffix(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldHasSuffix(FieldUnit, v))
+}
+
+// UnitEqualFold applies the EqualFold predicate on the "unit" field.
+func UnitEqualFold(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldEqualFold(FieldUnit, v))
+}
+
+// UnitContainsFold applies the ContainsFold predicate on the "unit" field.
+func UnitContainsFold(v string) predicate.Reservation {
+	return predicate.Reservation(sql.FieldContainsFold(FieldUnit, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -27,6 +27,8 @@ func (Reservation) Fields() []ent.Field {
 		field.Float("open_usd").Default(0),
 		// Of an account: what its newest reservation allowed to be spent.
 		field.Float("limit_usd").Default(0),
+		// What the amounts are in: US dollars (empty), or tokens.
+		field.String("unit").Default(""),
 	}
 }
 

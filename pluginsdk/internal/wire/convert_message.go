@@ -275,6 +275,7 @@ func reservationTo(v pluginsdk.Reservation) *typesv1.Reservation {
 		Reason:    v.Reason,
 		CapAtRest: v.CapAtRest,
 		Wait:      pointerTo(v.Wait, waitTo),
+		Unit:      string(v.Unit),
 	}
 }
 
@@ -286,6 +287,7 @@ func reservationFrom(m *typesv1.Reservation) pluginsdk.Reservation {
 		Reason:    m.GetReason(),
 		CapAtRest: m.GetCapAtRest(),
 		Wait:      pointerFrom(m.GetWait(), waitFrom),
+		Unit:      pluginsdk.Unit(m.GetUnit()),
 	}
 }
 

@@ -153,8 +153,12 @@ func (s Scope) shared() bool { return s.Kind == All || s.Kind == Billed || s.Kin
 
 // Budget is what turns may cost.
 type Budget struct {
-	Name   string    `json:"name"`
-	USD    float64   `json:"usd"`
+	Name string `json:"name"`
+	// One of USD, Tokens and Share is set. Share is of each window of the plan of a turn's account, in per
+	// cent: a turn does not begin while more of one is used. It keeps no account, and has no window of its own.
+	USD    float64   `json:"usd,omitempty"`
+	Tokens float64   `json:"tokens,omitempty"`
+	Share  float64   `json:"share,omitempty"`
 	Window Window    `json:"window"`
 	Scope  Scope     `json:"scope"`
 	Soft   bool      `json:"soft,omitempty"` // people are told when it is passed, and nothing is denied
@@ -164,7 +168,10 @@ type Budget struct {
 
 // words is the budget without what was spent of it.
 func (b Budget) words() string {
-	text := fmt.Sprintf("%s %s", dollars(b.USD), b.Window.words())
+	text := fmt.Sprintf("%s %s", b.say(b.limit()), b.Window.words())
+	if b.Share > 0 {
+		text = fmt.Sprintf("%.0f %% of each window of the plan", b.Share)
+	}
 	switch {
 	case b.Scope.Kind == Billed:
 		text += " for what is billed"
@@ -183,15 +190,40 @@ func (b Budget) words() string {
 // that count the same share one, and it stays when the amount is changed.
 func (b Budget) account(t turn, now time.Time, zone *time.Location) (name string, ends time.Time) {
 	of, counted := b.Scope.counts(t)
-	if !counted {
+	if !counted || b.Share > 0 {
 		return "", time.Time{}
 	}
 	name, ends = b.Window.span(now, zone)
+	if b.Tokens > 0 {
+		name = "tokens/" + name
+	}
 	return name + "/" + of, ends
+}
+
+// limit is what may be spent, in the budget's unit.
+func (b Budget) limit() float64 { return b.USD + b.Tokens }
+
+// unit is what the budget's account is in.
+func (b Budget) unit() pluginsdk.Unit {
+	if b.Tokens > 0 {
+		return pluginsdk.UnitTokens
+	}
+	return pluginsdk.UnitUSD
+}
+
+// say is an amount of the budget's unit as people read it.
+func (b Budget) say(amount float64) string {
+	if b.Tokens > 0 {
+		return tokens(amount)
+	}
+	return dollars(amount)
 }
 
 // own is the account of a budget that has only one; empty: each of what it counts has one.
 func (b Budget) own(now time.Time, zone *time.Location) (name string, ends time.Time) {
+	if b.Share > 0 {
+		return "", time.Time{}
+	}
 	if b.Scope.Of == each || b.Scope.Kind == Cron {
 		_, ends = b.Window.span(now, zone)
 		return "", ends
@@ -208,15 +240,24 @@ const most = 16
 // change is what `set` says: what it leaves out stays as it is, or is as usual.
 type change struct {
 	name   string
-	usd    float64 // 0: it is not said
+	usd    float64 // 0: it is not said; so are the next two
+	tokens float64
+	share  float64
 	window Window
 	scope  Scope
 	soft   *bool
 }
 
-// parseChange reads NAME AMOUNT [day|week|month|ever] [SCOPE] [soft|hard].
+// parseChange reads NAME AMOUNT [day|week|month|ever] [SCOPE] [soft|hard]. The amount is dollars, tokens (2M
+// tokens, or --tokens 2M) or a share of a plan's windows (50%, or --window-share 50%).
 func parseChange(text string) (change, error) {
 	words := strings.Fields(text)
+	for i, word := range words {
+		if word == "--tokens" && i+1 < len(words) {
+			words[i], words[i+1] = words[i+1], "tokens"
+		}
+	}
+	words = slices.DeleteFunc(words, func(word string) bool { return word == "--window-share" })
 	if len(words) < 2 {
 		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget set NAME AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard], as in: budget set daily 40 day")
 	}
@@ -224,9 +265,14 @@ func parseChange(text string) (change, error) {
 	if !budgetName.MatchString(c.name) {
 		return c, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%.100q is no name of a budget: it has 1 to 40 characters, a to z, 0 to 9 and -, such as daily", c.name)
 	}
-	for _, word := range words[1:] {
+	for i, word := range words[1:] {
 		var err error
 		switch {
+		case word == "tokens": // said with the amount
+		case strings.HasSuffix(word, "%"):
+			c.share, err = percent(word)
+		case i+2 < len(words) && words[i+2] == "tokens":
+			c.tokens, err = tokenCount(word)
 		case word == "soft" || word == "hard":
 			soft := word == "soft"
 			c.soft = &soft
@@ -253,13 +299,37 @@ func amount(word string) (float64, error) {
 	return usd, nil
 }
 
+// percent reads 50%.
+func percent(word string) (float64, error) {
+	share, err := strconv.ParseFloat(strings.TrimSuffix(word, "%"), 64)
+	if err != nil || !(share >= 1 && share <= 100) {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no share of a plan's window: it is from 1%% to 100%%, such as 50%%", word)
+	}
+	return share, nil
+}
+
+// tokenCount reads 2M, 500k or 250000.
+func tokenCount(word string) (float64, error) {
+	digits, factor := word, 1.0
+	for suffix, times := range map[string]float64{"k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "G": 1e9} {
+		if rest, is := strings.CutSuffix(word, suffix); is {
+			digits, factor = rest, times
+		}
+	}
+	count, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(count*factor >= 1000 && count*factor <= 1e12) {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no number of tokens for a budget: it is from 1k to 1000G, such as 500k or 2M", word)
+	}
+	return math.Round(count * factor), nil
+}
+
 // put returns the budgets with the change.
 func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, error) {
 	all = slices.Clone(all)
 	i := slices.IndexFunc(all, func(b Budget) bool { return b.Name == c.name })
 	if i < 0 {
 		switch {
-		case c.usd == 0:
+		case c.usd+c.tokens+c.share == 0:
 			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is no budget %q yet: say its amount, as in: budget set %s 25 day", c.name, c.name)
 		case len(all) >= most:
 			return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are %d budgets, and can be no more: remove one with budget rm NAME", most)
@@ -268,8 +338,8 @@ func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, e
 		i = len(all) - 1
 	}
 	one := &all[i]
-	if c.usd > 0 {
-		one.USD = c.usd
+	if c.usd+c.tokens+c.share > 0 {
+		one.USD, one.Tokens, one.Share = c.usd, c.tokens, c.share
 	}
 	if c.window != "" {
 		one.Window = c.window
@@ -280,6 +350,12 @@ func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, e
 	if c.soft != nil {
 		one.Soft = *c.soft
 	}
+	switch {
+	case one.USD > 0 && one.Tokens > 0 || one.USD+one.Tokens > 0 && one.Share > 0:
+		return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a budget has one amount: dollars, tokens, or a share of the plan's windows")
+	case one.Share > 0 && one.Soft:
+		return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a share of the plan's windows is never soft: people are told at 75 and 90 %% of a window anyway")
+	}
 	one.By, one.At = by, now.UTC()
 	return all, *one, nil
 }
@@ -288,7 +364,26 @@ func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, e
 func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
 
 // more is an amount to raise a budget to, as it is typed: a shell would read $25 as something else.
-func more(b Budget) string { return strconv.FormatFloat(2*b.USD, 'f', -1, 64) }
+func more(b Budget) string {
+	switch {
+	case b.Tokens > 0:
+		return strconv.FormatFloat(2*b.Tokens, 'f', -1, 64) + " tokens"
+	case b.Share > 0:
+		return strconv.FormatFloat(min(100, b.Share+20), 'f', -1, 64) + "%"
+	}
+	return strconv.FormatFloat(2*b.USD, 'f', -1, 64)
+}
+
+// tokens is a number of tokens as people read it.
+func tokens(count float64) string {
+	switch {
+	case count >= 1e6:
+		return strconv.FormatFloat(math.Round(count/1e4)/100, 'f', -1, 64) + "M tokens"
+	case count >= 1e3:
+		return strconv.FormatFloat(math.Round(count/100)/10, 'f', -1, 64) + "k tokens"
+	}
+	return strconv.FormatFloat(count, 'f', 0, 64) + " tokens"
+}
 
 // moment is when something ends, as people read it.
 func moment(at time.Time) string { return at.Format("Mon 2006-01-02 15:04 MST") }

@@ -66,10 +66,10 @@ func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.C
 		if err != nil {
 			return nil, err
 		}
-		if stands.SpentUSD < b.USD {
+		if stands.SpentUSD < b.limit() {
 			continue
 		}
-		detail := fmt.Sprintf("%s are spent of %s%s", dollars(stands.SpentUSD), b.words(), anew(ends))
+		detail := fmt.Sprintf("%s are spent of %s%s", b.say(stands.SpentUSD), b.words(), anew(ends))
 		if !b.Soft {
 			detail += "; turns that it counts are denied"
 		}

@@ -13,7 +13,7 @@ import (
 // command is what people type.
 const command = "budget"
 
-const usage = "list | set NAME AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard] | rm NAME | confirm"
+const usage = "list | set NAME AMOUNT [tokens] [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard] | rm NAME | confirm"
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
@@ -102,7 +102,7 @@ func (p *Plugin) line(ctx context.Context, b Budget) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text += fmt.Sprintf("; %s spent, %s set aside", dollars(stands.SpentUSD), dollars(stands.SetAsideUSD))
+		text += fmt.Sprintf("; %s spent, %s set aside", b.say(stands.SpentUSD), b.say(stands.SetAsideUSD))
 	}
 	return text + anew(ends), nil
 }

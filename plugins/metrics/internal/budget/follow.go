@@ -126,18 +126,20 @@ func (p *Plugin) remember(ctx context.Context) error {
 		return err
 	}
 	for _, run := range slices.Backward(answer.Runs) {
-		p.costs.take(run)
+		p.take(run)
 	}
 	return nil
 }
 
 // take counts a run that is over.
-func (c *costs) take(run pluginsdk.Run) (over bool) {
+func (p *Plugin) take(run pluginsdk.Run) (over bool) {
 	if !run.State.Final() {
 		return false
 	}
 	if run.Result != nil && !run.Result.Demo {
-		c.add(run.Result.Model, run.CostUSD)
+		used := run.Usage
+		p.costs.add(run.Result.Model, run.CostUSD)
+		p.tokens.add(run.Result.Model, float64(used.InputTokens+used.OutputTokens+used.CacheReadTokens+used.CacheWriteTokens))
 	}
 	return true
 }
@@ -180,7 +182,7 @@ func (p *Plugin) lookAtRuns(ctx context.Context, runs map[string]time.Time) (ope
 			continue
 		}
 		for _, run := range answer.Runs {
-			if !p.costs.take(run) && now.Sub(runs[run.ID]) < forget {
+			if !p.take(run) && now.Sub(runs[run.ID]) < forget {
 				open[run.ID] = runs[run.ID]
 			}
 		}
@@ -195,7 +197,7 @@ func (p *Plugin) lookAtSoft(ctx context.Context, name string, of passing) (told 
 		return false, err
 	}
 	for _, b := range of.budgets {
-		if answer.Account.SpentUSD < b.USD {
+		if answer.Account.SpentUSD < b.limit() {
 			continue
 		}
 		told = true
@@ -227,13 +229,13 @@ func (p *Plugin) tell(ctx context.Context, b Budget, account, threadID string, s
 	case err != nil:
 		return err
 	}
-	text := fmt.Sprintf("The budget %s (%s) is passed: %s are spent. It is soft, so turns go on. To have it hold: harness budget set %s hard", b.Name, b.words(), dollars(spent), b.Name)
+	text := fmt.Sprintf("The budget %s (%s) is passed: %s are spent. It is soft, so turns go on. To have it hold: harness budget set %s hard", b.Name, b.words(), b.say(spent), b.Name)
 	if !p.known.Load().ledger.Confirmed {
 		text = fmt.Sprintf("%s were spent, which is more than %s %s. Nobody has confirmed a budget on this installation yet, so nothing is stopped. "+
-			"To have this budget hold: harness budget confirm. To have another one: harness budget set %s %s", dollars(spent), dollars(b.USD), b.Window.words(), b.Name, more(b))
+			"To have this budget hold: harness budget confirm. To have another one: harness budget set %s %s", b.say(spent), b.say(b.limit()), b.Window.words(), b.Name, more(b))
 	}
 	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: threadID, Key: fmt.Sprintf("soft:%s:%s:%.2f", b.Name, account, b.USD), Deliver: true,
+		ThreadID: threadID, Key: fmt.Sprintf("soft:%s:%s:%.2f", b.Name, account, b.limit()), Deliver: true,
 		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text}},
 	})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // it was told, with what was spent then

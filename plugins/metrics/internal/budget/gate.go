@@ -22,18 +22,25 @@ func (p *Plugin) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRe
 	}
 	now, known := p.now(), p.known.Load()
 	asked := known.turnOf(request)
+	if b, window, held := known.heldByShare(asked, now); held {
+		p.begun.note(request.Run.ID, asked.threadID, now, nil) // so that it is noticed when less of the window is used
+		return denied(b, window, asked.waits), nil
+	}
 	accounts := p.accounts(known, asked, now)
 	if len(accounts) == 0 {
 		return nil, nil //nolint:nilnil // no budget counts it
 	}
 	p.begun.note(request.Run.ID, asked.threadID, now, accounts)
 	answer := &pluginsdk.OnBeforeRunResponse{}
-	usual := p.costs.usual(asked.model)
 	for _, one := range accounts {
-		reservation := pluginsdk.Reservation{Account: one.name}
+		reservation := pluginsdk.Reservation{Account: one.name, Unit: one.unit}
 		if one.limit > 0 {
+			usual := p.costs.usual(asked.model, least)
+			if one.unit == pluginsdk.UnitTokens {
+				usual = p.tokens.usual(asked.model, leastTokens)
+			}
 			reservation.LimitUSD, reservation.AmountUSD = one.limit, min(usual, one.limit)
-			reservation.Reason, reservation.CapAtRest = one.reason, true
+			reservation.Reason, reservation.CapAtRest = one.reason, one.unit == pluginsdk.UnitUSD
 			if asked.waits {
 				reservation.Wait = &pluginsdk.Wait{For: one.budget, Until: one.ends}
 			}
@@ -77,6 +84,7 @@ type account struct {
 	reason string  // when there is not enough left
 	budget string  // the name of that budget
 	ends   time.Time
+	unit   pluginsdk.Unit
 	soft   []Budget
 }
 
@@ -90,14 +98,14 @@ func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []accoun
 		}
 		i := slices.IndexFunc(all, func(one account) bool { return one.name == name })
 		if i < 0 {
-			all, i = append(all, account{name: name}), len(all)
+			all, i = append(all, account{name: name, unit: b.unit()}), len(all)
 		}
 		one := &all[i]
 		if b.Soft {
 			one.soft = append(one.soft, b)
 			continue
 		}
-		limit, reserved := b.USD, b.Scope.shared() && !asked.people
+		limit, reserved := b.limit(), b.Scope.shared() && !asked.people
 		if reserved {
 			limit *= options.share
 		}
@@ -114,7 +122,7 @@ func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []accoun
 func reason(b Budget, ends time.Time, reserved bool, share float64, waits bool) string {
 	what := fmt.Sprintf("the budget %s of {limit} %s", b.Name, b.Window.words())
 	if reserved {
-		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name, dollars(b.USD), b.Window.words())
+		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name, b.say(b.limit()), b.Window.words())
 	}
 	again := "It does not begin anew"
 	if !ends.IsZero() {
@@ -131,6 +139,9 @@ func reason(b Budget, ends time.Time, reserved bool, share float64, waits bool) 
 // least is what is set aside for a turn at least, in USD: nobody knows yet what turns cost, or they
 // cost next to nothing.
 const least = 0.05
+
+// leastTokens is the same in tokens: a turn of the agent reads as many before it says a word.
+const leastTokens = 10_000
 
 // newest is how many turns of a model it is known of what they have cost.
 const newest = 50
@@ -158,7 +169,7 @@ func (c *costs) add(model string, usd float64) {
 
 // usual is what a turn of the model is thought to cost: 9 of 10 have cost less. Where the model is
 // not known, it is that of any.
-func (c *costs) usual(model string) float64 {
+func (c *costs) usual(model string, least float64) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.of[c.named(model)]

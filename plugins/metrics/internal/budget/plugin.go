@@ -34,6 +34,7 @@ type Plugin struct {
 	settings atomic.Pointer[options]
 	known    atomic.Pointer[known]
 	costs    costs
+	tokens   costs // of the same turns, in tokens
 	begun    begun
 	checked  atomic.Pointer[checked]
 

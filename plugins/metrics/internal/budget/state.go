@@ -55,11 +55,16 @@ func parseLedger(raw []byte) (found ledger, err error) {
 		return found, fmt.Errorf("it is of the version %d, and this plugin knows %d", found.Version, ledgerVersion)
 	}
 	for _, b := range found.Budgets {
-		if _, err := parseScope(b.Scope.String()); err != nil || b.USD <= 0 || !budgetName.MatchString(b.Name) {
+		if _, err := parseScope(b.Scope.String()); err != nil || !b.makesSense() || !budgetName.MatchString(b.Name) {
 			return found, fmt.Errorf("the budget %q makes no sense", b.Name)
 		}
 	}
 	return found, nil
+}
+
+// makesSense reports whether the budget has one amount.
+func (b Budget) makesSense() bool {
+	return b.USD >= 0 && b.Tokens >= 0 && b.Share >= 0 && (b.USD > 0 && b.Tokens+b.Share == 0 || b.Tokens > 0 && b.USD+b.Share == 0 || b.Share > 0 && b.USD+b.Tokens == 0)
 }
 
 // oldest is how long a run must have been there for an installation to have been in use before.

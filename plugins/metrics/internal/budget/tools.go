@@ -22,7 +22,9 @@ func tools() []pluginsdk.ToolSpec {
 // told is a budget as programs read it.
 type told struct {
 	Name   string  `json:"name"`
-	USD    float64 `json:"usd"`
+	USD    float64 `json:"usd"`              // 0: it is in tokens, or a share
+	Tokens float64 `json:"tokens,omitempty"` // then SpentUSD and SetAsideUSD are tokens, too
+	Share  float64 `json:"share,omitempty"`  // of each window of the plan, in per cent
 	Window Window  `json:"window"`
 	Of     string  `json:"of"` // what it counts, as it is typed
 	Soft   bool    `json:"soft"`
@@ -46,7 +48,7 @@ func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) 
 	all := make([]told, 0, len(known.ledger.Budgets))
 	for _, b := range known.ledger.Budgets {
 		account, ends := b.own(p.now(), p.settings.Load().zone)
-		one := told{Name: b.Name, USD: b.USD, Window: b.Window, Of: b.Scope.String(), Soft: b.Soft, Each: account == "", Ends: ends}
+		one := told{Name: b.Name, USD: b.USD, Tokens: b.Tokens, Share: b.Share, Window: b.Window, Of: b.Scope.String(), Soft: b.Soft, Each: account == "", Ends: ends}
 		if account != "" {
 			stands, err := p.stands(ctx, account)
 			if err != nil {

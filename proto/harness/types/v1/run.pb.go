@@ -950,7 +950,9 @@ type Reservation struct {
 	// The amount is the turn's cap, until more was set aside: see pluginsdk.Reservation.
 	CapAtRest bool `protobuf:"varint,5,opt,name=cap_at_rest,json=capAtRest,proto3" json:"cap_at_rest,omitempty"`
 	// The run waits when there is not that much left, instead of being denied.
-	Wait          *Wait `protobuf:"bytes,6,opt,name=wait,proto3" json:"wait,omitempty"`
+	Wait *Wait `protobuf:"bytes,6,opt,name=wait,proto3" json:"wait,omitempty"`
+	// What the amounts are in: US dollars (empty), or tokens.
+	Unit          string `protobuf:"bytes,7,opt,name=unit,proto3" json:"unit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,6 +1027,13 @@ func (x *Reservation) GetWait() *Wait {
 		return x.Wait
 	}
 	return nil
+}
+
+func (x *Reservation) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
 }
 
 // Has a run wait that a gate does not let through now: see pluginsdk.Wait.
@@ -1239,7 +1248,7 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\x06newest\x18\x04 \x01(\bR\x06newest\x12\x14\n" +
 	"\x05after\x18\x05 \x01(\tR\x05after\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x10\n" +
-	"\x03ids\x18\a \x03(\tR\x03ids\"\xc7\x01\n" +
+	"\x03ids\x18\a \x03(\tR\x03ids\"\xdb\x01\n" +
 	"\vReservation\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x1b\n" +
 	"\tlimit_usd\x18\x02 \x01(\x01R\blimitUsd\x12\x1d\n" +
@@ -1247,7 +1256,8 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"amount_usd\x18\x03 \x01(\x01R\tamountUsd\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1e\n" +
 	"\vcap_at_rest\x18\x05 \x01(\bR\tcapAtRest\x12*\n" +
-	"\x04wait\x18\x06 \x01(\v2\x16.harness.types.v1.WaitR\x04wait\"J\n" +
+	"\x04wait\x18\x06 \x01(\v2\x16.harness.types.v1.WaitR\x04wait\x12\x12\n" +
+	"\x04unit\x18\a \x01(\tR\x04unit\"J\n" +
 	"\x04Wait\x12\x10\n" +
 	"\x03for\x18\x01 \x01(\tR\x03for\x120\n" +
 	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"m\n" +

@@ -1,0 +1,2 @@
+-- What the amounts of an account are in: US dollars (empty), or tokens.
+ALTER TABLE `reservations` ADD COLUMN `unit` text NOT NULL DEFAULT ('');

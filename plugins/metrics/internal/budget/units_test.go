@@ -1,0 +1,75 @@
+package budget
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// A budget in tokens is counted in tokens, in an account of its own, and caps no turn.
+func TestABudgetInTokens(t *testing.T) {
+	w := newWorld(t, nil)
+	w.wantSays("set words 2M tokens day all", "**words**: 2M tokens a day; 0 tokens spent, 0 tokens set aside")
+	w.wantSays("set words --tokens 3M", "**words**: 3M tokens a day")
+	got := w.gate(message("talk")).Reservations
+	want := pluginsdk.Reservation{Account: "tokens/day:2026-11-28/all", LimitUSD: 3e6, AmountUSD: leastTokens, Unit: pluginsdk.UnitTokens}
+	one := got[len(got)-1]
+	if one.Account != want.Account || one.LimitUSD != want.LimitUSD || one.AmountUSD != want.AmountUSD || one.Unit != want.Unit || one.CapAtRest || one.Wait == nil {
+		t.Errorf("set aside %+v, want %+v", one, want)
+	}
+	if !strings.Contains(one.Reason, "harness budget set words 6000000 tokens") {
+		t.Errorf("it says %q", one.Reason)
+	}
+	for range 10 {
+		w.own.take(pluginsdk.Run{State: pluginsdk.RunSucceeded, Result: &pluginsdk.InvokeResult{Model: "opus"}, Usage: pluginsdk.Usage{InputTokens: 1000, OutputTokens: 1000, CacheReadTokens: 40_000, CacheWriteTokens: 8000}})
+	}
+	if one = w.gate(message("talk")).Reservations[1]; one.AmountUSD != 50_000 {
+		t.Errorf("after turns of 50k tokens, %v are set aside", one.AmountUSD)
+	}
+	w.wantSays("set words 5", "**words**: $5.00 a day")
+	w.wantSays("set words 10 tokens", "error: ", "from 1k to 1000G")
+	w.wantSays("set both 5 2M tokens", "error: ", "one amount")
+}
+
+// A share of a plan's windows holds back what it counts while more of one is used; it sets nothing aside.
+func TestAShareOfAPlansWindow(t *testing.T) {
+	w := newWorld(t, nil)
+	w.wantSays("set background 50% plugin=cron", "**background**: 50 % of each window of the plan for the plugin cron")
+	w.wantSays("set background soft", "error: ", "never soft")
+	w.wantSays("set background 120%", "error: ", "from 1% to 100%")
+	resets := saturday.Add(2 * time.Hour)
+	seen := func(used float64) {
+		known := *w.own.known.Load()
+		known.standard = "home"
+		known.accounts = map[string]pluginsdk.Account{"home": {Name: "home", Kind: pluginsdk.AccountLogin, Plan: true, Usable: true, Windows: []pluginsdk.PlanWindow{
+			{Account: "home", Name: "five_hour", Used: used, ResetsAt: resets},
+			{Account: "home", Name: "seven_day_opus", Model: "opus", Used: 0.99, ResetsAt: resets},
+		}}}
+		w.own.known.Store(&known)
+	}
+	job := message("talk")
+	job.Message.Plugin, job.Message.Author = "cron", ""
+	asked := message("talk") // by a person, on behalf of whom cron's run was caused
+	asked.Message.Plugin = "cron"
+	seen(0.49)
+	if answer := w.gate(job); answer != nil && answer.Deny {
+		t.Errorf("below the share it is denied: %s", answer.Reason)
+	}
+	seen(0.5)
+	want := "the budget background lets turns begin while no more than 50 % of the plan's five-hour limit is used, and 50 % is. It is free again on Sat 2026-11-28 17:00 UTC, or with a larger share: harness budget set background 70%, and then /retry"
+	if answer := w.gate(job); answer == nil || !answer.Deny || answer.Reason != want || answer.Wait != nil {
+		t.Errorf("at the share the answer is %+v, want denied with %q", answer, want)
+	}
+	if answer := w.gate(asked); answer == nil || answer.Wait == nil || answer.Wait.For != "background" || !answer.Wait.Until.Equal(resets) {
+		t.Errorf("what a person asked for gets %+v, want it to wait", answer)
+	}
+	if answer := w.gate(message("talk")); answer != nil && answer.Deny {
+		t.Errorf("what the budget does not count is denied: %s", answer.Reason)
+	}
+	w.now = resets
+	if answer := w.gate(job); answer != nil && answer.Deny {
+		t.Errorf("after the reset it is denied: %s", answer.Reason)
+	}
+}
