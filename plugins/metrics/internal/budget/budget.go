@@ -51,6 +51,21 @@ func (w Window) span(now time.Time, zone *time.Location) (name string, ends time
 	return "ever", time.Time{}
 }
 
+// begins is when the window has begun that now is in; the zero time: it is there for ever.
+func (w Window) begins(now time.Time, zone *time.Location) time.Time {
+	_, ends := w.span(now, zone)
+	switch w {
+	case Day:
+		return ends.AddDate(0, 0, -1)
+	case Week:
+		return ends.AddDate(0, 0, -7)
+	case Month:
+		return ends.AddDate(0, -1, 0)
+	case Ever:
+	}
+	return time.Time{}
+}
+
 // ScopeKind says what a budget counts.
 type ScopeKind string
 

@@ -32,7 +32,8 @@ type told struct {
 	SpentUSD    float64   `json:"spentUsd"`
 	SetAsideUSD float64   `json:"setAsideUsd"`
 	Each        bool      `json:"each"`
-	Ends        time.Time `json:"ends,omitzero"` // it begins anew then
+	Begins      time.Time `json:"begins,omitzero"` // its window has begun then
+	Ends        time.Time `json:"ends,omitzero"`   // it begins anew then
 }
 
 // CallTool answers the tool.
@@ -48,7 +49,7 @@ func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) 
 	all := make([]told, 0, len(known.ledger.Budgets))
 	for _, b := range known.ledger.Budgets {
 		account, ends := b.own(p.now(), p.settings.Load().zone)
-		one := told{Name: b.Name, USD: b.USD, Tokens: b.Tokens, Share: b.Share, Window: b.Window, Of: b.Scope.String(), Soft: b.Soft, Each: account == "", Ends: ends}
+		one := told{Name: b.Name, USD: b.USD, Tokens: b.Tokens, Share: b.Share, Window: b.Window, Of: b.Scope.String(), Soft: b.Soft, Each: account == "" && b.Share == 0, Begins: b.Window.begins(p.now(), p.settings.Load().zone), Ends: ends}
 		if account != "" {
 			stands, err := p.stands(ctx, account)
 			if err != nil {

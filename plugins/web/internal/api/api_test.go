@@ -400,6 +400,8 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/context/history":         {"get"},
 		"/api/crons":                   {"get"},
 		"/api/budgets":                 {"get"},
+		"/api/budgets/{name}":          {"put", "delete"},
+		"/api/budgets/confirm":         {"post"},
 		"/api/crons/{name}":            {"get", "put", "patch", "delete"},
 		"/api/crons/{name}/fires":      {"get"},
 		"/api/crons/{name}/fire":       {"post"},

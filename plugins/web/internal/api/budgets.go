@@ -1,12 +1,18 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -16,14 +22,36 @@ const budgetsTool = "metrics__budgets"
 // Budget is what turns of the agent may cost.
 type Budget struct {
 	Name        string    `json:"name"`
-	USD         float64   `json:"usd" doc:"What may be spent in a window"`
+	USD         float64   `json:"usd" doc:"What may be spent in a window; 0 where it is in tokens, or a share"`
+	Tokens      float64   `json:"tokens,omitempty" doc:"The same in tokens; spentUsd and setAsideUsd are tokens then, too"`
+	Share       float64   `json:"share,omitempty" doc:"In per cent: turns begin while no more of each window of the plan is used"`
 	Window      string    `json:"window" doc:"How long it lasts: day, week, month"`
 	Of          string    `json:"of" doc:"What it counts, such as all, billed, thread=ID, cron=NAME"`
 	Soft        bool      `json:"soft" doc:"People are told when it is passed, and nothing is denied"`
 	SpentUSD    float64   `json:"spentUsd" doc:"In this window; 0 where each"`
 	SetAsideUSD float64   `json:"setAsideUsd" doc:"For turns that are not over; 0 where each"`
 	Each        bool      `json:"each" doc:"Each of what it counts has the budget for itself"`
+	Begins      time.Time `json:"begins,omitzero" doc:"When its window began"`
 	Ends        time.Time `json:"ends,omitzero" doc:"When it begins anew"`
+}
+
+// BudgetSet is what a budget is to be. What is absent stays as it is, or is as usual.
+type BudgetSet struct {
+	USD    float64 `json:"usd,omitempty" minimum:"0.01" maximum:"1000000" doc:"Dollars, or else tokens or share"`
+	Tokens int64   `json:"tokens,omitempty" minimum:"1000"`
+	Share  float64 `json:"share,omitempty" minimum:"1" maximum:"100" doc:"Of each window of the plan, in per cent"`
+	Window string  `json:"window,omitempty" enum:"day,week,month,ever"`
+	Of     string  `json:"of,omitempty" maxLength:"120" pattern:"^[^\\s]+$" doc:"What it counts: all, billed, thread=ID, task=ID, cron=NAME, plugin=NAME, account=NAME; * in the place of the one: each"`
+	Soft   *bool   `json:"soft,omitempty" doc:"People are told when it is passed, and nothing is stopped"`
+}
+
+type budgetInput struct {
+	Name string `path:"name" pattern:"^[a-z0-9][a-z0-9-]{0,39}$" maxLength:"40"`
+}
+
+type setBudgetInput struct {
+	Name string `path:"name" pattern:"^[a-z0-9][a-z0-9-]{0,39}$" maxLength:"40"`
+	Body BudgetSet
 }
 
 // Budgets are all of them.
@@ -36,7 +64,73 @@ type Budgets struct {
 type budgetsOutput struct{ Body Budgets }
 
 func (h *handlers) registerBudgets(api huma.API) {
+	const path = "/api/budgets/{name}"
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-budgets", "/api/budgets", "What the agent may cost, and what is spent of it")), h.listBudgets)
+	huma.Register(api, needs(pluginsdk.ScopeApprove, put("set-budget", path, "Make a budget, or change it")), h.setBudget)
+	huma.Register(api, needs(pluginsdk.ScopeApprove, remove("delete-budget", path, "Remove a budget")), h.deleteBudget)
+	huma.Register(api, needs(pluginsdk.ScopeApprove, post("confirm-budgets", "/api/budgets/confirm", "Have the budgets stop turns", http.StatusOK)), h.confirmBudgets)
+}
+
+func (h *handlers) setBudget(ctx context.Context, input *setBudgetInput) (*budgetsOutput, error) {
+	body, words := input.Body, []string{"set", input.Name}
+	number := func(of float64) string { return strconv.FormatFloat(of, 'f', -1, 64) }
+	if body.USD > 0 {
+		words = append(words, number(body.USD))
+	}
+	if body.Tokens > 0 {
+		words = append(words, strconv.FormatInt(body.Tokens, 10), "tokens")
+	}
+	if body.Share > 0 {
+		words = append(words, number(body.Share)+"%")
+	}
+	for _, word := range []string{body.Window, body.Of} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	if body.Soft != nil {
+		words = append(words, map[bool]string{true: "soft", false: "hard"}[*body.Soft])
+	}
+	return h.typeBudget(ctx, "set-budget", words...)
+}
+
+func (h *handlers) deleteBudget(ctx context.Context, input *budgetInput) (*struct{}, error) {
+	_, err := h.typeBudget(ctx, "delete-budget", "rm", input.Name)
+	return nil, err
+}
+
+func (h *handlers) confirmBudgets(ctx context.Context, _ *struct{}) (*budgetsOutput, error) {
+	return h.typeBudget(ctx, "confirm-budgets", "confirm")
+}
+
+// budgetPatience is how long a change of the budgets is waited for.
+const budgetPatience = 30 * time.Second
+
+// typeBudget has the plugin that keeps the budgets do what the command /budget says, in the name of who
+// calls: it takes changes from people alone. The command and its answer stand in the primary thread.
+func (h *handlers) typeBudget(ctx context.Context, operation string, words ...string) (*budgetsOutput, error) {
+	said, err := h.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
+		Source: "web", Key: rand.Text(), Author: author(ctx, ""), Scope: access.From(ctx).Scope(), Content: "/budget " + strings.Join(words, " "),
+	}})
+	if err != nil {
+		return nil, h.fail(operation, err)
+	}
+	patient, done := context.WithTimeout(ctx, budgetPatience)
+	defer done()
+	answer, err := h.host.Runs.Wait(patient, &pluginsdk.WaitRunRequest{ID: said.Accepted.RunID})
+	if err != nil {
+		return nil, h.fail(operation, err)
+	}
+	run := answer.Run
+	for _, outcome := range run.Outcomes {
+		if outcome.Error != "" {
+			return nil, huma.Error422UnprocessableEntity(outcome.Error)
+		}
+	}
+	if run.State != pluginsdk.RunSucceeded || len(run.Outcomes) == 0 || !run.Outcomes[0].Handled {
+		return nil, huma.Error409Conflict(cmp.Or(run.Error, "nobody keeps budgets: `harness plugin enable metrics` turns that on"))
+	}
+	return h.listBudgets(ctx, nil)
 }
 
 func (h *handlers) listBudgets(ctx context.Context, _ *struct{}) (*budgetsOutput, error) {

@@ -28,6 +28,7 @@ type host struct {
 	threads    []pluginsdk.Thread
 	messages   []pluginsdk.Message
 	runs       []pluginsdk.Run
+	ended      pluginsdk.Run // what waiting for a run returns
 	deliveries []pluginsdk.Delivery
 	stopped    pluginsdk.Stopped
 	plugins    []pluginsdk.PluginInfo
@@ -69,6 +70,10 @@ type (
 		*host
 	}
 )
+
+func (h runs) Wait(context.Context, *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
+	return &pluginsdk.WaitRunResponse{Run: h.ended}, h.err
+}
 
 func (h *host) ask(question any) error {
 	h.asked = append(h.asked, question)

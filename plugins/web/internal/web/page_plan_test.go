@@ -58,7 +58,7 @@ func TestPagesSayWhatARunWaitsFor(t *testing.T) {
 	ann.reads("/chat/T/news?after=0", []string{waits, "Go now"})
 	ann.reads("/runs", []string{"waits for plan", waits, at, "pipeline:parked"})
 	ann.reads("/runs/P", []string{"waits for plan", waits, at, "Go now with another model", "Use the API key spare"}, "Tried again")
-	overview := ann.reads("/", []string{"Nothing runs.", "<h2>Waiting for the plan</h2>", waits, "Go now", "pipeline:parked"})
+	overview := ann.reads("/", []string{"Nothing runs.", "<h2>Waiting for a plan or a budget</h2>", waits, "Go now", "pipeline:parked"})
 	if running := strings.Index(overview, `id="parked"`); running < 0 || strings.Contains(overview[:running], waits) || !strings.Contains(overview, `<span class="figure">0</span>`) {
 		t.Errorf("a run that waits is shown among those at work: %s", overview)
 	}

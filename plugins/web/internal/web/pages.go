@@ -2,6 +2,7 @@ package web
 
 import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/live"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/budgets"
 	conversations "github.com/seed-706843ae/harness/plugins/web/internal/pages/chat"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/crons"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/keys"
@@ -21,6 +22,7 @@ import (
 // register adds the pages to the site. A new one is its folder in internal/pages, its line
 // here, and, if all pages lead to it, its entry in the site's navigation.
 func register(frame *site.Site, hub *live.Hub) {
+	budgets.Register(frame)
 	conversations.Register(frame, hub)
 	crons.Register(frame)
 	keys.Register(frame)
