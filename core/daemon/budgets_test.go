@@ -203,7 +203,7 @@ func TestABudgetOfOneThread(t *testing.T) {
 			t.Errorf("stopped, the third is %s: %s", run.State, run.Error)
 		}
 		in.wantWaits(one, fourth, "The message waits")
-		in.wantSaid(watch, other, "/budget set one soft", "$0.60 spent")
+		in.wantSaid(watch, one, "/budget set one soft", "$0.60 spent") // also in the thread that waits
 		if run := in.ended(fourth); run.State != pluginsdk.RunSucceeded {
 			t.Errorf("after the budget was made soft, the fourth is %s: %s", run.State, run.Error)
 		}

@@ -23,7 +23,8 @@ const claimTerm = time.Hour
 
 // Claim takes the oldest run of a thread for owner: no other claim of the
 // thread succeeds until the run is final, retried or released. When the head
-// of the queue must wait, or the thread is at work, Found is false. Unless the
+// of the queue must wait, or the thread is at work, Found is false; but a command does not wait
+// for a run that is parked. Unless the
 // thread's busy mode is queue, the run absorbs the messages that wait behind
 // it. Where daemons share a database, only the holder of the lock claims anything
 // (CodeUnavailable): nobody would put back what another one has claimed.
@@ -66,12 +67,27 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string,
 			return ledger.Claim{}, err
 		}
 		waits, notBefore, err := t.head(ctx, threadID, which+s.on)
-		if err != nil || !waits || notBefore.After(now) {
+		if err == nil && waits && notBefore.After(now) {
+			// What is parked may wait for hours, and for a command that somebody types behind it.
+			id, err = t.takeHead(ctx, threadID, owner, which+s.on+behindParked, now)
+			if err == nil {
+				return s.claimed(ctx, t, threadID, id, which != "", now)
+			}
+			if !errors.Is(err, sql.ErrNoRows) {
+				return ledger.Claim{}, err
+			}
+			return ledger.Claim{NotBefore: notBefore}, nil
+		}
+		if err != nil || !waits {
 			return ledger.Claim{NotBefore: notBefore}, err
 		}
 		// On Postgres, the head was cancelled in between: take the next one.
 	}
 }
+
+// behindParked is the condition for a command of a thread whose queue waits for a run that is parked.
+const behindParked = ` AND kind = 'command' AND EXISTS (SELECT 1 FROM runs p WHERE p.state = 'queued' AND p.thread_id = runs.thread_id AND NOT p.beside
+	AND p.parked IS NOT NULL AND p.next_attempt_at IS NOT NULL AND p.message_id < runs.message_id)`
 
 // takeHead marks the head of a thread's queue as claimed and returns its id;
 // sql.ErrNoRows says that there is nothing to claim now.

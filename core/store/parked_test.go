@@ -258,3 +258,26 @@ func TestARunThatWaitsForABudgetIsTriedBeforeItsTime(t *testing.T) {
 		}
 	})
 }
+
+// Who raises the budget in the thread that waits for it does not wait behind the message: commands pass what is
+// parked, and nothing else does.
+func TestACommandPassesWhatIsParked(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		ctx := t.Context()
+		c := claimed(t, s, "general")
+		behind := acceptance(c.Thread.ID, "2", "behind")
+		must[ledger.Accepted](t)(s.Accept(ctx, behind))
+		command := acceptance(c.Thread.ID, "3", "/budget")
+		command.Kind = pluginsdk.RunCommand
+		must[ledger.Accepted](t)(s.Accept(ctx, command))
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parkedFor(c, clock.Add(time.Hour))))
+		passed := claim(t, s, c.Thread.ID)
+		if passed.Run.ID != command.RunID {
+			t.Fatalf("claimed is %s, want the command %s", passed.Run.ID, command.RunID)
+		}
+		must[ledger.Finished](t)(s.Finish(ctx, passed.Fence, ledger.Finish{RunID: passed.Run.ID, State: pluginsdk.RunSucceeded}))
+		if next := must[ledger.Claim](t)(s.Claim(ctx, c.Thread.ID, "test")); next.Found || !next.NotBefore.Equal(clock.Add(time.Hour)) {
+			t.Errorf("what else passes the parked run: %+v", next)
+		}
+	})
+}
