@@ -79,6 +79,13 @@ type Attachment struct {
 // none that Harness keeps.
 func (a Attachment) FileID() (id string, ok bool) { return strings.CutPrefix(a.Where, fileReference) }
 
+// SummaryMetadata is what a row of the kind MessageSummary may have as its Metadata.
+type SummaryMetadata struct {
+	// LeavesOut are the ids of messages before the row that it does not tell of, the newest 50 at most. A new session is shown
+	// the row in place of what stands before it, and these as they are.
+	LeavesOut []int64 `json:"leavesOut,omitempty"`
+}
+
 // NewMessage is one row of Messages.Append or of a hook's Effects. A row that
 // the agent is told of (text, notification, summary) speaks for its plugin alone:
 // its role is system, and its source the plugin's name. A row of another kind is a

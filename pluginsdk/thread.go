@@ -124,6 +124,10 @@ type ThreadPatch struct {
 	AskTools          *string       `json:"askTools,omitempty"`
 	Account           *string       `json:"account,omitempty"` // needs threads.admin; empty: the default one
 	LastReadMessageID *int64        `json:"lastReadMessageId,omitempty"`
+	// EndSession is the id of the agent's session that the thread has, and that ends: its next turn begins a new one, with
+	// what the plugin context shows of the conversation. CodeStale, and nothing is changed: the thread has another session,
+	// or none, or a run in it is not over.
+	EndSession *string `json:"endSession,omitempty"`
 }
 
 // ThreadOrder says in which order threads are listed.

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,7 +137,13 @@ func TestResultIsOneCommit(t *testing.T) {
 		if !must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)).SessionOpen {
 			t.Error("a session that is about to be used again was closed")
 		}
+		session, other := "session", "another"
+		end := func(id *string) error {
+			return second(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{EndSession: id}))
+		}
+		wantCode(t, end(&session), pluginsdk.CodeStale) // a run is at work in it
 		check(t, s.Release(ctx, c.Fence, run.ID))
+		wantCode(t, end(&session), pluginsdk.CodeStale) // it is to go on
 		check(t, s.SessionClosed(ctx, thread.ID, "session"))
 		if must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)).SessionOpen {
 			t.Error("the session is still open")
@@ -145,6 +152,18 @@ func TestResultIsOneCommit(t *testing.T) {
 		if after := must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 {
 			t.Errorf("thread %+v", after)
 		}
+
+		// Once no run is left, the session that is named ends, and no other.
+		byHand(t, s, fmt.Sprintf("UPDATE runs SET state = 'succeeded' WHERE thread_id = '%s'", thread.ID))
+		byHand(t, s, fmt.Sprintf("UPDATE threads SET session_id = 'session', session_open = true, seen_message_id = 7 WHERE id = '%s'", thread.ID))
+		wantCode(t, end(&other), pluginsdk.CodeStale)
+		none := ""
+		wantCode(t, end(&none), pluginsdk.CodeStale)
+		check(t, end(&session))
+		if after := must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 || after.SessionOpen {
+			t.Errorf("thread %+v", after)
+		}
+		wantCode(t, end(&session), pluginsdk.CodeStale)
 	})
 }
 

@@ -213,6 +213,12 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 			return err
 		}
 		out = toldThreadOf(row)
+		if p.EndSession != nil {
+			if err := tx.endSession(ctx, id, *p.EndSession); err != nil {
+				return err
+			}
+			out.SessionID = ""
+		}
 		if ledger.Apart(orEmpty(p.Cwd)) {
 			if err := tx.setApartBelow(ctx, id); err != nil {
 				return err
@@ -233,6 +239,21 @@ func (s *Store) updateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 		return also(ctx, tx)
 	})
 	return out, wrap("update thread", err)
+}
+
+// endSession has the next turn of a thread begin a new session, if the thread has this one and no run in it is not over: who is
+// at work, or about to be, goes on in the session.
+func (t *tx) endSession(ctx context.Context, threadID, session string) error {
+	if _, err := t.epoch(ctx, threadID); err != nil { // a run takes the thread before this, or after it
+		return err
+	}
+	n, err := t.run(ctx, `UPDATE threads SET session_id = '', session_account = '', session_open = false, seen_message_id = 0
+		WHERE id = $1 AND session_id = $2 AND session_id <> ''
+		AND NOT EXISTS (SELECT 1 FROM runs WHERE thread_id = $1 AND state IN ('queued', 'running', 'waiting') AND NOT beside)`, threadID, session)
+	if err == nil && n == 0 {
+		err = pluginsdk.Errorf(pluginsdk.CodeStale, "endSession: the thread %s has another session, none, or a run that is not over", threadID)
+	}
+	return err
 }
 
 // checkPatch checks the fields that are set.

@@ -15,6 +15,10 @@ type threads struct{ view }
 func (h *Host) AddThread(thread pluginsdk.Thread) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if i := slices.IndexFunc(h.threads, func(t pluginsdk.Thread) bool { return t.ID == thread.ID }); i >= 0 {
+		h.threads[i] = thread
+		return
+	}
 	h.threads = append(h.threads, thread)
 }
 
@@ -164,6 +168,14 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 	powers := patch.Cwd != nil || patch.PermissionMode != nil || patch.ReportTo != nil || patch.Account != nil
 	if err := s.notAllowed(ctx, t.Source, powers); err != nil {
 		return nil, err
+	}
+	if patch.EndSession != nil {
+		if *patch.EndSession == "" || *patch.EndSession != t.SessionID || slices.ContainsFunc(s.h.runs, func(r pluginsdk.Run) bool {
+			return r.ThreadID == t.ID && r.Kind == pluginsdk.RunMessage && !r.State.Final()
+		}) {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "endSession: the thread %s has another session, or a run that is not over", t.ID)
+		}
+		t.SessionID = ""
 	}
 	set(&t.Name, patch.Name)
 	set(&t.ReportTo, patch.ReportTo)

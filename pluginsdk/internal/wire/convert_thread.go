@@ -129,6 +129,7 @@ func threadPatchTo(v pluginsdk.ThreadPatch) *typesv1.ThreadPatch {
 		LastReadMessageId: v.LastReadMessageID,
 		AskTools:          v.AskTools,
 		Account:           v.Account,
+		EndSession:        v.EndSession,
 	}
 }
 
@@ -149,6 +150,7 @@ func threadPatchFrom(m *typesv1.ThreadPatch) pluginsdk.ThreadPatch {
 		LastReadMessageID: m.LastReadMessageId,
 		AskTools:          m.AskTools,
 		Account:           m.Account,
+		EndSession:        m.EndSession,
 	}
 }
 

@@ -2,7 +2,9 @@ package promptcontext
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -29,8 +31,9 @@ func (p *Plugin) history(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRe
 	if err != nil {
 		return "", fmt.Errorf("list summaries: %w", err)
 	}
+	leftOut := leftOutOf(summaries)
 	limit := historyMessages
-	if len(summaries) > 0 {
+	if len(summaries) > 0 && len(leftOut) == 0 {
 		limit = messagesAfterSummary
 	}
 	messages, err := p.list(ctx, pluginsdk.MessageQuery{
@@ -44,7 +47,18 @@ func (p *Plugin) history(ctx context.Context, prompt *pluginsdk.OnBeforeInvokeRe
 	if err != nil {
 		return "", fmt.Errorf("list messages: %w", err)
 	}
-	return renderHistory(summaries, after(summaries, messages)), nil
+	return renderHistory(summaries, after(summaries, messages, leftOut)), nil
+}
+
+// leftOutOf are the messages that the summaries name as those which they do not tell of.
+func leftOutOf(summaries []pluginsdk.Message) (ids []int64) {
+	for _, summary := range summaries {
+		var of pluginsdk.SummaryMetadata
+		if len(summary.Metadata) > 0 && json.Unmarshal(summary.Metadata, &of) == nil {
+			ids = append(ids, of.LeavesOut...)
+		}
+	}
+	return ids
 }
 
 func (p *Plugin) list(ctx context.Context, query pluginsdk.MessageQuery) ([]pluginsdk.Message, error) {
@@ -55,16 +69,16 @@ func (p *Plugin) list(ctx context.Context, query pluginsdk.MessageQuery) ([]plug
 	return answer.Messages, nil
 }
 
-// after returns the messages that are newer than the newest summary. The
+// after returns the messages that are newer than the newest summary, and those that the summaries leave out. The
 // query cannot say so: it orders by run.
-func after(summaries, messages []pluginsdk.Message) []pluginsdk.Message {
+func after(summaries, messages []pluginsdk.Message, leftOut []int64) []pluginsdk.Message {
 	if len(summaries) == 0 {
 		return messages
 	}
 	newest := summaries[len(summaries)-1].ID
 	var kept []pluginsdk.Message
 	for _, message := range messages {
-		if message.ID > newest {
+		if message.ID > newest || slices.Contains(leftOut, message.ID) {
 			kept = append(kept, message)
 		}
 	}

@@ -220,6 +220,28 @@ func TestHistoryWithSummaries(t *testing.T) {
 	f.expect("", "# Conversation History\n\n[summary]: second\n\n[summary]: third\n\n---\n\nHEADER\n\nhello")
 }
 
+// What a summary says that it does not tell of, such as what a schedule has said, a new session is shown as it is.
+func TestASummaryDoesNotHideWhatItLeavesOut(t *testing.T) {
+	f := start(t)
+	f.thread.say("user", "text", "hello")
+	f.thread.say("user", "text", "look at the pond")
+	f.thread.say("assistant", "text", "The pond leaks.")
+	var ids []int64
+	for _, row := range f.thread.rows[1:] {
+		ids = append(ids, row.ID)
+	}
+	f.thread.say("system", "summary", "they have said hello")
+	metadata, err := json.Marshal(pluginsdk.SummaryMetadata{LeavesOut: ids})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.thread.rows[3].Metadata = metadata
+	for range 30 {
+		f.thread.say("user", "text", "more")
+	}
+	f.expect("", "# Conversation History\n\n[summary]: they have said hello\n\n[user]: look at the pond\n\n[assistant]: The pond leaks."+strings.Repeat("\n\n[user]: more", 30)+"\n\n---\n\nHEADER\n\nhello")
+}
+
 // Fifty enormous messages must not make a prompt that no model takes.
 func TestLongHistoryIsCut(t *testing.T) {
 	f := start(t)

@@ -423,8 +423,10 @@ type ThreadPatch struct {
 	LastReadMessageId *int64                 `protobuf:"varint,10,opt,name=last_read_message_id,json=lastReadMessageId,proto3,oneof" json:"last_read_message_id,omitempty"`
 	AskTools          *string                `protobuf:"bytes,11,opt,name=ask_tools,json=askTools,proto3,oneof" json:"ask_tools,omitempty"`
 	Account           *string                `protobuf:"bytes,12,opt,name=account,proto3,oneof" json:"account,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The session that the thread has, and that ends; another one is an error.
+	EndSession    *string `protobuf:"bytes,13,opt,name=end_session,json=endSession,proto3,oneof" json:"end_session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ThreadPatch) Reset() {
@@ -537,6 +539,13 @@ func (x *ThreadPatch) GetAskTools() string {
 func (x *ThreadPatch) GetAccount() string {
 	if x != nil && x.Account != nil {
 		return *x.Account
+	}
+	return ""
+}
+
+func (x *ThreadPatch) GetEndSession() string {
+	if x != nil && x.EndSession != nil {
+		return *x.EndSession
 	}
 	return ""
 }
@@ -730,7 +739,7 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\tbusy_mode\x18\f \x01(\tR\bbusyMode\x12\x1b\n" +
 	"\task_tools\x18\r \x01(\tR\baskTools\x12#\n" +
 	"\rown_directory\x18\x0e \x01(\bR\fownDirectory\x12\x18\n" +
-	"\aaccount\x18\x0f \x01(\tR\aaccount\"\xd0\x04\n" +
+	"\aaccount\x18\x0f \x01(\tR\aaccount\"\x86\x05\n" +
 	"\vThreadPatch\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tH\x00R\x04name\x88\x01\x01\x125\n" +
 	"\treport_to\x18\x02 \x01(\v2\x18.harness.types.v1.TargetR\breportTo\x12\x1b\n" +
@@ -745,7 +754,9 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	" \x01(\x03H\bR\x11lastReadMessageId\x88\x01\x01\x12 \n" +
 	"\task_tools\x18\v \x01(\tH\tR\baskTools\x88\x01\x01\x12\x1d\n" +
 	"\aaccount\x18\f \x01(\tH\n" +
-	"R\aaccount\x88\x01\x01B\a\n" +
+	"R\aaccount\x88\x01\x01\x12$\n" +
+	"\vend_session\x18\r \x01(\tH\vR\n" +
+	"endSession\x88\x01\x01B\a\n" +
 	"\x05_nameB\t\n" +
 	"\a_statusB\b\n" +
 	"\x06_modelB\t\n" +
@@ -759,7 +770,8 @@ const file_harness_types_v1_thread_proto_rawDesc = "" +
 	"\n" +
 	"_ask_toolsB\n" +
 	"\n" +
-	"\b_account\"\xb8\x02\n" +
+	"\b_accountB\x0e\n" +
+	"\f_end_session\"\xb8\x02\n" +
 	"\vThreadQuery\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x1b\n" +
 	"\tsource_id\x18\x02 \x01(\tR\bsourceId\x12\x12\n" +
