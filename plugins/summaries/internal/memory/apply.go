@@ -25,6 +25,7 @@ type Line struct {
 	ID     string // by which the agent names it
 	Day    string // of its origin, as 2006-01-02
 	Origin string // such as "message 123"
+	Thread string `json:",omitempty"` // of that message; empty: it is no message
 }
 
 // Entry is an entry of the memory, as the agent is shown it.
@@ -38,6 +39,16 @@ type Entry struct {
 type Input struct {
 	Entries []Entry
 	Lines   []Line
+}
+
+// Restore completes an input that was kept as JSON.
+func (in *Input) Restore() {
+	for i := range in.Entries {
+		in.Entries[i].Text = textOf(in.Entries[i].Raw)
+	}
+	for i := range in.Lines {
+		in.Lines[i].Text = textOf(in.Lines[i].Raw)
+	}
 }
 
 // Answer is what the agent proposes.
@@ -59,10 +70,16 @@ type Named struct {
 }
 
 // Note is something that was done or refused, and why.
-type Note struct{ What, Why string }
+type Note struct {
+	What, Why string
+
+	Day, Origin, Thread string `json:",omitempty"` // as in Line; of an entry that was added
+	Replaced            bool   `json:",omitempty"` // of an entry that was removed: another one has taken its place
+}
 
 // Plan is what is done of a proposal.
 type Plan struct {
+	Kept    int      // how many entries stay as they are
 	Added   []Note   // the entry's line, and which lines of the inbox it is from
 	Removed []Note   // the entry's line, and why
 	Skipped []Note   // lines of the inbox that nothing is kept of
@@ -106,7 +123,7 @@ func Apply(memory, inbox string, in Input, answer Answer) (Plan, string, string)
 		default:
 			skipped++
 			p.spent[named.ID] = true
-			p.Skipped = append(p.Skipped, Note{line.Raw, oneLine(named.Why)})
+			p.Skipped = append(p.Skipped, Note{What: line.Raw, Why: oneLine(named.Why)})
 		}
 	}
 	box := Parse(inbox)
@@ -115,10 +132,13 @@ func Apply(memory, inbox string, in Input, answer Answer) (Plan, string, string)
 			p.Taken = append(p.Taken, line.Raw)
 		}
 	}
+	p.Kept = p.entries - len(p.gone)
 	return p.Plan, p.memory.String(), box.String()
 }
 
-func (p *planner) refuse(what, why string) { p.Refused = append(p.Refused, Note{oneLine(what), why}) }
+func (p *planner) refuse(what, why string) {
+	p.Refused = append(p.Refused, Note{What: oneLine(what), Why: why})
+}
 
 func (p *planner) line(id string) *Line {
 	if i := slices.IndexFunc(p.in.Lines, func(l Line) bool { return l.ID == id }); i >= 0 {
@@ -160,14 +180,14 @@ func (p *planner) remove(id, why string) {
 		p.refuse(what, refused)
 		return
 	}
-	p.take(id, why)
+	p.take(id, why, false)
 }
 
-func (p *planner) take(id, why string) {
+func (p *planner) take(id, why string, replaced bool) {
 	entry := p.entry(id)
 	p.memory.Remove(entry.Raw)
 	p.gone[id] = true
-	p.Removed = append(p.Removed, Note{entry.Raw, oneLine(why)})
+	p.Removed = append(p.Removed, Note{What: entry.Raw, Why: oneLine(why), Replaced: replaced})
 }
 
 // suffix is how an entry says where it is from.
@@ -202,13 +222,13 @@ func (p *planner) add(text, section string, sources, replaces []string) {
 		raw := fmt.Sprintf("- %s (%s, %s)", text, newest.Day, newest.Origin)
 		if why = p.room(raw, section, replaces); why == "" {
 			for _, id := range replaces {
-				p.take(id, "replaced by: "+text)
+				p.take(id, "replaced by: "+text, true)
 			}
 			p.memory.Add(p.section(section), raw)
 			for _, line := range from {
 				p.spent[line.ID] = true
 			}
-			p.Added = append(p.Added, Note{raw, strings.Join(sources, ", ")})
+			p.Added = append(p.Added, Note{What: raw, Why: strings.Join(sources, ", "), Day: newest.Day, Origin: newest.Origin, Thread: newest.Thread})
 			return
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // indented.
 type Item struct {
 	Raw     string // as it stands in the file, without its last line break
-	Text    string
+	Text    string `json:"-"` // follows from Raw
 	Section string // the heading above it, without its marks
 }
 
@@ -63,11 +63,14 @@ func (p *Page) Items() (items []Item) {
 	for _, one := range p.blocks {
 		if one.is {
 			raw := strings.TrimRight(one.raw, "\n")
-			items = append(items, Item{Raw: raw, Text: strings.Join(strings.Fields(raw[2:]), " "), Section: one.section})
+			items = append(items, Item{Raw: raw, Text: textOf(raw), Section: one.section})
 		}
 	}
 	return items
 }
+
+// textOf is an item on one line, without its mark.
+func textOf(raw string) string { return strings.Join(strings.Fields(raw[min(2, len(raw)):]), " ") }
 
 // Remove takes out the first item that reads so, and reports whether there was one.
 func (p *Page) Remove(raw string) bool {

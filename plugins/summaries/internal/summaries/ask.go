@@ -34,7 +34,7 @@ const summaryPrompt = `The JSON below has what was said lately in some conversat
 
 For each conversation give:
 - "thread": its name in the JSON, such as t1
-- "lines": what it is about and where it stands, in one to four short lines that replace "so_far": what people want, what was decided, what is open, with names and dates. No line for greetings.
+- "lines": what it is about and where it stands, in one to four short lines that replace "so_far": what people want, what was decided, what is open, with names and dates. No line for greetings, and none at all where "new" is empty.
 - "name", only where "unnamed" is true: what it is called, in two to five words
 - "long", only where "conversation" is given: a summary of that and of "summary_before" from which the assistant can go on without having read it: facts, decisions, open questions, and the last exchange in detail; at most 400 words
 

@@ -41,40 +41,57 @@ func tools() []pluginsdk.ToolSpec {
 		Description: "Have the inbox (context/inbox.md) consolidated into the memory (context/memory.md), each entry with its date and the message that it comes from. " +
 			"When you are asked to consolidate the memory, call this and do nothing else: do not edit the two files as well.",
 		InputSchema: json.RawMessage(`{"type": "object", "additionalProperties": false, "properties": {}}`),
+	}, {
+		Name:        toolLog,
+		Description: "What the last consolidations of the memory added, removed, refused and left out, and why.",
+		InputSchema: json.RawMessage(`{"type": "object", "additionalProperties": false, "properties": {
+			"number": {"type": "integer", "minimum": 1, "description": "Of one consolidation"}, "before": {"type": "integer", "minimum": 1}, "texts": {"type": "boolean"}}}`),
 	}}
 }
 
-// CallTool has the inbox consolidated for an agent.
+// CallTool has the inbox consolidated for an agent, or tells of the consolidations.
 func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
-	text, err := p.called(ctx, call)
+	result, err := p.called(ctx, call)
 	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others say what was wrong
 	case "":
-		return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: text}}, nil
+		return &pluginsdk.CallToolResponse{Result: result}, nil
 	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeInternal:
 		return nil, err
 	}
 	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: err.Error(), IsError: true}}, nil
 }
 
-func (p *Plugin) called(ctx context.Context, call *pluginsdk.CallToolRequest) (string, error) {
-	if call.Name != toolConsolidate {
-		return "", pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
+func (p *Plugin) called(ctx context.Context, call *pluginsdk.CallToolRequest) (result pluginsdk.ToolResult, err error) {
+	by, err := p.caller(ctx, call)
+	if err != nil {
+		return result, err
 	}
+	switch call.Name {
+	case toolConsolidate:
+		result.Text, err = p.consolidate(ctx, by)
+		return result, err
+	case toolLog:
+		return p.answerLog(ctx, call)
+	}
+	return result, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
+}
+
+// caller says who calls a tool, and refuses who is not to know the memory.
+func (p *Plugin) caller(ctx context.Context, call *pluginsdk.CallToolRequest) (string, error) {
 	if call.TaskID != "" {
-		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "a task may not consolidate the memory")
+		return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "the memory is not for tasks")
 	}
-	by := "an operator"
-	if call.ThreadID != "" {
-		answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: call.ThreadID})
-		if err != nil {
-			return "", err
-		}
-		if thread := answer.Thread; !p.config.Load().mayKnow(thread) && (thread.Apart || thread.Kind != pluginsdk.ThreadCron) {
-			return "", errStrangers
-		}
-		by = "the agent of the thread " + call.ThreadID
+	if call.ThreadID == "" {
+		return "an operator", nil
 	}
-	return p.consolidate(ctx, by)
+	answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: call.ThreadID})
+	if err != nil {
+		return "", err
+	}
+	if thread := answer.Thread; !p.config.Load().mayKnow(thread) && (thread.Apart || thread.Kind != pluginsdk.ThreadCron) {
+		return "", errStrangers
+	}
+	return "the agent of the thread " + call.ThreadID, nil
 }
 
 // OnCommand does what a person has typed.
@@ -170,7 +187,7 @@ func (r *record) line() string {
 	}
 	switch r.Phase {
 	case phaseDone, phaseReverted, phaseReverting:
-		text += fmt.Sprintf("; %d added, %d removed, %d lines left aside, %d refused, %d without a person's message; $%.3f",
+		text += fmt.Sprintf("; %d added, %d removed, %d lines left aside, %d refused, %d left in the inbox; $%.3f",
 			len(r.Plan.Added), len(r.Plan.Removed), len(r.Plan.Skipped), len(r.Plan.Refused), len(r.LeftOut), r.CostUSD)
 	case phaseAsked, phaseTurning, phaseWriting, phaseNothing, phaseFailed:
 	}

@@ -3,6 +3,7 @@ package summaries
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,11 @@ var memorySchema = json.RawMessage(`{"type": "object", "additionalProperties": f
 func (p *Plugin) consolidate(ctx context.Context, by string) (string, error) {
 	if !p.config.Load().Memory {
 		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "the consolidation is off (the setting memory of the plugin summaries)")
+	}
+	if open, err := p.open(ctx); err != nil {
+		return "", err
+	} else if open != nil {
+		return "", errAtWork
 	}
 	n, err := p.next(ctx)
 	if err != nil {
@@ -93,7 +99,16 @@ func (p *Plugin) advance(ctx context.Context, r *record) error {
 		return p.leave(ctx, r)
 	case phaseAsked, phaseTurning, phaseWriting, phaseReverting:
 	}
-	return p.put(ctx, openKey, r, nil)
+	if err = p.put(ctx, openKey, r, nil); !errors.Is(err, errTooLong) {
+		return err
+	}
+	if r.Phase == phaseReverting { // its next step begins with what is kept of it
+		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "inbox.md is too long for consolidation %d to be reverted: shorten it by hand", r.N)
+	}
+	// Nothing of what it has decided is written yet.
+	*r = record{N: r.N, At: r.At, By: r.By, CostUSD: r.CostUSD}
+	r.fail("memory.md and inbox.md are too long together: shorten them by hand")
+	return p.leave(ctx, r)
 }
 
 func (r *record) fail(format string, args ...any) {
@@ -174,6 +189,7 @@ func (p *Plugin) propose(ctx context.Context, r *record) error {
 		return err
 	}
 	r.CostUSD = a.cost
+	r.Request.Prompt = "" // it was answered
 	switch {
 	case a.demo:
 		r.fail("the demo agent has answered, which proposes nothing")
@@ -264,12 +280,19 @@ func (p *Plugin) carryOut(ctx context.Context, r *record) error {
 		if err != nil {
 			return err
 		}
+		if len(now.text) > mostText {
+			r.Phase, r.Why = phaseDone, fmt.Sprintf("inbox.md has grown to %d bytes meanwhile, and may have %d: what is in the memory now is still in it", len(now.text), mostText)
+			return nil
+		}
 		box := memory.Parse(now.text)
 		for _, raw := range r.Plan.Taken {
 			box.Remove(raw)
 		}
 		r.Inbox = texts{now.text, box.String()}
 		return nil // written with the next step, which begins with what is stored now
+	}
+	if err := p.noteVain(ctx, r); err != nil {
+		return err
 	}
 	r.Phase = phaseDone
 	return nil

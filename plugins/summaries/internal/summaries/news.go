@@ -2,6 +2,7 @@ package summaries
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,7 +40,13 @@ type news struct {
 	before   string
 	longUpto int64
 	longSize int
+	// leavesOut are the newest messages since then that long does not have: of schedules and plugins, and of times in
+	// which summaries were off.
+	leavesOut []int64
 }
+
+// mostLeftOut is how many messages a summary row names that it does not tell of: the plugin context shows 50 at most.
+const mostLeftOut = 50
 
 // active returns the threads that may have news, the latest activity first, and the latest activity of all.
 func (p *Plugin) active(ctx context.Context, w *work, c config) (threads []pluginsdk.Thread, until time.Time, err error) {
@@ -69,14 +76,15 @@ func (p *Plugin) active(ctx context.Context, w *work, c config) (threads []plugi
 	return p.withLeft(ctx, w, c, threads, until)
 }
 
-// withLeft adds the threads that had no room before, behind the others.
+// withLeft adds the threads that had no room before, and those whose session is to end, behind the others.
 func (p *Plugin) withLeft(ctx context.Context, w *work, c config, threads []pluginsdk.Thread, until time.Time) ([]pluginsdk.Thread, time.Time, error) {
-	for _, id := range w.Left {
+	for _, id := range slices.Concat(w.Left, slices.Sorted(maps.Keys(w.Rotate))) {
 		if slices.ContainsFunc(threads, func(t pluginsdk.Thread) bool { return t.ID == id }) {
 			continue
 		}
 		answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: id})
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+			delete(w.Rotate, id)
 			continue
 		}
 		if err != nil {
@@ -89,9 +97,11 @@ func (p *Plugin) withLeft(ctx context.Context, w *work, c config, threads []plug
 	return threads, until, nil
 }
 
-// newsOf reads what people and the assistant have said in a thread since it was last summarised.
-func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, after int64, c config) (n news, err error) {
+// newsOf reads what people and the assistant have said in a thread since it was last summarised. whole has all that was said
+// since the last summary row read too, however short the thread is.
+func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c config, whole bool) (n news, err error) {
 	n.thread = thread
+	after := w.Cursors[thread.ID]
 	rows, err := p.rows(ctx, thread.ID, c.LongThread+1, pluginsdk.MessageText, pluginsdk.MessageSummary)
 	if err != nil {
 		return n, err
@@ -105,26 +115,44 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, after int6
 	if err != nil {
 		return n, err
 	}
+	told := make(map[int64]bool)
 	since := 0 // of the rows that are said, those after the newest summary row
 	for _, row := range spoken {
 		if isSummary(row) {
 			n.before, n.long, since = row.Content, nil, 0
 			continue
 		}
+		if w.skipped(row.CreatedAt) {
+			continue
+		}
 		since++
+		told[row.ID] = true
 		n.long = append(n.long, said{who(row), digest.OneLine(row.Content, longMessageBytes)})
 		if row.ID > after {
 			n.said, n.upto = append(n.said, said{who(row), digest.OneLine(row.Content, messageBytes)}), row.ID
 		}
 	}
 	n.said, n.size = newest(n.said, threadBytes)
-	if since > c.LongThread && len(n.said) > 0 {
-		n.long, n.longSize = newest(n.long, longBytes)
-		n.longUpto = newestOf(rows)
-	} else {
+	if len(n.long) == 0 || !whole && (since <= c.LongThread || len(n.said) == 0) {
 		n.long = nil
+		return n, nil
 	}
+	n.long, n.longSize = newest(n.long, longBytes)
+	n.longUpto, n.leavesOut = newestOf(rows), leftOut(rows, told)
 	return n, nil
+}
+
+// leftOut are the rows after the newest summary that people or the assistant have said, in whomever's name, and that are not told.
+func leftOut(rows []pluginsdk.Message, told map[int64]bool) (ids []int64) {
+	for _, row := range rows {
+		switch {
+		case isSummary(row):
+			ids = nil
+		case row.Kind == pluginsdk.MessageText && row.Role != pluginsdk.RoleSystem && !told[row.ID]:
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids[max(0, len(ids)-mostLeftOut):]
 }
 
 func isSummary(m pluginsdk.Message) bool { return m.Kind == pluginsdk.MessageSummary }

@@ -29,6 +29,8 @@ type Plugin struct {
 	deletedMu sync.Mutex
 	deleted   map[string]bool // threads that were deleted, and are in the archives perhaps
 
+	activated time.Time // when this process was
+
 	deaf bool // it is told no answers, since the next window looks at all threads anyway; guarded by mu
 
 	stuck atomic.Pointer[string] // why the last step came to nothing, for doctor; nil: it did not
@@ -106,21 +108,29 @@ func (p *Plugin) OnSettingsChange(_ context.Context, change *pluginsdk.OnSetting
 // Activate begins to work. What there was to do while it was not active it finds out once.
 func (p *Plugin) Activate(ctx context.Context) error {
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
-	p.end, p.ended = end, make(chan struct{})
+	p.end, p.ended, p.activated = end, make(chan struct{}), p.now()
 	p.memory.Store(true)
 	p.note()
 	go p.follow(work, p.ended)
 	return nil
 }
 
-// Deactivate ends the work. A turn that is under way goes on: the process that comes next takes its answer.
-func (p *Plugin) Deactivate(context.Context) error {
-	if p.end != nil {
-		p.end()
-		<-p.ended
-		p.end = nil
+// Deactivate ends the work, and notes when. A turn that is under way goes on: the process that comes next takes its answer.
+func (p *Plugin) Deactivate(ctx context.Context) error {
+	if p.end == nil {
+		return nil
 	}
-	return nil
+	p.end()
+	<-p.ended
+	p.end = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w, err := p.load(ctx)
+	if err != nil {
+		return err
+	}
+	w.Stopped = p.now()
+	return p.save(ctx, w)
 }
 
 // OnBroadcast takes in that somebody was answered, or that a thread is gone.

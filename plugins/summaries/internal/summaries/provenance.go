@@ -18,12 +18,12 @@ const (
 
 // origin is where a line of the inbox is from.
 type origin struct {
-	day, of string // as in memory.Line; of is empty: no person's message is behind it
-	why     string // there is none
+	day, of, thread string // as in memory.Line; of is empty: no person's message is behind it
+	why             string // there is none
 }
 
 // lines returns the lines of the inbox that have a person's message behind them, or were written by a person, and those
-// that have not, with the reason.
+// that have not, or that were given to the agent in vain lately, with the reason.
 func (p *Plugin) lines(ctx context.Context, c config, inbox file) (kept []memory.Line, leftOut []memory.Note, err error) {
 	items := memory.Parse(inbox.text).Items()
 	origins, err := p.origins(ctx, c, inbox, items)
@@ -37,11 +37,19 @@ func (p *Plugin) lines(ctx context.Context, c config, inbox file) (kept []memory
 			leftOut = append(leftOut, memory.Note{What: item.Raw, Why: "the history of the inbox does not say who has written it"})
 		case from.of == "":
 			leftOut = append(leftOut, memory.Note{What: item.Raw, Why: from.why})
-		case len(kept) < mostLines:
-			kept = append(kept, memory.Line{Item: item, ID: "i" + strconv.Itoa(len(kept)+1), Day: from.day, Origin: from.of})
+		default:
+			kept = append(kept, memory.Line{Item: item, Day: from.day, Origin: from.of, Thread: from.thread})
 		}
 	}
-	return kept, leftOut, nil
+	kept, resting, err := p.withoutVain(ctx, kept)
+	if err != nil {
+		return nil, nil, err
+	}
+	kept = kept[:min(len(kept), mostLines)]
+	for i := range kept {
+		kept[i].ID = "i" + strconv.Itoa(i+1)
+	}
+	return kept, append(leftOut, resting...), nil
 }
 
 // origins finds for each item the change that has added it last, going back through the history of the inbox. What this
@@ -157,6 +165,7 @@ func (p *Plugin) originOfRun(ctx context.Context, c config, id string, from *ori
 		from.why = "no person's message is behind the run " + run.ID + " in which it was written"
 		return from, nil
 	}
+	from.thread = run.ThreadID
 	from.of, from.day = fmt.Sprintf("message %d", run.MessageID), page.Messages[0].CreatedAt.UTC().Format(dayLayout)
 	return from, nil
 }

@@ -1,9 +1,12 @@
 package summaries
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,9 +17,19 @@ import (
 const (
 	// openKey is where the record is kept of what is at work: one at a time. What is over is under recordPrefix and its number.
 	openKey, recordPrefix = "memory-open", "memory/"
+	// nextKey is where the number of the next record is.
+	nextKey = "memory-next"
 	// mostRecords is how many records are kept.
 	mostRecords = 100
+	// mostRecord is how many bytes a record has at most: an entry of the state has 1 MiB.
+	mostRecord = 1<<20 - 1<<10
 )
+
+// errAtWork refuses to begin something while something else is at work.
+var errAtWork = pluginsdk.Errorf(pluginsdk.CodeStale, "a consolidation, or its reverting, is at work already: /memory log shows what becomes of it")
+
+// errTooLong says that a record is longer than what can be kept.
+var errTooLong = errors.New("what would have to be kept of it is too long")
 
 // phase says what is to be done next of a consolidation, or what has become of it.
 type phase string
@@ -77,15 +90,22 @@ func (p *Plugin) record(ctx context.Context, key string) (*record, error) {
 	if err := json.Unmarshal(answer.Entry.Value, r); err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInternal, "the record %s cannot be read: %w", key, err)
 	}
+	r.Input.Restore()
 	return r, nil
 }
 
+// put keeps a record. One that is too long is errTooLong.
 func (p *Plugin) put(ctx context.Context, key string, r *record, condition *pluginsdk.StateCondition) error {
-	encoded, err := json.Marshal(r)
-	if err != nil {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false) // which makes six bytes of some characters
+	if err := encoder.Encode(r); err != nil {
 		return err
 	}
-	_, err = p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: encoded, If: condition})
+	if encoded.Len() > mostRecord {
+		return fmt.Errorf("consolidation %d: %w (%d bytes; %d are kept)", r.N, errTooLong, encoded.Len(), mostRecord)
+	}
+	_, err := p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: encoded.Bytes(), If: condition})
 	return err
 }
 
@@ -93,7 +113,7 @@ func (p *Plugin) put(ctx context.Context, key string, r *record, condition *plug
 func (p *Plugin) enter(ctx context.Context, r *record) error {
 	err := p.put(ctx, openKey, r, &pluginsdk.StateCondition{})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
-		return pluginsdk.Errorf(pluginsdk.CodeStale, "a consolidation, or its reverting, is at work already: /memory log shows what becomes of it")
+		return errAtWork
 	}
 	if err == nil {
 		p.memory.Store(true)
@@ -104,6 +124,7 @@ func (p *Plugin) enter(ctx context.Context, r *record) error {
 
 // leave keeps a record that is over among the others, and forgets the oldest.
 func (p *Plugin) leave(ctx context.Context, r *record) error {
+	r.Request, r.Input, r.Answer = pluginsdk.StartTurnRequest{}, memory.Input{}, memory.Answer{} // nobody needs them any more
 	if err := p.put(ctx, recordKey(r.N), r, nil); err != nil {
 		return err
 	}
@@ -135,11 +156,33 @@ func (p *Plugin) numbers(ctx context.Context) (all []int, err error) {
 	return all, nil
 }
 
-// next is the number of the next record.
-func (p *Plugin) next(ctx context.Context) (int, error) {
-	all, err := p.numbers(ctx)
-	if err != nil || len(all) == 0 {
-		return 1, err
+// next takes the number of the next record. Whoever takes one at the same time gets another; one that is not used in the end is
+// left out.
+func (p *Plugin) next(ctx context.Context) (n int, err error) {
+	for range mostTries {
+		condition := &pluginsdk.StateCondition{}
+		kept, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: nextKey})
+		switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others pass
+		case "":
+			condition.Revision = kept.Entry.Revision
+			if n, err = strconv.Atoi(string(kept.Entry.Value)); err != nil {
+				return 0, pluginsdk.Errorf(pluginsdk.CodeInternal, "the number of the next consolidation cannot be read: %w", err)
+			}
+		case pluginsdk.CodeNotFound:
+			all, err := p.numbers(ctx)
+			if err != nil {
+				return 0, err
+			}
+			if n = 1; len(all) > 0 {
+				n = all[len(all)-1] + 1
+			}
+		default:
+			return 0, err
+		}
+		_, err = p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: nextKey, Value: []byte(strconv.Itoa(n + 1)), If: condition})
+		if pluginsdk.CodeOf(err) != pluginsdk.CodeConflict {
+			return n, err
+		}
 	}
-	return all[len(all)-1] + 1, nil
+	return 0, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "others have asked for a consolidation %d times at the same moment; ask again", mostTries)
 }

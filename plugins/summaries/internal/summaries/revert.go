@@ -66,6 +66,9 @@ func (p *Plugin) turnBack(ctx context.Context, r *record) error {
 	if err != nil {
 		return err
 	}
+	if len(inbox.text) > mostText {
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "inbox.md has %d bytes, and may have %d for a consolidation to be reverted: shorten it by hand", len(inbox.text), mostText)
+	}
 	since, ok := strings.CutPrefix(inbox.text, r.Inbox.After)
 	if !ok {
 		return pluginsdk.Errorf(pluginsdk.CodeStale, "inbox.md was changed since consolidation %d in other ways than by lines at its end: revert the ones after it first, the newest before the others, or edit the files; /memory diff %d shows what it has changed", r.N, r.N)

@@ -26,6 +26,8 @@ var settingsSchema = json.RawMessage(`{
     "model": {"type": "string", "maxLength": 200, "default": "haiku", "description": "The model of the turns"},
     "dailyUsd": {"type": "number", "minimum": 0, "maximum": 1000, "default": 0.5, "description": "What the turns may cost in a day (UTC), in USD"},
     "longThread": {"type": "integer", "minimum": 26, "maximum": 300, "default": 60, "description": "A thread with more messages than this after its last summary row gets another one"},
+    "rotateIdleHours": {"type": "integer", "minimum": 0, "maximum": 720, "default": 0, "description": "Hours without a word after which a conversation's session ends: the next message begins a new one with a summary. 0: none ends"},
+    "rotateDays": {"type": "integer", "minimum": 0, "maximum": 90, "default": 0, "description": "Days after which a session ends, once nothing was said for an hour. 0: none ends"},
     "threads": {
       "operator": true,
       "type": "array", "items": {"type": "string", "pattern": "` + threadsPattern + `"},
@@ -37,14 +39,18 @@ var settingsSchema = json.RawMessage(`{
 
 // config is the plugin's settings with their defaults.
 type config struct {
-	Summaries  *bool    `json:"summaries"` // nil: an installation that had conversations already goes without
-	Names      bool     `json:"names"`
-	Memory     bool     `json:"memory"`
-	Every      int      `json:"every"`
-	Model      string   `json:"model"`
-	DailyUSD   float64  `json:"dailyUsd"`
-	LongThread int      `json:"longThread"`
-	Threads    []string `json:"threads"`
+	Summaries  *bool   `json:"summaries"` // nil: an installation that had conversations already goes without
+	Names      bool    `json:"names"`
+	Memory     bool    `json:"memory"`
+	Every      int     `json:"every"`
+	Model      string  `json:"model"`
+	DailyUSD   float64 `json:"dailyUsd"`
+	LongThread int     `json:"longThread"`
+
+	RotateIdleHours int `json:"rotateIdleHours"`
+	RotateDays      int `json:"rotateDays"`
+
+	Threads []string `json:"threads"`
 }
 
 func parseConfig(raw json.RawMessage) (config, error) {
@@ -65,6 +71,10 @@ func parseConfig(raw json.RawMessage) (config, error) {
 		return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: every is %d; it must be from 1 to 1440 minutes", parsed.Every)
 	case parsed.LongThread < 26 || parsed.LongThread > 300:
 		return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: longThread is %d; it must be from 26 to 300 messages", parsed.LongThread)
+	case parsed.RotateIdleHours < 0 || parsed.RotateIdleHours > 720:
+		return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: rotateIdleHours is %d; it must be from 0 (never) to 720", parsed.RotateIdleHours)
+	case parsed.RotateDays < 0 || parsed.RotateDays > 90:
+		return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: rotateDays is %d; it must be from 0 (never) to 90", parsed.RotateDays)
 	case !(parsed.DailyUSD >= 0 && parsed.DailyUSD <= 1000):
 		return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: dailyUsd is %v; it must be from 0 to 1000", parsed.DailyUSD)
 	}

@@ -1,6 +1,7 @@
 package summaries
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 const (
 	// gather is how long after the first news a window begins: what is said meanwhile comes with it.
 	gather = time.Minute
+	// summaryPurpose is the purpose of turns for summaries.
+	summaryPurpose = "summary"
 	// mostRest is how long summaries rest at most after turns that failed.
 	mostRest = 6 * time.Hour
 )
@@ -27,6 +30,13 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	if !w.Stopped.IsZero() {
+		w.skip(w.Stopped, cmp.Or(p.activated, p.now()))
+		w.Stopped = time.Time{}
+		if err := p.save(ctx, w); err != nil {
+			return 0, err
+		}
+	}
 	if w.Turn != nil && w.summarises(c) {
 		if err := p.finish(ctx, w); err != nil {
 			return 0, err
@@ -35,8 +45,7 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 	if off := !w.summarises(c); off || w.Off {
 		// Turned on again, it begins with what is said from then on.
 		if off != w.Off {
-			w.Off, w.Until, w.Left, w.Turn = off, p.now(), nil, nil
-			if err := p.save(ctx, w); err != nil {
+			if err := p.turn(ctx, w, off); err != nil {
 				return 0, err
 			}
 		}
@@ -45,13 +54,17 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 			return 0, p.listen(ctx, false)
 		}
 	}
+	look, err := p.look(ctx, w, c)
+	if err != nil {
+		return 0, err
+	}
 	since := p.since.Load()
-	if since == 0 && len(w.Left) == 0 {
-		return 0, p.listen(ctx, true)
+	if since == 0 && len(w.Left) == 0 && len(w.Rotate) == 0 {
+		return look, p.listen(ctx, true)
 	}
 	now := p.now()
 	if wait := p.due(w, c, since).Sub(now); wait > 0 {
-		return wait, p.listen(ctx, false)
+		return sooner(wait, look), p.listen(ctx, since == 0)
 	}
 	// Before the threads are looked at: what ends from here on is news again.
 	if err := p.listen(ctx, true); err != nil {
@@ -67,13 +80,63 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return p.rest(w, c), nil
+	return sooner(p.rest(w, c), look), nil
+}
+
+// turn turns summaries off, or on again.
+func (p *Plugin) turn(ctx context.Context, w *work, off bool) error {
+	switch {
+	case !off:
+		w.skip(w.OffSince, p.now())
+	case w.Turn != nil:
+		if err := p.dropTurn(ctx, w); err != nil {
+			return err
+		}
+	}
+	w.Off, w.OffSince, w.Until, w.Left, w.Turn, w.Rotate, w.Looked = off, p.now(), p.now(), nil, nil, nil, time.Time{}
+	return p.save(ctx, w)
+}
+
+// dropTurn cancels the turn that was begun, and counts what it has cost. A turn that was only to be begun is not.
+func (p *Plugin) dropTurn(ctx context.Context, w *work) error {
+	query := pluginsdk.RunQuery{Newest: true, Limit: 100}
+	for range mostPages {
+		page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: query})
+		if err != nil {
+			return err
+		}
+		for _, run := range page.Runs {
+			query.After = run.ID
+			switch {
+			case run.QueuedAt.Before(w.Begun):
+				return nil
+			case run.Plugin != name || run.Purpose != summaryPurpose:
+				continue
+			}
+			if _, err := p.host.Agent.Cancel(ctx, &pluginsdk.CancelTurnRequest{RunID: run.ID}); err != nil {
+				return err
+			}
+			if _, err := p.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: run.ID}); err != nil {
+				return err
+			}
+			ended, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: run.ID})
+			if err != nil {
+				return err
+			}
+			w.Spent.add(p.now(), ended.Run.CostUSD)
+			return nil
+		}
+		if len(page.Runs) < query.Limit {
+			return nil
+		}
+	}
+	return nil
 }
 
 // rest is how long to wait for the next window; 0: until there is news.
 func (p *Plugin) rest(w *work, c config) time.Duration {
 	since := p.since.Load()
-	if w.Quiet || since == 0 && len(w.Left) == 0 {
+	if w.Quiet || since == 0 && len(w.Left) == 0 && len(w.Rotate) == 0 {
 		return 0
 	}
 	return max(p.due(w, c, since).Sub(p.now()), time.Millisecond)
@@ -129,11 +192,21 @@ func (p *Plugin) begin(ctx context.Context, w *work, c config, now time.Time) er
 			t.Left = append(t.Left, thread.ID)
 			continue
 		}
-		n, err := p.newsOf(ctx, thread, w.Cursors[thread.ID], c)
+		session := p.toRotate(w, thread)
+		n, err := p.newsOf(ctx, thread, w, c, session != "")
 		if err != nil {
 			return err
 		}
-		if len(n.said) == 0 {
+		if session != "" && n.longUpto == 0 { // the newest summary row tells all there is to tell
+			delete(w.Rotate, thread.ID)
+			if n.before != "" {
+				if err := p.rotate(ctx, thread, session); err != nil {
+					return err
+				}
+			}
+			session = ""
+		}
+		if len(n.said) == 0 && n.longUpto == 0 {
 			continue
 		}
 		if n.size > room && len(data) > 0 {
@@ -142,29 +215,28 @@ func (p *Plugin) begin(ctx context.Context, w *work, c config, now time.Time) er
 			continue
 		}
 		if long >= mostLong {
-			n.long, n.longUpto = nil, 0
+			if n.long, n.longUpto, session = nil, 0, ""; len(n.said) == 0 {
+				continue // it comes with the next turn
+			}
 		}
 		if n.longUpto > 0 {
 			long++
 		}
 		room -= n.size
 		ref := "t" + strconv.Itoa(len(data)+1)
-		t.Threads = append(t.Threads, asked{Ref: ref, ThreadID: thread.ID, Upto: n.upto, LongUpto: n.longUpto})
+		t.Threads = append(t.Threads, asked{Ref: ref, ThreadID: thread.ID, Upto: n.upto, LongUpto: n.longUpto, LeavesOut: n.leavesOut, Session: session})
 		data = append(data, conversationOf(n, ref, c, page))
 	}
 	if len(data) == 0 {
-		if until.After(w.Until) || len(w.Left) > 0 {
-			w.Until, w.Left = until, nil
-			return p.save(ctx, w)
-		}
-		return nil
+		w.Until, w.Left = until, nil
+		return p.save(ctx, w)
 	}
 	encoded, err := encode(data)
 	if err != nil {
 		return err
 	}
 	w.Number++
-	t.Request = c.request(fmt.Sprintf("summary/%d/%d", w.Number, now.UnixMicro()), "summary", summaryPrompt+encoded, summarySchema, c.DailyUSD-w.Spent.of(now))
+	t.Request = c.request(fmt.Sprintf("summary/%d/%d", w.Number, now.UnixMicro()), summaryPurpose, summaryPrompt+encoded, summarySchema, c.DailyUSD-w.Spent.of(now))
 	w.Turn, w.Begun = &t, now
 	return p.save(ctx, w)
 }
@@ -261,8 +333,15 @@ func (p *Plugin) take(ctx context.Context, w *work, c config, t *turn, answer su
 		if thread, err = p.name(ctx, c, thread, said.Name); err != nil {
 			return err
 		}
-		if err := p.summarise(ctx, one, said.Long); err != nil {
+		done, err := p.summarise(ctx, one, said.Long)
+		if err == nil && done && one.Session != "" {
+			err = p.rotate(ctx, thread, one.Session)
+		}
+		if err != nil {
 			return err
+		}
+		if one.Upto == 0 {
+			continue // nothing is new in it
 		}
 		section := digest.Section{ThreadID: thread.ID, Name: thread.Name, Day: day, Lines: said.Lines}
 		if thread.Kind == pluginsdk.ThreadPrimary && section.Name == "" {
@@ -276,7 +355,12 @@ func (p *Plugin) take(ctx context.Context, w *work, c config, t *turn, answer su
 		return err
 	}
 	for _, one := range t.Threads {
-		w.Cursors[one.ThreadID] = one.Upto
+		if one.Upto != 0 {
+			w.Cursors[one.ThreadID] = one.Upto
+		}
+		if one.Session != "" { // whatever has come of it: the next look at the threads finds it again
+			delete(w.Rotate, one.ThreadID)
+		}
 	}
 	return nil
 }
@@ -300,26 +384,32 @@ func (p *Plugin) name(ctx context.Context, c config, thread pluginsdk.Thread, wo
 // maxLong is how many bytes a summary row has.
 const maxLong = 8 << 10
 
-// summarise adds a summary row to a long thread, unless something was said in it since: the row would hide that.
-func (p *Plugin) summarise(ctx context.Context, one asked, words string) error {
+// summarise adds a summary row to a long thread, unless something was said in it since: the row would hide that. It reports
+// whether the row is there.
+func (p *Plugin) summarise(ctx context.Context, one asked, words string) (bool, error) {
 	if one.LongUpto == 0 || words == "" {
-		return nil
+		return false, nil
 	}
 	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
 		ThreadID: one.ThreadID, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText}, Roles: []pluginsdk.Role{pluginsdk.RoleUser, pluginsdk.RoleAssistant}, Last: true, Limit: 1,
 	}})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if newestOf(page.Messages) != one.LongUpto {
-		return nil
+		return false, nil
 	}
 	if len(words) > maxLong {
 		words = digest.OneLine(words, maxLong)
 	}
+	row := pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageSummary, Content: words}
+	if len(one.LeavesOut) > 0 {
+		if row.Metadata, err = json.Marshal(pluginsdk.SummaryMetadata{LeavesOut: one.LeavesOut}); err != nil {
+			return false, err
+		}
+	}
 	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: one.ThreadID, Key: fmt.Sprintf("summary/%d", one.LongUpto),
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageSummary, Content: words}},
+		ThreadID: one.ThreadID, Key: fmt.Sprintf("summary/%d", one.LongUpto), Messages: []pluginsdk.NewMessage{row},
 	})
-	return err
+	return err == nil, err
 }

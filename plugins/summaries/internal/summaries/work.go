@@ -18,6 +18,7 @@ const workKey = "work"
 type work struct {
 	Existing bool      // the installation had conversations before the plugin came
 	Off      bool      // summaries were off when a window was last looked at
+	OffSince time.Time // when that was noticed
 	Begun    time.Time // when the last turn for summaries was begun
 	Until    time.Time // the latest activity of a thread that a window has looked at
 	Number   int       // of the last turn
@@ -30,6 +31,30 @@ type work struct {
 	Failed  *failure // the last turn for summaries has failed; nil: it has not
 	Over    int      // how many bytes thread-summaries.md has when it is too long for its size; else 0
 	Quiet   bool     // the demo agent answers: nothing is asked of it
+
+	// Gaps are the times in which summaries were off, or the plugin was: what was said then is not summarised.
+	Gaps    []gap
+	Stopped time.Time // the plugin was deactivated then; zero: it is active, or was killed
+	// Rotate are threads that are to begin a new session, with the session that they have.
+	Rotate map[string]string
+	Looked time.Time // when threads were last looked at for one to rotate; zero: rotation is off
+}
+
+// gap is a time in which nobody listened.
+type gap struct{ From, To time.Time }
+
+// mostGaps is how many gaps are known.
+const mostGaps = 200
+
+// skip has what was said in a time not summarised.
+func (w *work) skip(from, to time.Time) {
+	w.Gaps = append(w.Gaps, gap{from, to})
+	w.Gaps = w.Gaps[max(0, len(w.Gaps)-mostGaps):]
+}
+
+// skipped reports whether nobody listened when something was said.
+func (w *work) skipped(at time.Time) bool {
+	return slices.ContainsFunc(w.Gaps, func(g gap) bool { return !at.Before(g.From) && at.Before(g.To) })
 }
 
 // turn is one that was asked for, as it was asked for.
@@ -47,6 +72,10 @@ type asked struct {
 	Upto     int64 // its last message that the prompt has
 	// LongUpto is the message up to which a summary row is asked for; 0: none is.
 	LongUpto int64
+	// LeavesOut are messages that the row does not tell of, though it stands behind them.
+	LeavesOut []int64
+	// Session is the thread's session that ends once the row is there; empty: it goes on.
+	Session string
 }
 
 // spending is what the turns of a day have cost.

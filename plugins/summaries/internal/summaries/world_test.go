@@ -114,7 +114,7 @@ func (w *world) said(message pluginsdk.Message, reply string) string {
 	id := w.host.AddMessage(message)
 	w.host.AddRun(pluginsdk.Run{ID: message.RunID, ThreadID: message.ThreadID, MessageID: id, Kind: pluginsdk.RunMessage, State: pluginsdk.RunSucceeded, Result: &pluginsdk.InvokeResult{Text: reply}})
 	if reply != "" {
-		w.host.AddMessage(pluginsdk.Message{ThreadID: message.ThreadID, Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent", Content: reply, RunID: message.RunID})
+		w.host.AddMessage(pluginsdk.Message{ThreadID: message.ThreadID, Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent", Content: reply, RunID: message.RunID, CreatedAt: message.CreatedAt})
 	}
 	return message.RunID
 }
@@ -161,7 +161,10 @@ func (w *world) sums(request pluginsdk.StartTurnRequest) pluginsdk.InvokeResult 
 			Lines  []string `json:"lines"`
 			Name   string   `json:"name"`
 			Long   string   `json:"long"`
-		}{Thread: one.Thread, Lines: []string{"they said: " + one.New[0].Text}}
+		}{Thread: one.Thread, Lines: []string{}}
+		if len(one.New) > 0 {
+			row.Lines = append(row.Lines, "they said: "+one.New[0].Text)
+		}
 		if one.Unnamed {
 			row.Name = "About " + one.New[0].Text
 		}
@@ -202,4 +205,32 @@ func (w *world) checks() []pluginsdk.Check {
 		w.Fatal(err)
 	}
 	return answer.Checks
+}
+
+// served has the plugin deactivated, and a new process of it activated after a time.
+func (w *world) served(away time.Duration) {
+	w.Helper()
+	w.inner.end, w.inner.ended = func() {}, make(chan struct{})
+	close(w.inner.ended)
+	if err := w.inner.Deactivate(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	w.pass(away)
+	w.serve(plugintest.Death{})
+	w.inner.activated = w.now()
+}
+
+// says at the world's time, which what was said before its begin is not.
+func (w *world) saysNow(threadID, words, reply string) {
+	w.Helper()
+	w.said(pluginsdk.Message{ThreadID: threadID, Author: "Ann", Source: "web", Content: words, CreatedAt: w.now()}, reply)
+	w.told(threadID)
+}
+
+// set changes the settings.
+func (w *world) set(settings string) {
+	w.Helper()
+	if _, err := w.plugin.OnSettingsChange(w.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: []byte(settings)}); err != nil {
+		w.Fatal(err)
+	}
 }
