@@ -223,6 +223,7 @@ func (l *lived) rest(t *testing.T) {
 		version = l.remember(t, "context/shop.md", text, version, []string{"Ann", "Ben", "فاطمة"}[n])
 	}
 	var found struct{ Changes []pluginsdk.WorkspaceChange }
+	l.call(t, http.MethodPost, "/api/memory/consolidate", nil, nil)
 	l.call(t, http.MethodGet, "/api/context/history?path=context/shop.md", nil, &found)
 	l.change = found.Changes[0]
 	for _, name := range []string{"Ann", "Ben's phone, the one with the broken glass", "فاطمة"} {

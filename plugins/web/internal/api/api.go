@@ -61,6 +61,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerTasks(described)
 	h.registerCrons(described)
 	h.registerBudgets(described)
+	h.registerMemory(described)
 	h.registerApprovals(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)

@@ -24,7 +24,7 @@ var chapters = []chapter{
 	{"Tasks", "Work that was handed on.", []string{"tasks"}},
 	{"Schedules", "Jobs that begin by themselves.", []string{"crons"}},
 	{"Files", "What people and the agent send each other beside words.", []string{"files"}},
-	{"Workspace", "What the agent is told in each of its turns.", []string{"context", "workspace"}},
+	{"Workspace", "What the agent is told in each of its turns.", []string{"context", "workspace", "memory"}},
 	{"Tools and commands", "What plugins give the agent, and what people can type.", []string{"tools", "commands"}},
 	{"Deliveries", "What is on its way to people elsewhere.", []string{"deliveries"}},
 	{"Plugins", "What is installed, what it may do, how it does.", []string{"plugins"}},
@@ -59,13 +59,15 @@ var paragraphs = map[string]string{
 		"It stays in DATA/backups until it is deleted, and is in no other backup.",
 	fetchBackup: "Content-Length is the whole of it; a connection that breaks off before has not sent all. " +
 		"A client that reads nothing for a minute is sent away.",
-	"usage":           "What has been recorded of each turn of the agent up to now, failed turns included. Days are those of UTC.",
-	"set-pause":       "Turns that plugins ask for, tasks, scheduled jobs and what runs have caused wait until it is taken back, also over a restart. People are answered all the same.",
-	"doctor":          "What `harness doctor` looks at, from inside of the daemon. It reads the whole database; those who ask at a time get one answer.",
-	"list-deliveries": "Oldest first, unless newest is set; the cursor goes on in that order.",
-	"list-tasks":      "Oldest first, unless newest is set; the cursor goes on in that order.",
-	"list-threads":    "In the order that order names, the oldest first by default; the cursor goes on in that order.",
-	callTool:          "Waits for as long as the tool takes, an hour at most. A client that leaves has the call given up.",
+	"usage":                "What has been recorded of each turn of the agent up to now, failed turns included. Days are those of UTC.",
+	"set-pause":            "Turns that plugins ask for, tasks, scheduled jobs and what runs have caused wait until it is taken back, also over a restart. People are answered all the same.",
+	"doctor":               "What `harness doctor` looks at, from inside of the daemon. It reads the whole database; those who ask at a time get one answer.",
+	"list-deliveries":      "Oldest first, unless newest is set; the cursor goes on in that order.",
+	"list-tasks":           "Oldest first, unless newest is set; the cursor goes on in that order.",
+	"list-threads":         "In the order that order names, the oldest first by default; the cursor goes on in that order.",
+	"consolidate":          "It goes on after the answer; its state says what becomes of it. It is a command of a person's in the primary thread, as revert is: 409 when it waits there behind something else, to be carried out after that, and when the plugin refuses it.",
+	"revert-consolidation": "Byte for byte. Lines that have come to the end of the inbox since stay. 409 when memory.md, or the inbox in another way, was changed since.",
+	callTool:               "Waits for as long as the tool takes, an hour at most. A client that leaves has the call given up.",
 }
 
 // describe gives the operations their tags, and words where the summary does not say it all.

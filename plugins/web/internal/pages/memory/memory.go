@@ -26,6 +26,7 @@ func Register(s *site.Site) {
 	s.Page("GET /memory/change", pluginsdk.ScopeRead, p.change)
 	s.Form("POST /memory/file", pluginsdk.ScopeAdmin, p.write)
 	s.Form("POST /memory/delete", pluginsdk.ScopeAdmin, p.remove)
+	p.registerConsolidations()
 }
 
 type pages struct{ *site.Site }
