@@ -366,7 +366,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 	if err != nil {
 		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkStarters(ctx, config, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/coretest/ports"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store/storetest"
@@ -493,5 +494,30 @@ func TestDoctorSaysWhichToolsTheAgentLacks(t *testing.T) {
 		if check.Name == "tools of modest" || check.Name == "tools of off" {
 			t.Errorf("%+v", check)
 		}
+	}
+}
+
+// A newer starter of a context file is a note; one's own words without a newer starter, and notes in a form, are none.
+func TestDoctorSaysThatThereAreNewerStarters(t *testing.T) {
+	database, config := storetest.Open(t), Config{Data: t.TempDir()}
+	if err := makeWorkspace(starter.FS, filepath.Join(config.Data, "workspace")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"CLAUDE.md", "context/memory.md"} {
+		if err := os.WriteFile(filepath.Join(config.Data, "workspace", name), []byte("my own words\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if checks := checkStarters(t.Context(), config, database); len(checks) != 0 {
+		t.Errorf("of files of one's own: %+v", checks)
+	}
+	// CLAUDE.md is known to have been made from the first starter that there was.
+	const first = "29dbda511651e50f6323406aa92f173ab0727e5b91d1a05aac1711400d5c5cee"
+	err := database.RecordChanges(t.Context(), []ledger.ContextChange{{WorkspaceChange: pluginsdk.WorkspaceChange{Path: "CLAUDE.md", Kind: pluginsdk.ChangeOutside, Version: first, At: time.Now()}, Text: []byte("old")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checks := checkStarters(t.Context(), config, database); len(checks) != 1 || !checks[0].OK || !strings.Contains(checks[0].Detail, "newer starters of CLAUDE.md:") {
+		t.Errorf("with a newer starter: %+v", checks)
 	}
 }

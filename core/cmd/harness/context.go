@@ -39,7 +39,7 @@ workspace. The agent writes them too; what each of you has changed is in the his
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newContextList(), newContextShow(), newContextEdit(), newContextHistory(), newContextRestore())
+	cmd.AddCommand(newContextList(), newContextShow(), newContextEdit(), newContextHistory(), newContextRestore(), newContextDiff(), newContextTake())
 	return cmd
 }
 

@@ -61,7 +61,10 @@ func offTheWire() map[string]string {
 		"Host":     "is what the host services are",
 		"HookSpec": "a row of the table of hooks, which both sides have",
 		"Retry":    "JSON in Message.Metadata",
-		"Label":    "is what the fields of what it is of say, and their Origin",
+
+		"SummaryMetadata": "JSON in Message.Metadata",
+
+		"Label": "is what the fields of what it is of say, and their Origin",
 
 		"ChatMessage":        "payload of an event: JSON in Event.Data",
 		"RunRef":             "payload of an event: JSON in Event.Data",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -218,6 +219,42 @@ func TestHistoryWithSummaries(t *testing.T) {
 
 	f.thread.rows = f.thread.rows[:4]
 	f.expect("", "# Conversation History\n\n[summary]: second\n\n[summary]: third\n\n---\n\nHEADER\n\nhello")
+}
+
+// A file that the agent has written past what prompts have of it is named, and so are those that have no room: nothing is cut in
+// silence.
+func TestWhatPromptsDoNotHaveIsSaid(t *testing.T) {
+	f := start(t)
+	checks := func() []pluginsdk.Check {
+		t.Helper()
+		answer, err := f.plugin.OnCheck(t.Context(), &pluginsdk.OnCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Checks
+	}
+	f.write("memory.md", strings.Repeat("x", defaultFileBytes))
+	if got := checks(); len(got) != 0 {
+		t.Errorf("of a file that fits: %+v", got)
+	}
+	f.write("memory.md", strings.Repeat("x", defaultFileBytes+1))
+	got := checks()
+	if len(got) != 1 || got[0].Name != "memory.md" || got[0].State != pluginsdk.CheckWarning || !strings.Contains(got[0].Detail, "65537 bytes, and prompts have the first 65536") {
+		t.Errorf("of a file that is too long: %+v", got)
+	}
+	if prompt := f.prompt("session"); !strings.Contains(prompt, "[cut: the first 65536 of 65537 bytes of memory.md]") {
+		t.Error("the prompt does not say that it is cut")
+	}
+	for i := range 8 {
+		f.write(fmt.Sprintf("more-%d.md", i), strings.Repeat("x", defaultFileBytes))
+	}
+	got = checks()
+	if len(got) != 2 || got[1].Name != "context files" || !strings.HasSuffix(got[1].Detail, "cut or left out: more-7.md") {
+		t.Errorf("of files that are too long together: %+v", got)
+	}
+	if prompt := f.prompt("session"); !strings.Contains(prompt, "bytes of more-7.md]") && !strings.Contains(prompt, "are too long: more-7.md]") {
+		t.Error("the prompt does not say what it is without")
+	}
 }
 
 // What a summary says that it does not tell of, such as what a schedule has said, a new session is shown as it is.

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+
+	starter "github.com/seed-706843ae/harness/context"
+	"github.com/seed-706843ae/harness/core/store"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// checkStarters says for which context files there are newer starters, and is silent when there are none. It is no fault: the
+// files are the agent's and the operator's own.
+func checkStarters(ctx context.Context, config Config, database *store.Store) []Check {
+	files, err := starter.Files()
+	if err != nil {
+		return nil
+	}
+	var newer []string
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join(config.Data, "workspace", filepath.FromSlash(file.Path)))
+		if err != nil {
+			continue // it is the operator's to delete
+		}
+		sum := sha256.Sum256(text)
+		standing, _, err := file.Stand(hex.EncodeToString(sum[:]), func() ([]string, error) { return versionsOf(ctx, database, file.Path) })
+		if err == nil && file.Offered(standing) && standing != starter.Unknown {
+			newer = append(newer, file.Path)
+		}
+	}
+	if len(newer) == 0 {
+		return nil
+	}
+	return []Check{{
+		Name: "context files", OK: true, Optional: true,
+		Detail: "there are newer starters of " + strings.Join(newer, ", ") + ": `harness context diff` shows what is new, `harness context take FILE` takes it",
+	}}
+}
+
+// versionsOf are the versions that a context file has had, newest first.
+func versionsOf(ctx context.Context, database *store.Store, path string) (versions []string, err error) {
+	query := pluginsdk.WorkspaceHistoryRequest{Path: path, Limit: 1000}
+	for {
+		changes, err := database.WorkspaceHistory(ctx, query)
+		if err != nil || len(changes) == 0 {
+			return versions, err
+		}
+		for _, change := range changes {
+			versions = append(versions, change.Version)
+		}
+		query.Before = changes[len(changes)-1].ID
+	}
+}
