@@ -28,7 +28,10 @@ func (p pages) registerConsolidations() {
 // pageOf is where a consolidation is shown.
 func pageOf(number int) string { return consolidationAt + "/" + strconv.Itoa(number) }
 
-func (p pages) consolidations(r *http.Request) (site.View, error) {
+func (p pages) consolidations(r *http.Request) (site.View, error) { return p.allView(r, "") }
+
+// allView is the list, with what was wrong with what was asked for.
+func (p pages) allView(r *http.Request, wrong string) (site.View, error) {
 	query := url.Values{}
 	if before := r.URL.Query().Get("before"); before != "" {
 		query.Set("before", before)
@@ -41,31 +44,45 @@ func (p pages) consolidations(r *http.Request) (site.View, error) {
 	if n := len(found.Consolidations); found.More && n > 0 {
 		older = consolidationAt + "?" + url.Values{"before": {strconv.Itoa(found.Consolidations[n-1].Number)}}.Encode()
 	}
-	return site.View{Title: "Consolidations", At: "/memory", Body: consolidationsPage(found, older, site.May(r, pluginsdk.ScopeWork))}, nil
+	return site.View{Title: "Consolidations", At: "/memory", Body: consolidationsPage(found, older, site.May(r, pluginsdk.ScopeWork), wrong)}, nil
 }
 
-func (p pages) consolidation(r *http.Request) (site.View, error) {
+func (p pages) consolidation(r *http.Request) (site.View, error) { return p.oneView(r, "") }
+
+func (p pages) oneView(r *http.Request, wrong string) (site.View, error) {
 	var found api.ConsolidationDetail
 	if err := p.Get(r.Context(), memoryAPI+"/"+url.PathEscape(r.PathValue("number")), nil, &found); err != nil {
 		return site.View{}, err
 	}
 	view := site.View{Title: "Consolidation " + strconv.Itoa(found.Number), At: "/memory"}
-	view.Body = consolidationPage(found, site.May(r, pluginsdk.ScopeWork))
+	view.Body = consolidationPage(found, site.May(r, pluginsdk.ScopeWork), wrong)
 	return view, nil
 }
 
 func (p pages) consolidate(r *http.Request) (site.Done, error) {
 	var begun api.ConsolidationDetail
 	if err := p.Post(r.Context(), memoryAPI+"/consolidate", nil, &begun); err != nil {
-		return site.Done{}, err
+		return site.Done{}, again(r, err, p.allView)
 	}
 	return site.Done{To: pageOf(begun.Number), Said: "The inbox is being consolidated. It takes about a minute."}, nil
+}
+
+// again shows the page once more where what was asked for was refused, with the reason.
+func again(r *http.Request, err error, view func(*http.Request, string) (site.View, error)) error {
+	if site.Status(err) != http.StatusConflict {
+		return err
+	}
+	shown, failed := view(r, err.Error())
+	if failed != nil {
+		return failed
+	}
+	return &site.Again{View: shown}
 }
 
 func (p pages) revert(r *http.Request) (site.Done, error) {
 	var reverted api.ConsolidationDetail
 	if err := p.Post(r.Context(), memoryAPI+"/"+url.PathEscape(r.PathValue("number"))+"/revert", nil, &reverted); err != nil {
-		return site.Done{}, err
+		return site.Done{}, again(r, err, p.oneView)
 	}
 	said := "Consolidation " + strconv.Itoa(reverted.Number) + " is reverted: both files are what they were before it."
 	if reverted.State != "reverted" {
