@@ -125,3 +125,27 @@ func TestAnOldSessionEnds(t *testing.T) {
 		t.Errorf("the sessions are %q and %q", w.session("old"), w.session("young"))
 	}
 }
+
+// A session that was to end goes on when its thread is in use again before the summary was made.
+func TestAThreadInUseAgainKeepsItsSession(t *testing.T) {
+	w := newWorld(t, `{"rotateIdleHours": 1, "every": 5}`)
+	thread := pluginsdk.Thread{ID: "t", Name: "Talk", SessionID: "s"}
+	w.thread(thread)
+	w.says("t", "the pond", "Noted.")
+	w.looks(2)
+	sums := w.answer
+	w.answer = func(pluginsdk.StartTurnRequest) pluginsdk.InvokeResult {
+		return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Message: "no luck"}}
+	}
+	w.looks(2)
+	if len(w.inner.known.Load().Rotate) != 1 {
+		t.Fatal("the session is not to end")
+	}
+	w.answer = sums
+	w.thread(thread) // active now
+	w.says("t", "and now", "Yes.")
+	w.looks(3)
+	if w.session("t") == "" || len(w.rowsOf("t", pluginsdk.MessageSummary)) > 0 {
+		t.Errorf("the session has ended: %+v", w.rowsOf("t", pluginsdk.MessageSummary))
+	}
+}
