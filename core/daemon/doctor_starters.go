@@ -10,13 +10,14 @@ import (
 
 	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/store"
+	contextfiles "github.com/seed-706843ae/harness/core/workspace"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // checkStarters says for which context files there are newer starters, and is silent when there are none. It is no fault: the
 // files are the agent's and the operator's own.
 func checkStarters(ctx context.Context, config Config, database *store.Store) []Check {
-	files, err := starter.Files()
+	files, err := contextfiles.Starters(starter.FS)
 	if err != nil {
 		return nil
 	}
@@ -28,7 +29,7 @@ func checkStarters(ctx context.Context, config Config, database *store.Store) []
 		}
 		sum := sha256.Sum256(text)
 		standing, _, err := file.Stand(hex.EncodeToString(sum[:]), func() ([]string, error) { return versionsOf(ctx, database, file.Path) })
-		if err == nil && file.Offered(standing) && standing != starter.Unknown {
+		if err == nil && file.Offered(standing) && standing != contextfiles.Unknown {
 			newer = append(newer, file.Path)
 		}
 	}

@@ -16,14 +16,15 @@ import (
 
 	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/workspace"
 )
 
 // compared is a context file beside the starter that it could be.
 type compared struct {
-	starter.File
+	workspace.Starter
 
 	text, version string // of the file as it is; version is empty when it is not there
-	standing      starter.Standing
+	standing      workspace.Standing
 	base          string // the version of the starter that it was made from; empty: it is not known
 }
 
@@ -48,12 +49,12 @@ file was made from is taken in, and what you and the agent have changed stays.`
 }
 
 // compare reads a file, and how it stands to its starter.
-func compare(ctx context.Context, api *client.Client, file starter.File) (c compared, err error) {
-	c.File = file
+func compare(ctx context.Context, api *client.Client, file workspace.Starter) (c compared, err error) {
+	c.Starter = file
 	is, err := api.ContextFile(ctx, file.Path, "")
 	var problem *client.Problem
 	if errors.As(err, &problem) && problem.Status == http.StatusNotFound {
-		c.standing = starter.Untouched // it was deleted: nothing of it would be lost
+		c.standing = workspace.Untouched // it was deleted: nothing of it would be lost
 		return c, nil
 	}
 	if err != nil {
@@ -77,10 +78,10 @@ func compare(ctx context.Context, api *client.Client, file starter.File) (c comp
 }
 
 // starterOf is the starter of a path.
-func starterOf(name string) (starter.File, error) {
-	all, err := starter.Files()
+func starterOf(name string) (workspace.Starter, error) {
+	all, err := workspace.Starters(starter.FS)
 	if err != nil {
-		return starter.File{}, err
+		return workspace.Starter{}, err
 	}
 	paths := make([]string, 0, len(all))
 	for _, one := range all {
@@ -89,11 +90,11 @@ func starterOf(name string) (starter.File, error) {
 		}
 		paths = append(paths, one.Path)
 	}
-	return starter.File{}, fmt.Errorf("%q is no starter file; there are %s", name, strings.Join(paths, ", "))
+	return workspace.Starter{}, fmt.Errorf("%q is no starter file; there are %s", name, strings.Join(paths, ", "))
 }
 
 func contextDiff(ctx context.Context, cmd *cobra.Command, api *client.Client, args []string) error {
-	files, err := starter.Files()
+	files, err := workspace.Starters(starter.FS)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func contextDiff(ctx context.Context, cmd *cobra.Command, api *client.Client, ar
 		if err != nil {
 			return err
 		}
-		files = []starter.File{one}
+		files = []workspace.Starter{one}
 	}
 	shown := 0
 	for _, file := range files {
@@ -134,13 +135,13 @@ func (c compared) show(out io.Writer) error {
 		words += "it is not there."
 	case c.version == c.Version:
 		words += "it is the newest starter."
-	case c.standing == starter.Same:
+	case c.standing == workspace.Same:
 		words += "it was made from the newest starter, and you or the agent have changed it since. There is nothing new for it."
-	case c.standing == starter.Untouched:
+	case c.standing == workspace.Untouched:
 		words += "there is a newer starter, and nobody has changed this file since it was made."
-	case c.standing == starter.Changed:
+	case c.standing == workspace.Changed:
 		words += "there is a newer starter, and you or the agent have changed this file since it was made. To take in what is new and keep your changes: harness context take " + c.Path + " --merge"
-	case c.standing == starter.Unknown:
+	case c.standing == workspace.Unknown:
 		words += "you or the agent have changed this file; from which starter it was made is not known any more."
 	}
 	if _, err := fmt.Fprintln(out, words); err != nil || c.version == c.Version {
@@ -163,14 +164,14 @@ func contextTake(ctx context.Context, cmd *cobra.Command, api *client.Client, ar
 	yes, _ := cmd.Flags().GetBool("yes")
 	text := c.Text
 	switch {
-	case c.version == c.Version, merge && c.standing == starter.Same:
+	case c.version == c.Version, merge && c.standing == workspace.Same:
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "There is nothing new for %s.\n", c.Path)
 		return err
-	case merge && c.standing != starter.Untouched:
+	case merge && c.standing != workspace.Untouched:
 		if text, err = c.merged(ctx, api); err != nil {
 			return err
 		}
-	case c.standing != starter.Untouched && !yes:
+	case c.standing != workspace.Untouched && !yes:
 		return fmt.Errorf("you or the agent have changed %s: with --merge that stays, and with --yes it is replaced and kept in context/archive; harness context diff %s shows the difference", c.Path, c.Path)
 	}
 	kept := ""

@@ -13,6 +13,7 @@ import (
 
 	starter "github.com/seed-706843ae/harness/context"
 	"github.com/seed-706843ae/harness/core/client"
+	"github.com/seed-706843ae/harness/core/workspace"
 )
 
 func shaOf(text string) string {
@@ -75,11 +76,25 @@ func (w *workspaceAPI) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Each starter is known by its checksum: else an installation that has an older one would be told that somebody has changed it. A
+// change of a starter adds a line to shipped in core/workspace.
+func TestStartersAreKnown(t *testing.T) {
+	files, err := workspace.Starters(starter.FS)
+	if err != nil || len(files) != 6 {
+		t.Fatalf("%d starters, %v", len(files), err)
+	}
+	for _, file := range files {
+		if !file.Known() {
+			t.Errorf("%s: add %q at the end of its lines in shipped, and leave those before it", file.Path, file.Version)
+		}
+	}
+}
+
 // A newer starter is offered with what is new in it, and taken: what you have changed is kept in the archive, or stays with
 // --merge. The agent's notes are never offered to be replaced.
 func TestNewerStartersAreOfferedAndTaken(t *testing.T) {
 	isolate(t)
-	files, err := starter.Files()
+	files, err := workspace.Starters(starter.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +162,7 @@ func TestMergingAStarter(t *testing.T) {
 		{"one\nmine\nthree\nfour\nfive\nsix\nseven\n", "one\ntheirs\nthree\nfour\nfive\nsix\nseven\n", ""},
 		{"one\nthree\nfour\nfive\nsix\nseven\n", "one\ntwo\nand a half\nthree\nfour\nfive\nsix\nseven\n", ""},
 	} {
-		c := compared{File: starter.File{Path: "CLAUDE.md", Text: row.newer}, text: row.mine, base: shaOf(old)}
+		c := compared{Starter: workspace.Starter{Path: "CLAUDE.md", Text: row.newer}, text: row.mine, base: shaOf(old)}
 		got, err := c.merged(t.Context(), api)
 		if got != row.want || (err == nil) != (row.want != "") || err != nil && !strings.Contains(err.Error(), "at line 2") && !strings.Contains(err.Error(), "at line 3") {
 			t.Errorf("mine\n%s and newer\n%s are\n%s, %v", row.mine, row.newer, got, err)

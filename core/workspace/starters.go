@@ -1,9 +1,7 @@
-package starter
+package workspace
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"io/fs"
 	"path"
 	"slices"
@@ -34,40 +32,41 @@ var shipped = map[string][]string{
 // instructions are the files that tell the agent how to work. What stands in the others is the agent's own: they begin as forms.
 var instructions = []string{"CLAUDE.md", "system.md"}
 
-// File is a starter file as it is shipped now.
-type File struct {
+// Starter is a file that a new workspace begins with, as it is shipped now.
+type Starter struct {
 	Path    string // in the workspace, with slashes
 	Text    string
-	Version string // the SHA-256 of the text, as the workspace has versions
+	Version string // the SHA-256 of the text, as of the context files
 
 	name string
 }
 
-// Files are all of them, by path.
-func Files() ([]File, error) {
-	names, err := fs.Glob(FS, "*.md")
+// Starters are the starter files, by path. from has them all at its root.
+func Starters(from fs.FS) ([]Starter, error) {
+	names, err := fs.Glob(from, "*"+suffix)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]File, 0, len(names))
+	all := make([]Starter, 0, len(names))
 	for _, name := range names {
-		text, err := fs.ReadFile(FS, name)
+		text, err := fs.ReadFile(from, name)
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(text)
-		all = append(all, File{Path: Path(name), Text: string(text), Version: hex.EncodeToString(sum[:]), name: name})
+		one := Starter{Path: name, Text: string(text), Version: versionOf(text), name: name}
+		if name != topFile {
+			one.Path = path.Join(topDir, name)
+		}
+		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(all, func(a, b Starter) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
 }
 
-// Path is where in the workspace a starter file lies, with slashes.
-func Path(name string) string {
-	if name == "CLAUDE.md" {
-		return name
-	}
-	return path.Join("context", name)
+// Known reports whether the starter is the last of those that are known by their checksums.
+func (s Starter) Known() bool {
+	known := shipped[s.name]
+	return len(known) > 0 && known[len(known)-1] == s.Version
 }
 
 // Standing says how a file of a workspace stands to its starter.
@@ -83,11 +82,11 @@ const (
 
 // Stand says how a file of a version stands to the starter. had are the versions that the file has had before, newest first;
 // it is asked only if the version says too little. base is the starter's version that the file was made from; empty: it is not known.
-func (f File) Stand(version string, had func() ([]string, error)) (s Standing, base string, err error) {
+func (s Starter) Stand(version string, had func() ([]string, error)) (standing Standing, base string, err error) {
 	switch {
-	case version == f.Version:
+	case version == s.Version:
 		return Same, version, nil
-	case slices.Contains(shipped[f.name], version):
+	case slices.Contains(shipped[s.name], version):
 		return Untouched, version, nil
 	}
 	versions, err := had()
@@ -95,10 +94,10 @@ func (f File) Stand(version string, had func() ([]string, error)) (s Standing, b
 		return "", "", err
 	}
 	for _, one := range versions {
-		if one == f.Version {
+		if one == s.Version {
 			return Same, one, nil
 		}
-		if slices.Contains(shipped[f.name], one) {
+		if slices.Contains(shipped[s.name], one) {
 			return Changed, one, nil
 		}
 	}
@@ -107,6 +106,6 @@ func (f File) Stand(version string, had func() ([]string, error)) (s Standing, b
 
 // Offered reports whether a file that stands so is worth a word: there may be something new for it. What the agent has
 // written into a form is never to be replaced by a newer form.
-func (f File) Offered(s Standing) bool {
-	return s == Untouched || s != Same && slices.Contains(instructions, f.name)
+func (s Starter) Offered(standing Standing) bool {
+	return standing == Untouched || standing != Same && slices.Contains(instructions, s.name)
 }

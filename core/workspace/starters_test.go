@@ -1,39 +1,23 @@
-package starter
+package workspace
 
 import (
-	"slices"
 	"testing"
+	"testing/fstest"
 )
-
-// Each starter is known by its checksum, the newest as the last: else an installation that has an older one would be told that
-// somebody has changed it. A change of a starter adds a line to shipped.
-func TestStartersAreKnown(t *testing.T) {
-	files, err := Files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) != len(shipped) {
-		t.Errorf("%d starters, and %d are known", len(files), len(shipped))
-	}
-	for _, file := range files {
-		known := shipped[file.name]
-		if len(known) == 0 || known[len(known)-1] != file.Version {
-			t.Errorf("%s: add %q at the end of its lines in shipped, and leave those before it", file.name, file.Version)
-		}
-	}
-}
 
 // How a file stands to its starter is told by its own version, else by those that it has had.
 func TestStand(t *testing.T) {
-	files, err := Files()
+	files, err := Starters(fstest.MapFS{"CLAUDE.md": {Data: []byte("newest")}, "memory.md": {Data: []byte("newest form")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	manual := files[slices.IndexFunc(files, func(f File) bool { return f.name == "CLAUDE.md" })]
-	memory := files[slices.IndexFunc(files, func(f File) bool { return f.name == "memory.md" })]
+	manual, memory := files[0], files[1]
+	if manual.Path != "CLAUDE.md" || memory.Path != "context/memory.md" || manual.Known() {
+		t.Errorf("%+v, %+v", manual, memory)
+	}
 	old, older := shipped["CLAUDE.md"][2], shipped["CLAUDE.md"][0]
 	for _, row := range []struct {
-		file    File
+		file    Starter
 		version string
 		had     []string
 		want    Standing
