@@ -29,8 +29,8 @@ var shipped = map[string][]string{
 	"world-state.md":      {"768dc8ba3b8df776a573033723bfb9454527215d75e3f354422b38f1ee2a49b4"},
 }
 
-// instructions are the files that tell the agent how to work. What stands in the others is the agent's own: they begin as forms.
-var instructions = []string{"CLAUDE.md", "system.md"}
+// manuals are the files that tell the agent how to work. What stands in the others is the agent's own: they begin as forms.
+var manuals = []string{"CLAUDE.md", "system.md"}
 
 // Starter is a file that a new workspace begins with, as it is shipped now.
 type Starter struct {
@@ -107,5 +107,5 @@ func (s Starter) Stand(version string, had func() ([]string, error)) (standing S
 // Offered reports whether a file that stands so is worth a word: there may be something new for it. What the agent has
 // written into a form is never to be replaced by a newer form.
 func (s Starter) Offered(standing Standing) bool {
-	return standing == Untouched || standing != Same && slices.Contains(instructions, s.name)
+	return standing == Untouched || standing != Same && slices.Contains(manuals, s.name)
 }
