@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
 func numbersOf(ids []int64) string {
@@ -147,5 +148,37 @@ func TestAThreadInUseAgainKeepsItsSession(t *testing.T) {
 	w.looks(3)
 	if w.session("t") == "" || len(w.rowsOf("t", pluginsdk.MessageSummary)) > 0 {
 		t.Errorf("the session has ended: %+v", w.rowsOf("t", pluginsdk.MessageSummary))
+	}
+}
+
+// Wherever the plugin is killed while a session is to end, there is one turn and one summary row, the session ends after that, and
+// the thread is told once.
+func TestKilledAtEveryCallOfARotation(t *testing.T) {
+	for _, carriedOut := range []bool{false, true} {
+		for call := int64(2); ; call++ { // the first reads the settings
+			w := newWorld(t, `{"rotateIdleHours": 1, "every": 5}`)
+			w.thread(pluginsdk.Thread{ID: "t", Name: "Talk", SessionID: "s"})
+			w.says("t", "the pond", "Noted.")
+			w.looks(3) // the news are summarised
+			w.pass(lookEvery)
+			w.serve(plugintest.Death{Call: call, CarriedOut: carriedOut})
+			_, err := w.inner.step(t.Context())
+			died := w.plugin.Died()
+			if died && err == nil {
+				t.Errorf("killed at call %d, nothing has failed", call)
+			}
+			w.serve(plugintest.Death{})
+			w.looks(2)
+			if w.session("t") != "" || len(w.host.Turns()) != 2 || len(w.rowsOf("t", pluginsdk.MessageSummary)) != 1 || len(w.rowsOf("t", pluginsdk.MessageStatus)) != 1 {
+				t.Errorf("killed at call %d (carried out: %t): session %q, %d turns, %d summaries, told %d times", call, carriedOut, w.session("t"), len(w.host.Turns()),
+					len(w.rowsOf("t", pluginsdk.MessageSummary)), len(w.rowsOf("t", pluginsdk.MessageStatus)))
+			}
+			if !died {
+				if call < 8 {
+					t.Errorf("it makes only %d calls", call)
+				}
+				break
+			}
+		}
 	}
 }
