@@ -28,6 +28,8 @@ func secretary(r fakeapi.Request) fakeapi.Reply {
 	switch {
 	case !fakeapi.Main(r):
 		return fakeapi.Reply{Text: "ok"}
+	case r.Says(`"words":"weekdays at nine"`) && len(r.ToolResults()) == 0:
+		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "StructuredOutput", Input: json.RawMessage(`{"schedule": "0 9 * * mon-fri", "at": "", "timezone": "Europe/Berlin", "cannot": ""}`)}}}
 	case results("The schedule stand-up is made, and on"):
 		return fakeapi.Reply{Text: "I will remind you."}
 	case r.Says("remind me every weekday at 9"):
@@ -86,6 +88,14 @@ func TestRemindersAndWatchesReachDiscord(t *testing.T) {
 	}
 	if len(fires) != 2 {
 		t.Errorf("two fires have asked the model %d times", len(fires))
+	}
+
+	_, err := daemon.Run(t.Context(), "cron", "add", "tea | weekdays at nine | Europe/Berlin | Tea.")
+	if err == nil || !strings.Contains(err.Error(), "is read as: 0 9 * * mon-fri (Europe/Berlin). It is due:") || strings.Contains(daemon.MustRun(t, "cron", "list"), "**tea**") {
+		t.Errorf("a time in words without a yes: %v", err)
+	}
+	if kept := daemon.MustRun(t, "cron", "add", "--yes", "tea | weekdays at nine | Europe/Berlin | Tea."); !strings.Contains(kept, "tea is made, and on.") {
+		t.Errorf("with a yes it is answered with %q", kept)
 	}
 
 	red := filepath.Join(t.TempDir(), "red")
