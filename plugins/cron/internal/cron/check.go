@@ -51,6 +51,9 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	if job.Status.Failures == 0 || !job.Spec.FireAt.IsZero() {
 		return nil, nil
 	}
+	if job.Spec.Trigger != "" && job.Status.Failures < neglected { // it has no intervals: failures in a row are counted
+		return nil, nil
+	}
 	fires, err := p.history(ctx, job, mostHistory)
 	if err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 		}
 	}
 	due, now := since, p.now()
-	for range neglected {
+	for n := 0; n < neglected && job.Spec.Trigger == ""; n++ {
 		if due = when.Next(due); due.IsZero() || due.After(now) {
 			return nil, nil
 		}

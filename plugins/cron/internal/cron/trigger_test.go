@@ -196,6 +196,37 @@ func TestAFileThatChangesFires(t *testing.T) {
 	step("turned on", 3, "")
 }
 
+// doctor names a schedule without times too that fails again and again.
+func TestDoctorShowsATriggerThatFails(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.onEnd("task", nil)
+	w.wait(time.Minute)
+	for n := range neglected {
+		if checks := w.checks(); len(checks) != 1 || checks[0].State != pluginsdk.CheckOK {
+			t.Errorf("after %d failures: %+v", n, checks)
+		}
+		w.end(fmt.Sprint("task ", n), 0, nil)
+		w.wait(2 * eventSettles)
+		for _, run := range w.running() {
+			w.host.FinishRun(run.ID, pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}})
+		}
+		w.look()
+		w.wait(time.Hour)
+	}
+	if checks := w.checks(); len(checks) != 1 || checks[0].State != pluginsdk.CheckWarning || !strings.Contains(checks[0].Detail, "no luck") {
+		t.Errorf("%+v", checks)
+	}
+}
+
+func (w *world) checks() []pluginsdk.Check {
+	w.Helper()
+	answer, err := w.plugin.OnCheck(w.Context(), &pluginsdk.OnCheckRequest{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return answer.Checks
+}
+
 func TestTriggersAreRead(t *testing.T) {
 	t.Setenv(workspaceVariable, "/srv/workspace")
 	for text, want := range map[string]trigger{
