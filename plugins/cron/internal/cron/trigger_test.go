@@ -228,6 +228,17 @@ func (w *world) checks() []pluginsdk.Check {
 }
 
 func TestTriggersAreRead(t *testing.T) {
+	for want, spec := range map[string]pluginsdk.CronSpec{
+		"":                    {Trigger: "task", Missed: pluginsdk.MissedRun, Keep: day},
+		"both are given":      {Trigger: "task", Schedule: "0 9 * * *"},
+		"are for schedules":   {Trigger: "task", Hours: "08:00-18:00"},
+		"a schedule fires on": {Trigger: "mail"},
+	} {
+		spec.Name, spec.Prompt, spec.Timezone = "x", "x", "UTC"
+		if err := check(spec, noon); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", spec, err, want)
+		}
+	}
 	t.Setenv(workspaceVariable, "/srv/workspace")
 	for text, want := range map[string]trigger{
 		"task": {}, "task:failed": {status: pluginsdk.TaskFailed}, "file:/var/log/../x": {file: "/var/x"}, "file:context/inbox.md": {file: "/srv/workspace/context/inbox.md"},

@@ -99,6 +99,9 @@ func check(spec pluginsdk.CronSpec, now time.Time) error {
 		if !spec.OneCause() {
 			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule fires by the clock, or on a trigger: both are given")
 		}
+		if spec.Except != "" || spec.Hours != "" || !spec.Until.IsZero() || spec.Jitter != 0 || spec.Lateness != 0 {
+			return pluginsdk.Errorf(pluginsdk.CodeInvalid, "trigger: except, hours, until, jitter and lateness are for schedules by the clock; take them away first, as in hours =")
+		}
 		_, err := triggerOf(spec.Trigger)
 		return err
 	}
