@@ -28,7 +28,7 @@ func (l *lived) pages() map[string]string {
 		"search": "/search", "search-found": "/search?q=billing",
 		"tasks": "/tasks", "tasks-list": "/tasks?view=list", "tasks-new": "/tasks/new", "task-waiting": "/tasks/" + l.waiting, "task-failed": "/tasks/" + l.failed, "task-running": "/tasks/" + l.running,
 		"memory": "/memory", "memory-file": "/memory/file?path=context%2Fshop.md", "memory-new": "/memory/new", "memory-consolidations": "/memory/consolidations", "memory-consolidation": "/memory/consolidations/1", "memory-history": "/memory/history", "memory-change": "/memory/change?" + changed.Encode(),
-		"crons": "/crons", "cron": "/crons/job/Calendar%2FEmail%20Refresh", "cron-new": "/crons/new", "plan": "/plan", "accounts": "/accounts", "usage": "/usage", "usage-thread": "/usage?days=7&thread=" + l.talk,
+		"crons": "/crons", "cron": "/crons/job/Calendar%2FEmail%20Refresh", "cron-new": "/crons/new", "plan": "/plan", "accounts": "/accounts", "usage": "/usage", "budgets": "/budgets", "usage-thread": "/usage?days=7&thread=" + l.talk,
 		"plugins": "/plugins", "plugins-install": "/plugins/install", "plugin-quarantined": "/plugins/moody", "plugin-web": "/plugins/web", "plugin-validation": "/plugins/validation?tab=settings",
 		"plugin-remove": plugin + "/remove", "plugin-rollback": plugin + "/rollback",
 		"system": "/system",

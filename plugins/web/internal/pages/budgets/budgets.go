@@ -236,7 +236,9 @@ func projected(one api.Budget, now time.Time) (amount float64, ok bool) {
 // standing says how much of a budget is left.
 func standing(one api.Budget, confirmed bool) (ui.Tone, string) {
 	switch used := one.SpentUSD + one.SetAsideUSD; {
-	case one.Each || one.Share > 0:
+	case one.Share > 0:
+		return ui.Plain, "share"
+	case one.Each:
 		return ui.Plain, "each"
 	case used >= limit(one) && (one.Soft || !confirmed):
 		return ui.Wait, "passed"
