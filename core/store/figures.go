@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-706843ae/harness/core/tally"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/approval"
+	"github.com/seed-706843ae/harness/ent/cronfire"
 	"github.com/seed-706843ae/harness/ent/delivery"
 	"github.com/seed-706843ae/harness/ent/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -81,7 +83,12 @@ func (s *Store) Figures(ctx context.Context) (figures []pluginsdk.Figure, err er
 	}
 	waiting, deliveriesErr := s.deliveriesByState(ctx)
 	asked, approvalsErr := s.openApprovals(ctx)
-	return append(append(figures, waiting...), asked...), wrap("read the figures", errors.Join(err, tasksErr, deliveriesErr, approvalsErr))
+	parked, parkedErr := s.parkedRuns(ctx)
+	if parkedErr == nil {
+		figures = append(figures, parked)
+	}
+	crons, cronsErr := s.cronsByJob(ctx)
+	return slices.Concat(figures, waiting, asked, crons), wrap("read the figures", errors.Join(err, tasksErr, deliveriesErr, approvalsErr, parkedErr, cronsErr))
 }
 
 // countedMax bounds how many rows of a state are counted for a figure.
@@ -208,4 +215,55 @@ func (s *Store) openApprovals(ctx context.Context) ([]pluginsdk.Figure, error) {
 		tally.Gauge("harness_approvals_open", "What the agent asks people, and nobody has answered; at most 10000 are counted.", open),
 		tally.Gauge("harness_approvals_oldest_seconds", "For how long the oldest of it has waited; 0 when nothing does.", oldest),
 	}, nil
+}
+
+// parkedRuns counts the runs that are parked, by what they wait for: a plan, or a plugin's gate.
+func (s *Store) parkedRuns(ctx context.Context) (pluginsdk.Figure, error) {
+	counts := map[string]float64{"plan": 0, "budget": 0}
+	runs, err := s.ParkedRuns(ctx, "")
+	for _, one := range runs {
+		if one.Parked.Plugin != "" {
+			counts["budget"]++
+		} else {
+			counts["plan"]++
+		}
+	}
+	return tally.Gauges("harness_runs_parked", fmt.Sprintf("Runs that wait for a window of a plan, or for a budget; at most %d are counted.", page(0)), "for", counts), err
+}
+
+// cronsTold is of how many scheduled jobs is told how they do.
+const cronsTold = 100
+
+// cronsByJob tells, of each scheduled job that is on, how often it has failed in a row, and when it has
+// succeeded last. One that never has is not among the latter.
+func (s *Store) cronsByJob(ctx context.Context) ([]pluginsdk.Figure, error) {
+	failures := pluginsdk.Figure{Name: "harness_cron_failures", Help: "How often a scheduled job that is on has failed since it last succeeded; the first 100 jobs by name.", Kind: pluginsdk.FigureGauge}
+	last := pluginsdk.Figure{Name: "harness_cron_last_success_timestamp_seconds", Help: "When a scheduled job that is on has succeeded last; the first 100 jobs by name.", Kind: pluginsdk.FigureGauge}
+	newest := make(map[int64]string) // ids of fires, and the job of each
+	var ids []int64
+	err := s.each(ctx, fmt.Sprintf(`SELECT j.name, j.failures, (SELECT f.id FROM cron_fires f WHERE f.job_id = j.id AND f.state = 'succeeded' ORDER BY f.due DESC LIMIT 1)
+		FROM cron_jobs j WHERE LOWER(TRIM(CAST(j.enabled AS TEXT))) IN ('1', 'true', 't', 'yes', 'on') ORDER BY j.name LIMIT %d`, cronsTold), func(scan scan) error {
+		var name string
+		var failed float64
+		var fire sql.NullInt64
+		if err := scan(&name, &failed, &fire); err != nil {
+			return err
+		}
+		failures.Samples = append(failures.Samples, pluginsdk.FigureSample{Labels: map[string]string{"job": name}, Value: failed})
+		if fire.Valid {
+			newest[fire.Int64] = name
+			ids = append(ids, fire.Int64)
+		}
+		return nil
+	})
+	if err != nil || len(failures.Samples) == 0 {
+		return nil, err
+	}
+	fires, err := s.read.CronFire.Query().Where(cronfire.IDIn(ids...)).Select(cronfire.FieldID, cronfire.FieldEndedAt).All(ctx)
+	for _, fire := range fires {
+		if fire.EndedAt != nil {
+			last.Samples = append(last.Samples, pluginsdk.FigureSample{Labels: map[string]string{"job": newest[fire.ID]}, Value: float64(fire.EndedAt.Unix())})
+		}
+	}
+	return []pluginsdk.Figure{failures, last}, err
 }

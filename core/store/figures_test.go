@@ -137,3 +137,49 @@ func TestFiguresAreOfSoManyRowsAtMost(t *testing.T) {
 		}
 	})
 }
+
+// A schedule that fails, or that has not succeeded for long, and messages that wait for a plan or a budget are
+// worth an alarm.
+func TestFiguresOfWhatWaitsAndOfSchedules(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		ctx := t.Context()
+		figures := func() map[string]float64 {
+			told := make(map[string]float64)
+			for _, figure := range must[[]pluginsdk.Figure](t)(s.Figures(ctx)) {
+				for _, sample := range figure.Samples {
+					told[figure.Name+" "+sample.Labels["for"]+sample.Labels["job"]] = sample.Value
+				}
+			}
+			return told
+		}
+		c, other := claimed(t, s, "general"), claimed(t, s, "other")
+		parked := parkedFor(c, clock.Add(time.Hour))
+		parked.Parked.Plugin, parked.Parked.Budget = "metrics", "daily"
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, c.Fence, parked))
+		for name, on := range map[string]bool{"digest": true, "off": false, "never": true} {
+			if _, _, err := s.SaveCron(ctx, pluginsdk.CronSpec{Name: name, Schedule: "0 7 * * *", Prompt: "x"}, on); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := figures()
+		for name, want := range map[string]float64{"harness_runs_parked budget": 1, "harness_runs_parked plan": 0, "harness_cron_failures digest": 0, "harness_cron_failures never": 0} {
+			if got, there := told[name]; !there || got != want {
+				t.Errorf("%s is %v (told: %t), want %v", name, got, there, want)
+			}
+		}
+		if _, there := told["harness_cron_failures off"]; there {
+			t.Error("a schedule that is off is told of")
+		}
+		if _, there := told["harness_cron_last_success_timestamp_seconds digest"]; there {
+			t.Error("a schedule that has not fired has succeeded")
+		}
+		must[[]ledger.Lane](t)(s.ParkRun(ctx, other.Fence, parkedFor(other, clock.Add(time.Hour))))
+		at := *clock
+		if _, err := s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, pluginsdk.CronFire{Due: at, State: pluginsdk.FireSucceeded, Cause: pluginsdk.FireScheduled, DecidedAt: at, EndedAt: at}); err != nil {
+			t.Fatal(err)
+		}
+		if told := figures(); told["harness_runs_parked plan"] != 1 || told["harness_cron_last_success_timestamp_seconds digest"] != float64(at.Unix()) {
+			t.Errorf("told %v", told)
+		}
+	})
+}
