@@ -19,7 +19,13 @@ func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*plu
 	if err != nil {
 		return nil, err
 	}
-	if checks = append(checks, used...); len(checks) == 0 {
+	checks = append(checks, used...)
+	if spikes := p.spikes.Load(); spikes != nil {
+		for _, one := range *spikes {
+			checks = append(checks, pluginsdk.Check{Name: "spending", State: pluginsdk.CheckWarning, Detail: one.words(), Remedy: "`harness usage --since 24h` shows it; a budget bounds it: `harness budget set`"})
+		}
+	}
+	if len(checks) == 0 {
 		checks = append(checks, pluginsdk.Check{Name: "budgets", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("%d, none of them used up", len(known.ledger.Budgets))})
 	}
 	_, until := Day.span(now, p.settings.Load().zone)

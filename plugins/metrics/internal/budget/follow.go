@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -160,6 +161,9 @@ func (p *Plugin) look(ctx context.Context) error {
 		}
 	}
 	p.begun.again(open, left)
+	if failed := p.burn(ctx); failed != nil {
+		err = failed
+	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	if failed := p.load(ctx); failed != nil {
@@ -208,16 +212,23 @@ func (p *Plugin) lookAtSoft(ctx context.Context, name string, of passing) (told 
 	return told, nil
 }
 
+// primary is the primary thread; empty: there is none.
+func (p *Plugin) primary(ctx context.Context) (string, error) {
+	answer, err := p.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{Kind: pluginsdk.ThreadPrimary, Limit: 1}})
+	if err != nil || len(answer.Threads) == 0 {
+		return "", err
+	}
+	return answer.Threads[0].ID, nil
+}
+
 // tell tells it to the people of the thread that the budget is for, else to those of the primary one.
 func (p *Plugin) tell(ctx context.Context, b Budget, account, threadID string, spent float64) error {
 	if b.Scope.Kind != Thread && b.Scope.Kind != Task && b.Scope.Kind != Cron {
-		answer, err := p.host.Threads.List(ctx, &pluginsdk.ListThreadsRequest{Query: pluginsdk.ThreadQuery{Kind: pluginsdk.ThreadPrimary, Limit: 1}})
+		primary, err := p.primary(ctx)
 		if err != nil {
 			return err
 		}
-		if len(answer.Threads) > 0 {
-			threadID = answer.Threads[0].ID
-		}
+		threadID = cmp.Or(primary, threadID)
 	}
 	if threadID == "" {
 		return nil

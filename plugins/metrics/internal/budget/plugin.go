@@ -37,6 +37,8 @@ type Plugin struct {
 	tokens   costs // of the same turns, in tokens
 	begun    begun
 	checked  atomic.Pointer[checked]
+	burnt    time.Time               // when it was last looked for spikes; of the goroutine that looks
+	spikes   atomic.Pointer[[]spike] // what was found then
 
 	writing sync.Mutex         // held by who changes the budgets, or reads them anew
 	end     context.CancelFunc // of the goroutine that looks; nil: it is not active

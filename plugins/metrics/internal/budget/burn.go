@@ -1,0 +1,161 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Spikes: who costs far more in a day than in its own last weeks is told to people, whatever the budgets say.
+
+const (
+	// burnEvery is how often it is looked at most; while nothing is said, nobody looks.
+	burnEvery = time.Hour
+	// burnLeast is what a day costs at least that is a spike, in USD.
+	burnLeast = 1.0
+	// burnTimes is how many times its usual day a spike costs.
+	burnTimes = 4.0
+	// burnWeeks is with how many weeks the last day is compared. The usual day is that of the median week.
+	burnWeeks = 4
+	// burnNames is how many plugins, schedules and threads are compared, those that cost the most.
+	burnNames = 50
+)
+
+// spike is somebody who costs far more than usual.
+type spike struct {
+	by         pluginsdk.UsageBy
+	of, name   string
+	day, usual float64 // in USD, of the last 24 hours and of a usual day
+}
+
+func (s spike) words() string {
+	return fmt.Sprintf("%s cost %s in the last 24 hours; on a usual day of the four weeks before it was %s", s.name, dollars(s.day), dollars(s.usual))
+}
+
+// burn looks for spikes, at most once an hour, and tells people of each once a day.
+func (p *Plugin) burn(ctx context.Context) error {
+	now := p.now()
+	if now.Sub(p.burnt) < burnEvery {
+		return nil
+	}
+	var found []spike
+	for _, by := range []pluginsdk.UsageBy{pluginsdk.UsageByPlugin, pluginsdk.UsageByCron, pluginsdk.UsageByThread} {
+		more, err := p.spikesOf(ctx, by, now)
+		if err != nil {
+			return err
+		}
+		found = append(found, more...)
+	}
+	for _, one := range found {
+		if err := p.tellSpike(ctx, one, now); err != nil {
+			return err
+		}
+	}
+	p.burnt = now
+	p.spikes.Store(&found)
+	return nil
+}
+
+func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Time) (found []spike, err error) {
+	costs := func(since, until time.Time) (map[string]float64, error) {
+		answer, err := p.host.Installation.Usage(ctx, &pluginsdk.UsageRequest{By: by, Since: since, Until: until, Limit: burnNames})
+		if err != nil {
+			return nil, err
+		}
+		all := make(map[string]float64)
+		for _, sum := range answer.Sums {
+			all[sum.Of] = sum.CostUSD
+		}
+		return all, nil
+	}
+	begins := now.Truncate(time.Hour).Add(-24 * time.Hour) // whole hours are rolled up
+	day, err := costs(begins, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	for of, usd := range day {
+		if of != "" && usd >= burnLeast {
+			found = append(found, spike{by: by, of: of, day: usd})
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var weeks [burnWeeks]map[string]float64
+	for n := range weeks {
+		until := begins.AddDate(0, 0, -7*n)
+		if weeks[n], err = costs(until.AddDate(0, 0, -7), until); err != nil {
+			return nil, err
+		}
+	}
+	found = slices.DeleteFunc(found, func(one spike) bool {
+		usual, known := usualDay(weeks, one.of)
+		return !known || one.day < burnTimes*usual
+	})
+	for n := range found {
+		one := &found[n]
+		one.usual, _ = usualDay(weeks, one.of)
+		if one.name, err = p.nameOf(ctx, *one); err != nil {
+			return nil, err
+		}
+	}
+	found = slices.DeleteFunc(found, func(one spike) bool { return one.name == "" })
+	slices.SortFunc(found, func(a, b spike) int { return int(b.day*100) - int(a.day*100) })
+	return found, nil
+}
+
+// usualDay is what a day of the median week has cost. It is known of whom two weeks at least have cost something.
+func usualDay(weeks [burnWeeks]map[string]float64, of string) (usd float64, known bool) {
+	var all []float64
+	there := 0
+	for _, week := range weeks {
+		all = append(all, week[of]/7)
+		if week[of] > 0 {
+			there++
+		}
+	}
+	slices.Sort(all)
+	return (all[burnWeeks/2-1] + all[burnWeeks/2]) / 2, there >= 2
+}
+
+// nameOf is what people are told of whom; empty: nothing, since it is a thread that is gone, or apart.
+func (p *Plugin) nameOf(ctx context.Context, one spike) (string, error) {
+	switch one.by { //nolint:exhaustive // the others are not looked at
+	case pluginsdk.UsageByPlugin:
+		return "the plugin " + one.of, nil
+	case pluginsdk.UsageByCron:
+		return "the schedule " + one.of, nil
+	}
+	answer, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: one.of})
+	switch {
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound || err == nil && answer.Thread.Apart:
+		return "", nil
+	case err != nil:
+		return "", err
+	case answer.Thread.Name == "":
+		return "the thread " + one.of, nil
+	}
+	return fmt.Sprintf("the thread %q", answer.Thread.Name), nil
+}
+
+// tellSpike tells the people of the primary thread, once a day for each.
+func (p *Plugin) tellSpike(ctx context.Context, one spike, now time.Time) error {
+	primary, err := p.primary(ctx)
+	if err != nil || primary == "" {
+		return err
+	}
+	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+		ThreadID: primary, Key: fmt.Sprintf("spike:%s:%s:%s", one.by, one.of, now.UTC().Format(time.DateOnly)), Deliver: true,
+		Messages: []pluginsdk.NewMessage{{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification,
+			Content: "Spending is unusual: " + one.words() + ". To look: harness usage --since 24h. To bound it: harness budget set",
+		}},
+	})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // it was told today, with what it was then
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package budget
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
+)
+
+// Somebody who costs far more than in its own last weeks is told once a day, and named by doctor; who always costs
+// as much, who costs next to nothing, and who is new are not.
+func TestASpikeIsToldOnceADay(t *testing.T) {
+	w := newWorld(t, nil)
+	spend := func(plugin string, usd float64, daysAgo int) {
+		w.host.AddTurn(plugintest.Turn{Plugin: plugin, ThreadID: "t1", At: w.now.Add(-time.Duration(daysAgo)*24*time.Hour - time.Hour), Usage: pluginsdk.UsageSum{CostUSD: usd}})
+	}
+	for day := 2; day <= 28; day++ {
+		spend("looper", 0.5, day)
+		spend("steady", 3, day)
+		spend("cheap", 0.01, day)
+	}
+	spend("looper", 2.5, 0)
+	spend("steady", 3.5, 0)
+	spend("cheap", 0.9, 0)
+	spend("newcomer", 5, 0)
+	look := func() {
+		t.Helper()
+		if err := w.own.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func() (words []string) {
+		for _, m := range w.host.Messages("primary") {
+			words = append(words, m.Content)
+		}
+		return words
+	}
+	look()
+	want := "Spending is unusual: the plugin looper cost $2.50 in the last 24 hours; on a usual day of the four weeks before it was $0.50."
+	if got := told(); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		t.Fatalf("people are told %q, want %q alone", got, want)
+	}
+	if checks := strings.Join(w.checks(), "\n"); !strings.Contains(checks, "the plugin looper cost $2.50") || strings.Contains(checks, "steady") {
+		t.Errorf("doctor says %s", checks)
+	}
+	reads := func() (n int) {
+		for _, call := range w.host.Calls() {
+			if call.Method == "Installation.Usage" {
+				n++
+			}
+		}
+		return n
+	}
+	calls := reads()
+	look()
+	if n := reads(); n != calls || n == 0 {
+		t.Errorf("within the hour it has read usage %d times more", n-calls)
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	look()
+	if got := told(); len(got) != 1 {
+		t.Errorf("on the same day people are told again: %q", got)
+	}
+	w.now = w.now.Add(48 * time.Hour)
+	look()
+	if checks := strings.Join(w.checks(), "\n"); strings.Contains(checks, "looper") {
+		t.Errorf("two days later doctor says %s", checks)
+	}
+}
