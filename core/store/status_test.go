@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ func TestOlderSchemaIsLeftAlone(t *testing.T) {
 		config.Schema = store.SchemaAny
 		looking := storetest.OpenConfig(t, config)
 		status := must[store.Status](t)(looking.Status(ctx))
-		if status.Schema != 1 || status.Knows < 2 || len(status.Pending) != status.Knows-1 || status.Pending[0] != "0002_merged_runs" {
+		if status.Schema != 1 || status.Knows < 2 || status.Pending[0] != "0002_merged_runs" ||
+			!strings.HasPrefix(status.Pending[len(status.Pending)-1], fmt.Sprintf("%04d_", status.Knows)) {
 			t.Errorf("status %+v", status)
 		}
 		if status.Bytes <= 0 || !slices.Contains(status.Tables, store.TableStatus{Name: "runs"}) {
