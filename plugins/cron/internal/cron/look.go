@@ -76,8 +76,8 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 	}
 	now := p.now()
-	ended, failed := p.endedTasks(ctx, jobs, now)
-	err = errors.Join(err, failed)
+	ended, unknown := p.endedTasks(ctx, jobs, now)
+	err = errors.Join(err, unknown)
 	var late []pluginsdk.CronFire
 	p.event = time.Time{}
 	for _, job := range jobs {
@@ -88,8 +88,10 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			continue
 		}
 		d := decide(job, p.open[job.ID], now)
-		if again := d.happened(job, p.open[job.ID], ended, now); !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
-			p.event = again
+		if unknown == nil || !onTasks(job.Spec) { // else its mark stays, and a later look finds what has ended
+			if again := d.happened(job, p.open[job.ID], ended, now); !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
+				p.event = again
+			}
 		}
 		if !d.changed {
 			continue

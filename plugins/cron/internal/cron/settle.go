@@ -37,17 +37,32 @@ func (p *Plugin) settle(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	runs := make(map[string]pluginsdk.Run, len(ids))
-	for some := range slices.Chunk(ids, runsAtOnce) {
-		page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{IDs: some, Limit: runsAtOnce}})
-		if err != nil {
-			return err
-		}
-		for _, run := range page.Runs {
-			runs[run.ID] = run
-		}
+	runs, err := p.runs(ctx, ids)
+	if err != nil {
+		return err
 	}
 	return p.settleAll(ctx, runs)
+}
+
+// runs finds runs by id. Those that are not there are left out.
+func (p *Plugin) runs(ctx context.Context, ids []string) (map[string]pluginsdk.Run, error) {
+	runs := make(map[string]pluginsdk.Run, len(ids))
+	for some := range slices.Chunk(ids, runsAtOnce) {
+		for after, found := "", 0; found < len(some); {
+			page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{IDs: some, After: after, Limit: runsAtOnce}})
+			if err != nil {
+				return nil, err
+			}
+			if len(page.Runs) == 0 { // one that is not full may have others after it: the host cuts a page by its bytes
+				break
+			}
+			for _, run := range page.Runs {
+				runs[run.ID], after = run, run.ID
+			}
+			found += len(page.Runs)
+		}
+	}
+	return runs, nil
 }
 
 func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (err error) {

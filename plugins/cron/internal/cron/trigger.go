@@ -3,11 +3,7 @@ package cron
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,10 +23,6 @@ const (
 	markEvery = time.Hour
 	// mostTasks is how many tasks one fire names.
 	mostTasks = 20
-	// mostHashed is how many bytes of a file are compared; of a larger one size and time are.
-	mostHashed = 64 << 20
-	// fileGone stands for a file that is not there.
-	fileGone = "gone"
 )
 
 // trigger is what a job fires on beside time: the end of a task, or the change of a file.
@@ -71,9 +63,9 @@ func triggerWords(text string) string {
 		return "when the file " + trigger.file + " has changed"
 	case trigger.status != "":
 		how := map[pluginsdk.TaskStatus]string{pluginsdk.TaskCompleted: "is completed", pluginsdk.TaskFailed: "has failed", pluginsdk.TaskCancelled: "was cancelled"}
-		return "when a task " + how[trigger.status] + " (one that a schedule has made does not count)"
+		return "when a task " + how[trigger.status] + " (one of a schedule, or of a thread apart, does not count)"
 	}
-	return "when a task has ended (one that a schedule has made does not count)"
+	return "when a task has ended (one of a schedule, or of a thread apart, does not count)"
 }
 
 // never is when a job with a trigger is due by the clock.
@@ -89,12 +81,18 @@ func decidedUpTo(job pluginsdk.CronJob, now time.Time) time.Time {
 	return since(job, now)
 }
 
+// onTasks reports whether a job fires on the end of tasks.
+func onTasks(spec pluginsdk.CronSpec) bool {
+	return spec.Trigger != "" && !strings.HasPrefix(spec.Trigger, filePrefix)
+}
+
 // endedTasks lists the tasks that have ended since the oldest mark of a job that fires on the end of one. Tasks that
-// a schedule has caused are left out: schedules would cause each other to fire without end.
+// a schedule has caused are left out: schedules would cause each other to fire without end. So are those of threads
+// apart, whose words are strangers'.
 func (p *Plugin) endedTasks(ctx context.Context, jobs []pluginsdk.CronJob, now time.Time) (tasks []pluginsdk.Task, err error) {
 	var oldest time.Time
 	for _, job := range jobs {
-		if !job.Enabled || job.Spec.Trigger == "" || strings.HasPrefix(job.Spec.Trigger, filePrefix) {
+		if !job.Enabled || !onTasks(job.Spec) || noteOf(job).Bad != "" { // of one that is wrong nothing is decided
 			continue
 		}
 		if at := decidedUpTo(job, now); oldest.IsZero() || at.Before(oldest) {
@@ -109,17 +107,19 @@ func (p *Plugin) endedTasks(ctx context.Context, jobs []pluginsdk.CronJob, now t
 		if err != nil {
 			return nil, err
 		}
-		tasks = append(tasks, page.Tasks...)
-		if len(page.Tasks) < pageSize {
+		if len(page.Tasks) == 0 { // one that is not full may have others after it: the host cuts a page by its bytes
 			break
 		}
+		tasks = append(tasks, page.Tasks...)
 		after = page.Tasks[len(page.Tasks)-1].ID
 	}
+	tasks = slices.DeleteFunc(tasks, func(task pluginsdk.Task) bool { return task.Origin.Apart })
 	slices.SortFunc(tasks, func(a, b pluginsdk.Task) int { return a.CompletedAt.Compare(b.CompletedAt) })
 	return p.withoutSchedules(ctx, tasks)
 }
 
-// withoutSchedules leaves out the tasks that the run of a schedule has caused.
+// withoutSchedules leaves out the tasks that the run of a schedule has caused, and those of whose run nobody knows any
+// more what has caused it.
 func (p *Plugin) withoutSchedules(ctx context.Context, tasks []pluginsdk.Task) ([]pluginsdk.Task, error) {
 	var ids []string
 	for _, task := range tasks {
@@ -129,17 +129,15 @@ func (p *Plugin) withoutSchedules(ctx context.Context, tasks []pluginsdk.Task) (
 			}
 		}
 	}
-	caused := make(map[string]bool)
-	for some := range slices.Chunk(ids, runsAtOnce) {
-		page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{IDs: some, Limit: runsAtOnce}})
-		if err != nil {
-			return nil, err
-		}
-		for _, run := range page.Runs {
-			caused[run.ID] = run.OnBehalfOf.Source == name || run.Purpose == name
-		}
+	runs, err := p.runs(ctx, ids)
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(tasks, func(task pluginsdk.Task) bool { return caused[task.RunID] || caused[task.Origin.RunID] }), nil
+	caused := func(id string) bool {
+		run, there := runs[id]
+		return id != "" && (!there || run.OnBehalfOf.Source == name || run.Purpose == name)
+	}
+	return slices.DeleteFunc(tasks, func(task pluginsdk.Task) bool { return caused(task.RunID) || caused(task.Origin.RunID) }), nil
 }
 
 // happened adds to a decision the fire for what a job's trigger has noticed. ended are the tasks of endedTasks. While
@@ -174,45 +172,6 @@ func (d *decision) happened(job pluginsdk.CronJob, open []pluginsdk.CronFire, en
 	}
 	d.note.Decided = cut
 	d.addEvent(job, cut, taskWords(news), now)
-	return again
-}
-
-// changedFile is happened, of a file. What it looks like when the job is new, changed or turned on is no change, nor is
-// what becomes of it while a run of the job goes on: a job that changes its own file would fire without end.
-func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []pluginsdk.CronFire, now time.Time) (again time.Time) {
-	if len(open) > 0 {
-		d.changed = d.changed || d.note.File != ""
-		d.note.File = "" // what it is after the run is taken for what it was
-		return again
-	}
-	before := noteOf(job)
-	known := before.File
-	if before.Off || before.Of != d.note.Of || before.Bad != "" {
-		known = ""
-	}
-	looks, err := fingerprint(path, known)
-	switch {
-	case err != nil:
-		if known == "" {
-			known = fileGone
-		}
-		looks = known // it cannot be read now; the next look tries again
-	case known != "" && content(looks) != content(known):
-		if wait := restsUntil(job, open, now); !wait.IsZero() {
-			return wait
-		}
-		words := "The file " + path + " has changed."
-		switch {
-		case known == fileGone:
-			words = "The file " + path + " has appeared."
-		case looks == fileGone:
-			words = "The file " + path + " is gone."
-		}
-		d.addEvent(job, now.Truncate(time.Microsecond), words, now)
-	}
-	if d.note.File != looks {
-		d.note.File, d.changed = looks, true
-	}
 	return again
 }
 
@@ -262,44 +221,4 @@ func inShort(words ...string) string {
 		return strings.ToValidUTF8(line[:300], "") + " …"
 	}
 	return line
-}
-
-// fingerprint is what a file looks like: size, time of the last change, and a hash of what is in it, unless size and
-// time are those that are known. It is fileGone for a file that is not there.
-func fingerprint(path, known string) (string, error) {
-	info, err := os.Stat(path)
-	switch {
-	case os.IsNotExist(err):
-		return fileGone, nil
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", &fs.PathError{Op: "look at", Path: path, Err: fs.ErrInvalid}
-	}
-	head := fmt.Sprintf("%d %d ", info.Size(), info.ModTime().UnixNano())
-	if strings.HasPrefix(known, head) {
-		return known, nil
-	}
-	if info.Size() > mostHashed {
-		return head + "-", nil
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(file, mostHashed)); err != nil {
-		return "", err
-	}
-	return head + hex.EncodeToString(sum.Sum(nil)[:16]), nil
-}
-
-// content is the part of a fingerprint that is another one when what is in the file is: its hash, or all of it where
-// that is not known.
-func content(fingerprint string) string {
-	if i := strings.LastIndex(fingerprint, " "); i >= 0 && fingerprint[i+1:] != "-" {
-		return fingerprint[i+1:]
-	}
-	return fingerprint
 }

@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,8 +99,8 @@ func TestTheEndOfATaskFires(t *testing.T) {
 	}
 }
 
-// Only what the trigger names fires, and nothing that a schedule has caused: schedules would cause each other to fire
-// without end.
+// Only what the trigger names fires, and nothing that a schedule has caused, or may have: schedules would cause each other
+// to fire without end. What strangers say in a thread apart fires nothing either.
 func TestWhatFiresNoTrigger(t *testing.T) {
 	w := newWorld(t, hour(), nil)
 	w.onEnd("task:failed", nil)
@@ -117,6 +118,8 @@ func TestWhatFiresNoTrigger(t *testing.T) {
 		}
 	}
 	w.end("fine", 10*time.Second, nil)
+	w.end("of strangers", 10*time.Second, failed(func(task *pluginsdk.Task) { task.Origin.Apart = true }))
+	w.end("of a run that is gone", 10*time.Second, failed(func(task *pluginsdk.Task) { task.RunID = "gone" }))
 	w.end("of a schedule", 10*time.Second, failed(func(task *pluginsdk.Task) { task.Origin.RunID = fire[0].ID }))
 	w.look()
 	if fires := w.fires("after"); len(fires) != 0 {
@@ -225,6 +228,75 @@ func (w *world) checks() []pluginsdk.Check {
 		w.Fatal(err)
 	}
 	return answer.Checks
+}
+
+// shortTasks and shortRuns cut their pages to one row, as a host does whose rows are long. The first fails while it is
+// told to.
+type shortTasks struct {
+	pluginsdk.Tasks
+
+	fails bool
+}
+
+func (s *shortTasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
+	if s.fails {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the database does not answer")
+	}
+	page, err := s.Tasks.List(ctx, request)
+	if err == nil {
+		page.Tasks = page.Tasks[:min(len(page.Tasks), 1)]
+	}
+	return page, err
+}
+
+type shortRuns struct{ pluginsdk.Runs }
+
+func (s shortRuns) List(ctx context.Context, request *pluginsdk.ListRunsRequest) (*pluginsdk.ListRunsResponse, error) {
+	page, err := s.Runs.List(ctx, request)
+	if err == nil {
+		page.Runs = page.Runs[:min(len(page.Runs), 1)]
+	}
+	return page, err
+}
+
+// The end of a task is not lost where the host cuts its pages short, nor where it cannot be asked for longer than a mark
+// stays as it is.
+func TestNoEndIsLostByTheHost(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	tasks := &shortTasks{Tasks: w.sdk.Tasks}
+	w.sdk.Tasks, w.sdk.Runs = tasks, shortRuns{w.sdk.Runs}
+	w.restart()
+	w.onEnd("task", nil)
+	w.save(pluginsdk.CronSpec{Name: "other", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x"})
+	w.fresh("other")
+	w.wait(time.Minute)
+	w.end("one", time.Second, nil)
+	w.end("two", time.Second, nil)
+	w.wait(eventSettles)
+	if fires := w.fires("after"); len(fires) != 1 || !strings.Contains(fires[0].Data, "task one") || !strings.Contains(fires[0].Data, "task two") {
+		t.Fatalf("of two pages with an end each it has %+v", fires)
+	}
+	w.wait(time.Hour) // the other one fires: two runs are under way
+	w.finish()
+	w.look()
+	for _, job := range []string{"after", "other"} {
+		if fires := w.fires(job); len(fires) != 1 || fires[0].State != pluginsdk.FireSucceeded {
+			t.Errorf("%s, whose run is on another page: %+v", job, fires)
+		}
+	}
+	w.end("three", 0, nil)
+	tasks.fails = true
+	for range 2 {
+		w.now = w.now.Add(markEvery)
+		if err := w.plugin.Step(t.Context()); err == nil {
+			t.Error("it takes a list that failed for one without tasks")
+		}
+	}
+	tasks.fails = false
+	w.look()
+	if fires := w.fires("after"); len(fires) != 2 || !strings.Contains(fires[1].Data, "task three") {
+		t.Errorf("after the host could not be asked: %+v", fires)
+	}
 }
 
 func TestTriggersAreRead(t *testing.T) {
