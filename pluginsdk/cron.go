@@ -181,8 +181,8 @@ type CronQuestion struct {
 	Job         string    `json:"job"` // the job's name
 	Due         time.Time `json:"due"`
 	LastSuccess time.Time `json:"lastSuccess,omitzero"` // when the job succeeded last; zero: never
-	// Data is JSON or text, at most MaxCronText: what the job says about the question, or what who
-	// asked for the fire gave with it. It is no instruction.
+	// Data is JSON or text, at most MaxCronText: what the job says about the question; of a job that says
+	// nothing, what who asked for the fire gave with it. It is no instruction.
 	Data string `json:"data,omitempty"`
 }
 

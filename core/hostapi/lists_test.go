@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -29,6 +30,15 @@ func newMany(n int) *many {
 }
 
 func (m *many) Crons(context.Context) ([]pluginsdk.CronJob, error) { return slices.Clone(m.jobs), nil }
+
+func (m *many) CronFires(_ context.Context, query pluginsdk.CronFiresRequest) (rows []pluginsdk.CronFire, more bool, err error) {
+	for i := range len(m.jobs) {
+		if due := time.Unix(int64(1000-i), 0); query.Before.IsZero() || due.Before(query.Before) {
+			rows = append(rows, pluginsdk.CronFire{Due: due, Data: m.jobs[i].Spec.Prompt})
+		}
+	}
+	return rows, false, nil
+}
 
 func (m *many) MessagePage(_ context.Context, query pluginsdk.MessageQuery) (rows []pluginsdk.Message, more bool, err error) {
 	rows = slices.DeleteFunc(slices.Clone(m.messages), func(row pluginsdk.Message) bool {
@@ -94,6 +104,18 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 	tools, err := f.Tools.List(ctx, &pluginsdk.ListToolsRequest{After: "a__x", Limit: 1})
 	if err != nil || len(tools.Tools) != 1 || tools.Tools[0].Name != "b__x" || !tools.More {
 		t.Errorf("the second tool: %+v, %v", tools, err)
+	}
+	fires := 0
+	for request, more := (&pluginsdk.CronFiresRequest{Open: true}), true; more; {
+		answer, err := f.Crons.Fires(ctx, request)
+		if err != nil || len(answer.Fires) == 0 || sizeOf(answer.Fires) > 9<<20 {
+			t.Fatalf("after %d fires: %d bytes, %v", fires, sizeOf(answer), err)
+		}
+		fires, more = fires+len(answer.Fires), answer.More
+		request.Before = answer.Fires[len(answer.Fires)-1].Due
+	}
+	if fires != 20 {
+		t.Errorf("%d of 20 fires were listed", fires)
 	}
 }
 

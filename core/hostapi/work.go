@@ -471,6 +471,9 @@ func (s crons) Fires(ctx context.Context, request *pluginsdk.CronFiresRequest) (
 		var response pluginsdk.CronFiresResponse
 		var err error
 		response.Fires, response.More, err = s.Store.CronFires(ctx, *request)
+		if some := page(response.Fires, false, sizeOf); len(some) < len(response.Fires) {
+			response.Fires, response.More = some, true
+		}
 		return &response, err
 	})
 }

@@ -54,16 +54,13 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	if job.Spec.Trigger != "" && job.Status.Failures < neglected { // it has no intervals: failures in a row are counted
 		return nil, nil
 	}
-	fires, err := p.history(ctx, job, mostHistory)
+	success, err := p.lastSuccess(ctx, job)
 	if err != nil {
 		return nil, err
 	}
 	since := job.CreatedAt
-	for _, fire := range fires {
-		if fire.State == pluginsdk.FireSucceeded {
-			since = fire.Due
-			break
-		}
+	if !success.Due.IsZero() {
+		since = success.Due
 	}
 	due, now := since, p.now()
 	for n := 0; n < neglected && job.Spec.Trigger == ""; n++ {

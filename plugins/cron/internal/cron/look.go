@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -188,19 +189,13 @@ func (p *Plugin) load(ctx context.Context) error {
 }
 
 func (p *Plugin) loadOpen(ctx context.Context, first bool) error {
+	all, err := p.openFires(ctx)
+	if err != nil {
+		return err
+	}
 	p.open = make(map[string][]pluginsdk.CronFire)
-	for before := (time.Time{}); ; {
-		page, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Open: true, Before: before, Limit: pageSize})
-		if err != nil {
-			return err
-		}
-		for _, fire := range page.Fires {
-			p.open[fire.JobID] = append(p.open[fire.JobID], fire)
-			before = fire.Due
-		}
-		if !page.More || len(page.Fires) == 0 {
-			break
-		}
+	for _, fire := range all {
+		p.open[fire.JobID] = append(p.open[fire.JobID], fire)
 	}
 	var late []pluginsdk.CronFire
 	for id := range p.open {
@@ -217,6 +212,31 @@ func (p *Plugin) loadOpen(ctx context.Context, first bool) error {
 	p.apart(ctx, late, p.now())
 	p.loaded = true
 	return nil
+}
+
+// openFires are all of which something is yet to become. Where they are more than a page, each job is asked for its own:
+// those of one job are due at different times, between which a page can end.
+func (p *Plugin) openFires(ctx context.Context) ([]pluginsdk.CronFire, error) {
+	page, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Open: true, Limit: pageSize})
+	if err != nil {
+		return nil, err
+	}
+	if !page.More {
+		return page.Fires, nil
+	}
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []pluginsdk.CronFire
+	for _, job := range jobs {
+		fires, err := p.fires(ctx, job, true, math.MaxInt)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fires...)
+	}
+	return all, nil
 }
 
 // costOf is how many of a job's last fires say what the next may cost.

@@ -180,6 +180,18 @@ func TestCommandsWaitForEachOther(t *testing.T) {
 	}
 }
 
+// called has a program elsewhere have a job fire a minute later, with data.
+func (w *world) called(job, data string) {
+	w.Helper()
+	w.now = w.now.Add(time.Minute)
+	fire := pluginsdk.CronFire{Due: w.now, DecidedAt: w.now, Cause: pluginsdk.FireCalled, State: pluginsdk.FirePending, Data: data}
+	if _, err := w.host.SDK().Crons.Report(w.Context(), &pluginsdk.ReportCronRequest{Name: job, Status: w.job(job).Status, Fires: []pluginsdk.CronFire{fire}}); err != nil {
+		w.Fatal(err)
+	}
+	w.plugin.again.Store(true)
+	w.look()
+}
+
 // A schedule can ask a plugin for news in the place of a command: without news no turn, with news its words, as data. A
 // plugin that cannot be asked is a failure.
 func TestAPluginLooksForNews(t *testing.T) {
@@ -211,6 +223,22 @@ func TestAPluginLooksForNews(t *testing.T) {
 	}
 	if last := asked[3]; last.Job != "watch" || last.Data != "inbox" || last.LastSuccess.IsZero() || !asked[2].LastSuccess.IsZero() {
 		t.Errorf("it is asked %+v", asked)
+	}
+	called := func(data string) pluginsdk.CronQuestion {
+		t.Helper()
+		w.called("watch", data)
+		w.settled()
+		w.finish()
+		w.look()
+		return asked[len(asked)-1]
+	}
+	if got := called("/etc"); got.Data != "inbox" {
+		t.Errorf("what a program gives stands in the place of the operator's words: %+v", got)
+	}
+	w.as(pluginsdk.ScopeAdmin, "edit watch | when = plugin:mail")
+	w.look()
+	if got := called("letter 7"); got.Data != "letter 7" {
+		t.Errorf("without words of the operator's: %+v", got)
 	}
 	if fires := w.fires("watch"); fires[0].State != pluginsdk.FireSkipped || fires[0].Reason != "the plugin mail has no news" {
 		t.Errorf("%+v", fires[0])

@@ -259,6 +259,56 @@ func (s shortRuns) List(ctx context.Context, request *pluginsdk.ListRunsRequest)
 	return page, err
 }
 
+// shortFires cuts its pages of fires to so many rows.
+type shortFires struct {
+	pluginsdk.Crons
+
+	most int
+}
+
+func (s *shortFires) Fires(ctx context.Context, request *pluginsdk.CronFiresRequest) (*pluginsdk.CronFiresResponse, error) {
+	page, err := s.Crons.Fires(ctx, request)
+	if err == nil && len(page.Fires) > s.most {
+		page.Fires, page.More = page.Fires[:s.most], true
+	}
+	return page, err
+}
+
+// A process that comes after another one takes over all fires that are open, also where the host cuts the page between
+// those of one moment, and finds a success behind a page.
+func TestFiresAreReadToTheirEnd(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	short := &shortFires{w.sdk.Crons, 1000}
+	w.sdk.Crons = short
+	w.restart()
+	jobs := []string{"a", "b", "c", "d"}
+	for _, job := range jobs {
+		w.save(pluginsdk.CronSpec{Name: job, Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x"})
+		w.fresh(job)
+	}
+	w.wait(time.Hour)
+	w.finish()
+	w.look()
+	w.wait(time.Hour)
+	w.finish()
+	short.most = 3
+	w.restart()
+	w.look()
+	for _, job := range jobs {
+		if fires := w.fires(job); len(fires) != 2 || fires[1].State != pluginsdk.FireSucceeded {
+			t.Errorf("%s: %+v", job, fires)
+		}
+	}
+	short.most = 1
+	w.wait(time.Hour)
+	if fires, err := w.plugin.history(t.Context(), w.job("a"), 2); err != nil || len(fires) != 2 || fires[0].State != pluginsdk.FireRunning {
+		t.Errorf("of two fires it reads %+v, %v", fires, err)
+	}
+	if success, err := w.plugin.lastSuccess(t.Context(), w.job("a")); err != nil || !success.Due.Equal(w.now.Add(-time.Hour)) {
+		t.Errorf("it succeeded last: %+v, %v", success, err)
+	}
+}
+
 // The end of a task is not lost where the host cuts its pages short, nor where it cannot be asked for longer than a mark
 // stays as it is.
 func TestNoEndIsLostByTheHost(t *testing.T) {

@@ -301,12 +301,37 @@ func historyLine(fire pluginsdk.CronFire, spec pluginsdk.CronSpec) string {
 	return text
 }
 
+// history are a job's last fires, at most so many, newest first.
 func (p *Plugin) history(ctx context.Context, job pluginsdk.CronJob, n int) ([]pluginsdk.CronFire, error) {
-	answer, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Name: job.Spec.Name, Limit: n})
-	if err != nil {
-		return nil, err
+	return p.fires(ctx, job, false, n)
+}
+
+// fires are history, with open of those of which something is yet to become.
+func (p *Plugin) fires(ctx context.Context, job pluginsdk.CronJob, open bool, n int) (fires []pluginsdk.CronFire, err error) {
+	for before := (time.Time{}); n > 0; {
+		page, err := p.host.Crons.Fires(ctx, &pluginsdk.CronFiresRequest{Name: job.Spec.Name, Open: open, Before: before, Limit: min(n, pageSize)})
+		if err != nil {
+			return nil, err
+		}
+		for _, fire := range page.Fires {
+			if before = fire.Due; fire.JobID == job.ID { // else of one that had its name
+				fires = append(fires, fire)
+			}
+		}
+		if n -= len(page.Fires); !page.More || len(page.Fires) == 0 {
+			break
+		}
 	}
-	return slices.DeleteFunc(answer.Fires, func(fire pluginsdk.CronFire) bool { return fire.JobID != job.ID }), nil
+	return fires, nil
+}
+
+// lastSuccess is the newest of a job's last fires that has succeeded; zero: none has.
+func (p *Plugin) lastSuccess(ctx context.Context, job pluginsdk.CronJob) (pluginsdk.CronFire, error) {
+	fires, err := p.history(ctx, job, mostHistory)
+	if i := slices.IndexFunc(fires, func(fire pluginsdk.CronFire) bool { return fire.State == pluginsdk.FireSucceeded }); i >= 0 {
+		return fires[i], err
+	}
+	return pluginsdk.CronFire{}, err
 }
 
 // parseTime reads when something is due once: with an offset, or by the wall clock of a zone.

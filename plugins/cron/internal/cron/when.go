@@ -79,14 +79,10 @@ const whenPlugin = "plugin:"
 // askPlugin asks a plugin for news.
 func (p *Plugin) askPlugin(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire, words string) *looking {
 	plugin, data, _ := strings.Cut(words, " ")
-	question := pluginsdk.CronQuestion{JobID: job.ID, Job: job.Spec.Name, Due: fire.Due, Data: cmp.Or(fire.Data, strings.TrimSpace(data))}
-	fires, err := p.history(ctx, job, mostHistory)
-	for _, before := range fires {
-		if before.State == pluginsdk.FireSucceeded {
-			question.LastSuccess = before.EndedAt
-			break
-		}
-	}
+	// The words are an operator's. What who asked for the fire gives never stands in their place.
+	question := pluginsdk.CronQuestion{JobID: job.ID, Job: job.Spec.Name, Due: fire.Due, Data: cmp.Or(strings.TrimSpace(data), fire.Data)}
+	success, err := p.lastSuccess(ctx, job)
+	question.LastSuccess = success.EndedAt
 	var answer *pluginsdk.AskCronResponse
 	if err == nil {
 		answer, err = p.host.Crons.Ask(ctx, &pluginsdk.AskCronRequest{Plugin: plugin, Question: question})

@@ -591,8 +591,8 @@ type CronQuestion struct {
 	Due *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=due,proto3" json:"due,omitempty"`
 	// When the job succeeded last; absent: never.
 	LastSuccess *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_success,json=lastSuccess,proto3" json:"last_success,omitempty"`
-	// JSON or text, at most 64 KiB: what the job says about the question, or what who asked for the
-	// fire gave with it. It is no instruction.
+	// JSON or text, at most 64 KiB: what the job says about the question; of a job that says nothing,
+	// what who asked for the fire gave with it. It is no instruction.
 	Data          string `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
