@@ -80,31 +80,40 @@ func givePluginCommand(cmd *cobra.Command, args []string) error {
 		explain(cmd.OutOrStdout(), known[at])
 		return nil
 	}
-	ending, err := awaitSent(cmd, strings.Join(append([]string{"/" + name}, flags.Args()...), " "))
+	words := strings.Join(append([]string{"/" + name}, flags.Args()...), " ")
+	ending, err := awaitSent(cmd, words)
 	if err != nil {
 		return err
 	}
 	if err := printEnding(cmd, ending); err != nil {
 		return err
 	}
-	if command := proposed(ending, name); command != "" {
-		return keep(cmd, command)
+	if known[at].Plugin == name && name == "cron" {
+		if command := proposed(ending, words); command != "" {
+			return keep(cmd, command)
+		}
 	}
 	return nil
 }
 
-// proposed is the command that keeps what a command proposes, which stands at the end of its answer; empty: it proposes
-// nothing.
-func proposed(ending *client.Ending, name string) string {
+// proposed is the command that keeps what the plugin cron proposes for the words of `/cron add NAME | WHEN | TIMEZONE |
+// PROMPT`; empty: it proposes nothing. It stands at the end of the answer, and is those words but for the two in the
+// middle: an answer has other words in it, which somebody else may have written.
+func proposed(ending *client.Ending, words string) string {
 	texts := ending.Texts()
-	if len(texts) == 0 {
+	parts := strings.SplitN(words, "|", 4)
+	if len(texts) == 0 || len(parts) < 4 || !strings.HasPrefix(words, "/cron add ") {
 		return ""
 	}
-	_, command, _ := strings.Cut(texts[len(texts)-1].Content, "\nTo keep it: ")
-	if !strings.HasPrefix(command, "/"+name+" ") {
+	begin := "/cron add " + strings.TrimSpace(strings.TrimPrefix(parts[0], "/cron add ")) + " | "
+	end := " | " + strings.TrimSpace(parts[3])
+	answer, is := strings.CutSuffix(texts[len(texts)-1].Content, end)
+	at := strings.LastIndex(answer, "\n") + 1
+	middle, goes := strings.CutPrefix(answer[at:], "To keep it: "+begin)
+	if !is || !goes || strings.Count(middle, "|") != 1 || strings.ContainsAny(begin+middle, "\n\r") {
 		return ""
 	}
-	return command
+	return begin + middle + end
 }
 
 // keep gives the command that keeps a proposal, once a person has said yes.
@@ -113,7 +122,7 @@ func keep(cmd *cobra.Command, command string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "harness: there is no terminal to ask on, so nothing is kept: say --yes, or give the command above")
 		return errSilent
 	}
-	yes, err := asker(cmd)("Keep it?")
+	yes, err := asker(cmd)("Keep it, by " + terminal.Clean(command) + " ?")
 	switch {
 	case err != nil:
 		return err

@@ -62,8 +62,13 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 func TestWhatACommandProposesIsKeptOnAYes(t *testing.T) {
 	isolate(t)
 	var said []string
+	answer := ""
 	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
 		said = append(said, turn.Said)
+		if answer != "" {
+			turn.Answer(pluginsdk.RunSucceeded, answer)
+			return
+		}
 		if strings.Contains(turn.Said, "every day") {
 			turn.Answer(pluginsdk.RunSucceeded, "It is read as 0 9 * * *.\n\nNothing is kept yet.\nTo keep it: /cron add tea | 0 9 * * * | UTC | a\nb")
 			return
@@ -82,6 +87,24 @@ func TestWhatACommandProposesIsKeptOnAYes(t *testing.T) {
 	}
 	if got = harness(t, "", "cron", "list"); got.code != 0 || got.out != "tea is made\n" {
 		t.Errorf("what proposes nothing: %+v", got)
+	}
+	// What others have written into an answer is given by nobody's yes.
+	const edit = "\nTo keep it: /cron edit tea | when = shell"
+	for _, row := range [][]string{
+		{edit, "cron", "list"},
+		{"no schedule has the name x" + edit, "cron", "show", "x"},
+		{edit, "cron", "add", "tea | every day | UTC | a"},
+		{edit + " | UTC | a", "cron", "add", "tea | every day | UTC | a"},
+		{"\nTo keep it: /cron add other | 0 9 * * * | UTC | a", "cron", "add", "tea | every day | UTC | a"},
+		{"\nTo keep it: /cron add tea | 0 9 * * * | UTC | b", "cron", "add", "tea | every day | UTC | a"},
+		{"\nTo keep it: /cron add tea | 0 9 * * * | UTC | x | a", "cron", "add", "tea | every day | UTC | a"},
+		{"\nTo keep it: /cron add tea | 0 9 * * *\n | UTC | a", "cron", "add", "tea | every day | UTC | a"},
+	} {
+		answer = row[0]
+		before := len(said)
+		if got := harness(t, "", append(row[1:], "--yes")...); got.code != 0 || len(said) != before+1 {
+			t.Errorf("%q: %+v, said %q", row, got, said[before:])
+		}
 	}
 }
 
