@@ -2,7 +2,10 @@ package pluginsdk
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // MissedPolicy says what becomes of a fire whose time passed while nobody was there to make
@@ -38,7 +41,7 @@ const (
 // CronSpec is what somebody wants a job to be: a prompt that is submitted on a
 // schedule, or once. Its days and hours are those of its timezone.
 type CronSpec struct {
-	Name     string       `json:"name"`               // unique
+	Name     string       `json:"name"`               // unique; see CheckName
 	Schedule string       `json:"schedule,omitempty"` // cron expression; empty when FireAt or Trigger is set
 	FireAt   time.Time    `json:"fireAt,omitzero"`
 	Timezone string       `json:"timezone"` // IANA name
@@ -100,6 +103,20 @@ func (s CronSpec) OneCause() bool {
 		}
 	}
 	return n == 1
+}
+
+// CheckName refuses (CodeInvalid) a name that people take for another one, or that breaks the line or the command in
+// which it stands: an empty one, one with a space at an end, with a character that is not seen, or with |.
+func (s CronSpec) CheckName() error {
+	switch {
+	case s.Name == "":
+		return Errorf(CodeInvalid, "name: a scheduled job needs one")
+	case strings.TrimSpace(s.Name) != s.Name:
+		return Errorf(CodeInvalid, "name: %q begins or ends with a space; leave that out", s.Name)
+	case !utf8.ValidString(s.Name) || strings.ContainsFunc(s.Name, func(r rune) bool { return r == '|' || !unicode.IsPrint(r) }):
+		return Errorf(CodeInvalid, "name: %q has a line break, a character that is not seen, or |; leave that out", s.Name)
+	}
+	return nil
 }
 
 // CronStatus is what became of a job so far. Who fires it reports it.

@@ -355,10 +355,10 @@ func (s crons) Save(ctx context.Context, request *pluginsdk.SaveCronRequest) (*p
 }
 
 func (s crons) check(ctx context.Context, spec pluginsdk.CronSpec) error {
-	switch {
-	case spec.Name == "":
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a job needs one")
-	case !spec.OneCause():
+	if err := spec.CheckName(); err != nil {
+		return err
+	}
+	if !spec.OneCause() {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt, trigger: a job has one of the three")
 	}
 	if err := checkCronLengths(spec); err != nil {

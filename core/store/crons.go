@@ -56,9 +56,10 @@ func (s *Store) SaveCron(ctx context.Context, spec pluginsdk.CronSpec, enabled b
 func checkCron(spec pluginsdk.CronSpec) (pluginsdk.CronSpec, error) {
 	spec.Missed = cmp.Or(spec.Missed, pluginsdk.MissedSkip)
 	spec.Timezone = cmp.Or(spec.Timezone, "America/Phoenix")
+	if err := spec.CheckName(); err != nil {
+		return spec, err
+	}
 	switch {
-	case spec.Name == "":
-		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: a scheduled job needs one")
 	case !spec.OneCause():
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "schedule, fireAt, trigger: a scheduled job needs exactly one of the three")
 	case spec.Missed != pluginsdk.MissedRun && spec.Missed != pluginsdk.MissedSkip:
@@ -137,45 +138,58 @@ const openFires = 20
 const calledOnce = time.Minute
 
 // FireCron stores that somebody asks for a fire of a job, and returns its row; CodeNotFound: there is no
-// such job. With data it is CodeExhausted when it was asked for with data less than a minute ago.
+// such job. With data it is CodeConflict when the job is off, and CodeExhausted when it was asked for with data less than
+// a minute ago. What is refused does not wait for the one writer.
 func (s *Store) FireCron(ctx context.Context, name, data string) (fire pluginsdk.CronFire, err error) {
 	now := s.now()
 	fire = pluginsdk.CronFire{Due: now, Cause: pluginsdk.FireAsked, State: pluginsdk.FirePending, Data: clean(data), DecidedAt: now}
 	if data != "" {
 		fire.Cause = pluginsdk.FireCalled
 	}
-	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
-		rows, err := readCrons(ctx, tx.Client, tx.exec, cronjob.Name(clean(name)))
-		if err == nil && len(rows) == 0 {
-			err = noCron(name)
-		}
-		if err != nil {
-			return err
-		}
-		job := cronOf(rows[0])
-		fire.JobID, fire.Job = job.ID, job.Spec.Name
-		if data != "" {
-			lately, err := tx.CronFire.Query().Where(cronfire.JobID(job.ID), cronfire.CauseEQ(pluginsdk.FireCalled), cronfire.DueGT(now.Add(-calledOnce))).Exist(ctx)
-			if err == nil && lately {
-				err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the schedule %q was called less than a minute ago, and may be called once a minute; try again later", name)
-			}
+	if _, err = mayFire(ctx, s.read, s.query, name, fire); err == nil {
+		err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+			job, err := mayFire(ctx, tx.Client, tx.exec, name, fire)
 			if err != nil {
 				return err
 			}
-		}
-		open, err := tx.CronFire.Query().Where(cronfire.JobID(job.ID), cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning)).Count(ctx)
-		if err == nil && open >= openFires {
-			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d fires of the schedule %q are not over yet; ask again when some are", open, name)
-		}
-		if err != nil {
-			return err
-		}
-		return s.saveFires(ctx, tx, job, []pluginsdk.CronFire{fire})
-	})
+			fire.JobID, fire.Job = job.ID, job.Spec.Name
+			return s.saveFires(ctx, tx, job, []pluginsdk.CronFire{fire})
+		})
+	}
 	if err != nil {
 		return pluginsdk.CronFire{}, wrap("fire scheduled job", err)
 	}
 	return fire, nil
+}
+
+// mayFire returns the job that a fire is asked for, or why it is not to fire.
+func mayFire(ctx context.Context, client *ent.Client, past entsql.ExecQuerier, name string, fire pluginsdk.CronFire) (job pluginsdk.CronJob, err error) {
+	rows, err := readCrons(ctx, client, past, cronjob.Name(clean(name)))
+	if err == nil && len(rows) == 0 {
+		err = noCron(name)
+	}
+	if err != nil {
+		return job, err
+	}
+	job = cronOf(rows[0])
+	if fire.Cause == pluginsdk.FireCalled {
+		if !job.Enabled {
+			return job, pluginsdk.Errorf(pluginsdk.CodeConflict, "the schedule %q is off: what is sent to it is refused until it is turned on", name)
+		}
+		lately, err := client.CronFire.Query().Where(cronfire.JobID(job.ID), cronfire.CauseEQ(pluginsdk.FireCalled),
+			cronfire.DueGT(fire.Due.Add(-calledOnce)), cronfire.DueLTE(fire.Due)).Exist(ctx) // one in the future is of a clock that was wrong
+		if err == nil && lately {
+			err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "the schedule %q was called less than a minute ago, and may be called once a minute; try again later", name)
+		}
+		if err != nil {
+			return job, err
+		}
+	}
+	open, err := client.CronFire.Query().Where(cronfire.JobID(job.ID), cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning)).Count(ctx)
+	if err == nil && open >= openFires {
+		err = pluginsdk.Errorf(pluginsdk.CodeExhausted, "%d fires of the schedule %q are not over yet; ask again when some are", open, name)
+	}
+	return job, err
 }
 
 func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJobUpdate), fires ...pluginsdk.CronFire) (job pluginsdk.CronJob, err error) {

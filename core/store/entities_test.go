@@ -192,6 +192,10 @@ func TestAFireIsAskedFor(t *testing.T) {
 				t.Errorf("asked for: %+v", fire)
 			}
 		}
+		wantCode(t, second(s.FireCron(ctx, "digest", "version 6")), pluginsdk.CodeConflict) // it is off
+		check(t, second(s.SetCronEnabled(ctx, "digest", true)))
+		ahead := pluginsdk.CronFire{Due: time.Now().Add(time.Hour), Cause: pluginsdk.FireCalled, State: pluginsdk.FireSucceeded}
+		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, ahead))) // by a clock that was wrong
 		called := must[pluginsdk.CronFire](t)(s.FireCron(ctx, "digest", "version 7"))
 		wantCode(t, second(s.FireCron(ctx, "digest", "version 8")), pluginsdk.CodeExhausted)
 		fires, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Open: true})
@@ -207,6 +211,9 @@ func TestAFireIsAskedFor(t *testing.T) {
 		over.State = pluginsdk.FireSkipped
 		check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, over)))
 		check(t, second(s.FireCron(ctx, "digest", "")))
+		for _, name := range []string{"digest ", "a\nb", "a|b", "a\u200bb"} {
+			wantCode(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: name, Schedule: "0 7 * * *", Prompt: "morning"}, false)), pluginsdk.CodeInvalid)
+		}
 	})
 }
 

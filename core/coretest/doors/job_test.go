@@ -23,7 +23,7 @@ func TestATokenOfOneScheduledJob(t *testing.T) {
 	for _, name := range []string{"its%2Fown", "other"} {
 		plain := strings.ReplaceAll(name, "%2F", "/")
 		w.admin(http.MethodPut, "/api/crons/"+name, object{
-			"enabled": false, "spec": object{"name": plain, "schedule": "0 0 1 1 *", "timezone": "UTC", "prompt": "look", "missed": "skip"},
+			"enabled": true, "spec": object{"name": plain, "schedule": "0 0 1 1 *", "timezone": "UTC", "prompt": "look", "missed": "skip"},
 		}, nil)
 	}
 	hook := bearer(w.d.Token(t, "forge", string(pluginsdk.ScopeOfCron("its/own"))))
@@ -51,6 +51,8 @@ func TestATokenOfOneScheduledJob(t *testing.T) {
 		t.Errorf("the list of tokens: %s", list)
 	}
 
+	w.admin(http.MethodPatch, "/api/crons/its%2Fown", object{"enabled": false}, nil)
+	tries("its job is off", w.ask(hook, http.MethodPost, own, `{}`), "409", "is off")
 	w.admin(http.MethodDelete, "/api/crons/its%2Fown", "", nil)
 	tries("its job is gone", w.ask(hook, http.MethodPost, own, `{}`), "404", "its/own")
 	w.d.MustRun(t, "token", "revoke", "forge")

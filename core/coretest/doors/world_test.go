@@ -50,7 +50,7 @@ type world struct {
 	marks  int
 }
 
-// job is the scheduled job that is asked to fire. It is off.
+// job is the scheduled job that is asked to fire. It is due by itself once a year.
 const job = "doors"
 
 // rules are what the demo agent does.
@@ -91,7 +91,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.parent, w.other, w.apart = w.thread(`{"name":"here"}`), w.thread(`{"name":"elsewhere"}`), w.thread(`{"name":"apart","ownDirectory":true}`)
 	w.admin(http.MethodPut, "/api/crons/"+job, object{
-		"enabled": false, "spec": object{"name": job, "schedule": "0 0 1 1 *", "timezone": "UTC", "prompt": "look", "missed": "skip"},
+		"enabled": true, "spec": object{"name": job, "schedule": "0 0 1 1 *", "timezone": "UTC", "prompt": "look", "missed": "skip"},
 	}, nil)
 	w.tokens[pluginsdk.ScopeOfCron(job)] = w.d.Token(t, "Ann-job", string(pluginsdk.ScopeOfCron(job)))
 	w.eventually("the plugins' serving", func() bool { return w.serves("cron") && w.serves(tester) && w.serves(carrier) && w.serves(target) })

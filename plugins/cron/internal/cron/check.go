@@ -48,6 +48,9 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	if err != nil {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckFailing, Detail: err.Error(), Remedy: "mend it, or turn it off with `harness cron off " + job.Spec.Name + "`"}, nil
 	}
+	if unread := noteOf(job).Unread; unread != "" {
+		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: "its file cannot be read: " + unread, Remedy: "have the daemon read the file, or say another with `harness cron edit`"}, nil
+	}
 	if job.Status.Failures == 0 || !job.Spec.FireAt.IsZero() {
 		return nil, nil
 	}

@@ -37,6 +37,8 @@ type note struct {
 	Bad     string    `json:"bad,omitempty"` // why the schedule cannot be read, or the job is not confirmed
 	// File is what the file looked like that the job's trigger names; see fingerprint.
 	File string `json:"file,omitempty"`
+	// Unread is why that file cannot be read.
+	Unread string `json:"unread,omitempty"`
 	// Confirmed is of what an operator has set or confirmed; see powers.
 	Confirmed string `json:"confirmed,omitempty"`
 }
@@ -162,13 +164,16 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	case before.Off || before.Of != of || before.Bad != "": // what was due while it was off, or before it was changed, is not made up for
 		d.note.Decided, d.afresh = now, before.Off
 	}
-	d.note.Of, d.note.Off, d.note.Bad = of, false, ""
+	d.note.Of, d.note.Off, d.note.Bad, d.note.Unread = of, false, "", before.Unread
+	if before.Of != of || before.Bad != "" {
+		d.note.Unread = ""
+	}
 	when, err := timesOf(job.Spec)
 	if err == nil && !sure {
 		err = errors.New(unconfirmedWords(job.Spec))
 	}
 	if err != nil {
-		if d.note.Bad = clip(err.Error()); before.Bad != "" {
+		if d.note.Bad, d.note.Unread = clip(err.Error()), ""; before.Bad != "" {
 			d.note.Decided = before.Decided // each look finds the same
 		}
 		return d

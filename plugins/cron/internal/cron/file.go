@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -33,17 +33,15 @@ func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []plugin
 	if before.Off || before.Of != d.note.Of || before.Bad != "" {
 		known = ""
 	}
+	if wait := restsUntil(job, open, now); known != "" && !wait.IsZero() {
+		return wait // it is not read before it may count
+	}
 	looks, err := fingerprint(path, known)
+	unread := ""
 	switch {
-	case err != nil:
-		if known == "" {
-			known = fileGone
-		}
-		looks = known // it cannot be read now; the next look tries again
+	case err != nil: // the next look tries again, and compares with what was known
+		looks, unread = known, clip(err.Error())
 	case known != "" && content(looks) != content(known):
-		if wait := restsUntil(job, open, now); !wait.IsZero() {
-			return wait
-		}
 		words := "The file " + path + " has changed."
 		switch {
 		case known == fileGone:
@@ -52,6 +50,9 @@ func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []plugin
 			words = "The file " + path + " is gone."
 		}
 		d.addEvent(job, now.Truncate(time.Microsecond), words, now)
+	}
+	if d.note.Unread != unread {
+		d.note.Unread, d.changed = unread, true
 	}
 	if d.note.File != looks {
 		d.note.File, d.changed = looks, true
@@ -62,14 +63,20 @@ func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []plugin
 // fingerprint is what a file looks like: size, time of the last change, and a hash of what is in it, unless size and
 // time are those that are known. It is fileGone for a file that is not there.
 func fingerprint(path, known string) (string, error) {
-	info, err := os.Stat(path)
-	switch {
-	case os.IsNotExist(err):
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is not waited for
+	if os.IsNotExist(err) {
 		return fileGone, nil
-	case err != nil:
+	}
+	if err != nil {
 		return "", err
-	case !info.Mode().IsRegular():
-		return "", &fs.PathError{Op: "look at", Path: path, Err: fs.ErrInvalid}
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s is a directory, or no plain file: only files are watched", path)
 	}
 	head := fmt.Sprintf("%d %d ", info.Size(), info.ModTime().UnixNano())
 	if strings.HasPrefix(known, head) {
@@ -78,11 +85,6 @@ func fingerprint(path, known string) (string, error) {
 	if info.Size() > mostHashed {
 		return head + "-", nil
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.LimitReader(file, mostHashed)); err != nil {
 		return "", err
@@ -97,4 +99,22 @@ func content(fingerprint string) string {
 		return fingerprint[i+1:]
 	}
 	return fingerprint
+}
+
+// fileWords say of a job that fires on a file what is to be known of that file now; empty: nothing, or there is none.
+func fileWords(spec pluginsdk.CronSpec) string {
+	trigger, err := triggerOf(spec.Trigger)
+	if err != nil || trigger.file == "" {
+		return ""
+	}
+	info, err := os.Stat(trigger.file)
+	switch {
+	case os.IsNotExist(err):
+		return " There is no such file now."
+	case err != nil:
+		return " It cannot be looked at now: " + clip(err.Error()) + "."
+	case !info.Mode().IsRegular():
+		return " That is a directory, or no plain file: only files are watched."
+	}
+	return ""
 }

@@ -33,6 +33,26 @@ func TestASubmittedFireIsFoundAfterAKill(t *testing.T) {
 	}
 }
 
+// A schedule whose name was written by SQL, and is taken for another one's, is shown, turned off and removed by its name
+// in quotes, and the other one stays as it is.
+func TestANameThatNobodyCanType(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	for _, name := range []string{"tea", "tea ", "tea\nfor two"} {
+		w.save(pluginsdk.CronSpec{Name: name, Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x"})
+	}
+	for _, quoted := range []string{`"tea "`, `"tea\nfor two"`} {
+		if got := w.command("off " + quoted); !strings.HasSuffix(got, "is off.") || !w.job("tea").Enabled {
+			t.Errorf("off %s: %s", quoted, got)
+		}
+		if got := w.command("rm " + quoted); !strings.HasSuffix(got, "is removed.") {
+			t.Errorf("rm %s: %s", quoted, got)
+		}
+	}
+	if jobs, err := w.plugin.jobs(t.Context()); err != nil || len(jobs) != 1 || jobs[0].Spec.Name != "tea" {
+		t.Errorf("left are %+v, %v", jobs, err)
+	}
+}
+
 // A turn that is part of no conversation is an agent's, and no operator's.
 func TestATurnWithoutAThreadIsNoOperator(t *testing.T) {
 	w := newWorld(t, hour(), nil)

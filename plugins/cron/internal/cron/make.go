@@ -215,9 +215,10 @@ func tooLate(job pluginsdk.CronJob, fire pluginsdk.CronFire, late time.Duration)
 	return most >= 0 && late > most+spreadAll
 }
 
-// ofItself reports whether a job has fired of itself, and nobody has asked for that.
+// ofItself reports whether a job has fired without a person who has asked for that: it was due, something has happened,
+// or a program has called it.
 func ofItself(fire pluginsdk.CronFire) bool {
-	return fire.Cause == pluginsdk.FireScheduled || fire.Cause == pluginsdk.FireEvent
+	return fire.Cause == pluginsdk.FireScheduled || fire.Cause == pluginsdk.FireEvent || fire.Cause == pluginsdk.FireCalled
 }
 
 // submission is the metadata of a fire's message.

@@ -116,7 +116,9 @@ func (p *Plugin) takeBack(call *pluginsdk.CallToolRequest) {
 // told, but that the job is turned off.
 func (p *Plugin) tellFailure(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire) error {
 	words := fmt.Sprintf("The schedule %[1]s has failed: %[2]s", job.Spec.Name, fire.Reason)
-	if job.Spec.FireAt.IsZero() {
+	if job.Spec.FireAt.IsZero() && !job.Enabled {
+		words += "\n\nIt is off. To turn it on: /cron on " + job.Spec.Name
+	} else if job.Spec.FireAt.IsZero() {
 		words += fmt.Sprintf("\n\nIt goes on, and is turned off after %d failures in a row, which you would be told. What became of it: /cron history %s", pauseAfter, job.Spec.Name)
 	} else {
 		words += "\n\nTo try it again: /cron run " + job.Spec.Name

@@ -21,7 +21,7 @@ func (w *world) call(tool, thread, task string, input any) pluginsdk.ToolResult 
 	if err != nil {
 		w.Fatal(err)
 	}
-	answer, err := w.plugin.CallTool(w.Context(), &pluginsdk.CallToolRequest{Name: tool, Input: raw, ThreadID: thread, TaskID: task})
+	answer, err := w.plugin.CallTool(w.Context(), &pluginsdk.CallToolRequest{Call: pluginsdk.Call{ID: fmt.Sprint("call-", len(w.host.Calls()))}, Name: tool, Input: raw, ThreadID: thread, TaskID: task})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -105,6 +105,10 @@ func TestWhatAnAgentGetsWrong(t *testing.T) {
 		"no time":                  {toolCreate, "", with(object{"schedule": nil}), "five"},
 		"both":                     {toolCreate, "", with(object{"at": "2099-01-01 10:00"}), "only one"},
 		"a wrong schedule":         {toolCreate, "", with(object{"schedule": "every day"}), "fields"},
+		"a name like another":      {toolCreate, "", with(object{"name": "there "}), "ends with a space"},
+		"a name of two lines":      {toolCreate, "", with(object{"name": "new\nTo keep it: /cron edit"}), "line break"},
+		"a name that is not seen":  {toolCreate, "", with(object{"name": "the\u200bre"}), "not seen"},
+		"a name of two fields":     {toolCreate, "", with(object{"name": "new | x"}), "or |"},
 		"a wrong zone":             {toolCreate, "", with(object{"timezone": "MST7"}), "IANA"},
 		"a time that has passed":   {toolCreate, "", with(object{"schedule": nil, "at": "2001-01-01 10:00"}), "passed"},
 		"no time at all":           {toolCreate, "", with(object{"schedule": nil, "at": "soon"}), "no time"},
@@ -133,6 +137,38 @@ func TestWhatAnAgentGetsWrong(t *testing.T) {
 	}
 	if jobs, err := w.plugin.jobs(t.Context()); err != nil || len(jobs) != 1 || !jobs[0].Enabled {
 		t.Errorf("jobs %+v, %v", jobs, err)
+	}
+}
+
+// What the agent does to a schedule of theirs people are told: what it is told now, when, that it is on, and that it is gone.
+func TestPeopleAreToldWhatTheAgentChanges(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.host.AddThread(pluginsdk.Thread{ID: "talk", Kind: pluginsdk.ThreadGeneral, Source: "web"})
+	w.save(pluginsdk.CronSpec{Name: "tea", Schedule: "0 16 * * *", Timezone: "UTC", Prompt: "Tell me that there is tea."})
+	w.command("off tea")
+	for _, row := range []struct {
+		tool  string
+		input object
+		says  string
+	}{
+		{toolUpdate, object{"name": "tea", "report": "never"}, ""},
+		{toolUpdate, object{"name": "tea", "prompt": strings.Repeat("send it all ", 100)}, "It was told: Tell me that there is tea.\n\nIt will be told: send it all"},
+		{toolUpdate, object{"name": "tea", "schedule": "* * * * *"}, "from (0 16 * * *, UTC) to (* * * * *, UTC)"},
+		{toolToggle, object{"name": "tea", "enabled": true}, "has turned on the schedule tea"},
+		{toolToggle, object{"name": "tea", "enabled": true}, ""},
+		{toolDelete, object{"name": "tea"}, "has removed the schedule tea (* * * * *, UTC)"},
+	} {
+		before := len(w.host.Messages("talk"))
+		if got := w.call(row.tool, "talk", "", row.input); got.IsError {
+			t.Fatalf("%s: %+v", row.tool, got)
+		}
+		told := w.host.Messages("talk")[before:]
+		if row.says == "" && len(told) > 0 || row.says != "" && (len(told) != 1 || !strings.Contains(told[0].Content, row.says)) {
+			t.Errorf("%s %v: people are told %+v", row.tool, row.input, told)
+		}
+	}
+	if told := w.host.Messages("talk"); !strings.Contains(told[0].Content, "the prompt has 1200 bytes") {
+		t.Errorf("a prompt that is cut: %s", told[0].Content)
 	}
 }
 
@@ -247,7 +283,7 @@ func TestWhatPeopleType(t *testing.T) {
 		{"add late | 2001-01-02 10:00 | Europe/Berlin | Wake up", "has passed already"},
 		{"add odd | at dawn | Europe/Berlin | Wake up", "is no schedule and no time, and the agent could not translate it"},
 		{"add odd | 0 9 * * * | Berlin | Wake up", "IANA"},
-		{"add | 0 9 * * * | Europe/Berlin | Wake up", "needs a name"},
+		{"add | 0 9 * * * | Europe/Berlin | Wake up", "needs one"},
 		{"add empty | 0 9 * * * | Europe/Berlin | ", "needs a prompt"},
 		{"show tea", "> Tea | milk?"},
 		{"next tea 2", "16:00 CE"},

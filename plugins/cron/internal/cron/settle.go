@@ -174,7 +174,7 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	before, status := job, &job.Status
 	switch fire.State { //nolint:exhaustive // nothing is to be said of the others
 	case pluginsdk.FireRunning:
-		if !ofItself(fire) && fire.DecidedAt.After(status.LastRun) {
+		if fire.Cause != pluginsdk.FireScheduled && fire.Cause != pluginsdk.FireEvent && fire.DecidedAt.After(status.LastRun) {
 			status.LastRun = fire.DecidedAt
 		}
 	case pluginsdk.FireSucceeded:
@@ -200,9 +200,9 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	return job, nil
 }
 
-// clip bounds words that go into a row.
+// clip bounds words that go into a row. Those of a mark may have six bytes for each in it, and a mark has 4 KiB.
 func clip(words string) string {
-	const most = 1000
+	const most = 500
 	if len(words) > most {
 		return strings.ToValidUTF8(words[:most], "") + " …"
 	}

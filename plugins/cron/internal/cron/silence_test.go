@@ -286,6 +286,34 @@ func TestFailuresAreToldOnce(t *testing.T) {
 			t.Errorf("told %q", told)
 		}
 	})
+	t.Run("called", func(t *testing.T) {
+		w := newWorld(t, hour(), nil)
+		job := w.hourly(pluginsdk.CronSpec{})
+		fail := func() {
+			for _, run := range w.running() {
+				w.host.FinishRun(run.ID, pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}})
+			}
+			w.look()
+		}
+		for range 2 {
+			w.called("watch", "build 7")
+			fail()
+		}
+		if told := w.told(job); len(told) != 1 || w.job("watch").Status.Failures != 2 {
+			t.Errorf("of two calls that failed people are told %q", told)
+		}
+		w.command("off watch")
+		w.called("watch", "build 8") // it was asked for just before
+		if fires := w.fires("watch"); len(w.running()) != 0 || fires[len(fires)-1].State != pluginsdk.FireSkipped {
+			t.Errorf("while it is off: %+v", fires)
+		}
+		w.command("run watch")
+		w.look()
+		fail()
+		if told := w.told(job); len(told) != 2 || !strings.Contains(told[1], "It is off.") || strings.Contains(told[1], "It goes on") {
+			t.Errorf("of one that a person has asked for: %q", told)
+		}
+	})
 	t.Run("it rests", func(t *testing.T) {
 		w := newWorld(t, hour(), nil)
 		w.save(pluginsdk.CronSpec{Name: "often", Schedule: "* * * * *", Timezone: "UTC", Prompt: "x"})

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -178,22 +177,36 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 	case toolHistory:
 		return p.historyWords(ctx, job, 0)
 	case toolDelete:
-		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
-		return "The schedule " + job.Spec.Name + " is removed.", err
+		if _, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name}); err != nil {
+			return "", err
+		}
+		p.announce(ctx, call, job, fmt.Sprintf("The agent has removed the schedule %s (%s, %s). It was told: %s",
+			job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, promptWords(job.Spec.Prompt)))
+		return "The schedule " + job.Spec.Name + " is removed.", nil
 	case toolToggle:
 		if in.Enabled == nil {
 			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "enabled: true or false is needed")
 		}
+		was := job.Enabled
 		if job, err = p.toggle(ctx, job.Spec.Name, *in.Enabled); err != nil {
 			return "", err
+		}
+		if job.Enabled && !was {
+			p.announce(ctx, call, job, fmt.Sprintf("The agent has turned on the schedule %s (%s, %s). It will be told: %s",
+				job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, promptWords(job.Spec.Prompt)))
 		}
 	default:
 		spec := job.Spec
 		if err := in.put(&spec); err != nil {
 			return "", err
 		}
+		was := job.Spec
 		if job, err = p.save(ctx, spec, job.Enabled); err != nil {
 			return "", err
+		}
+		if now := job.Spec; now.Prompt != was.Prompt || timing(now) != timing(was) {
+			p.announce(ctx, call, job, fmt.Sprintf("The agent has changed the schedule %s, from (%s, %s) to (%s, %s). It was told: %s\n\nIt will be told: %s",
+				now.Name, whenWords(was), was.Timezone, whenWords(now), now.Timezone, promptWords(was.Prompt), promptWords(now.Prompt)))
 		}
 	}
 	return p.told(job, map[string]string{toolUpdate: "is changed", toolToggle: "is " + map[bool]string{true: "on", false: "off"}[job.Enabled]}[call.Name])
@@ -250,33 +263,15 @@ func (p *Plugin) create(ctx context.Context, call *pluginsdk.CallToolRequest, in
 	if err != nil {
 		return "", err
 	}
-	if call.ThreadID != "" {
-		p.announce(ctx, call.ThreadID, job)
-	}
+	p.announce(ctx, call, job, fmt.Sprintf("The agent has made the schedule %s (%s, %s). It will be told: %s",
+		job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, promptWords(job.Spec.Prompt)))
 	return p.told(job, "is made, and on")
-}
-
-// announce tells the people of a thread that its agent has made a job, and how it is switched off. A row that a plugin
-// delivers has no buttons: it names the command, and the page with the button.
-func (p *Plugin) announce(ctx context.Context, threadID string, job pluginsdk.CronJob) {
-	metadata, err := json.Marshal(notice{Event: "schedule_made", Schedule: job.Spec.Name})
-	if err == nil {
-		_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-			ThreadID: threadID, Key: "made:" + job.ID, Deliver: true,
-			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: metadata, Content: fmt.Sprintf(
-				"The agent has made the schedule %s (%s, %s). It will be told: %s\n\nTo turn it off: /cron off %s, or the button on its page of the dashboard, /crons/job/%s",
-				job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, inShort(job.Spec.Prompt), job.Spec.Name, url.PathEscape(job.Spec.Name))}},
-		})
-	}
-	if err != nil {
-		p.host.Log.Warn("nobody was told that the agent has made a schedule", "job", job.Spec.Name, "err", err)
-	}
 }
 
 // told says what became of a job, and when it is due next.
 func (p *Plugin) told(job pluginsdk.CronJob, became string) (string, error) {
 	times, err := p.nextWords(job, shownNext)
-	return "The schedule " + job.Spec.Name + " " + became + ". " + times, err
+	return "The schedule " + job.Spec.Name + " " + became + ". " + times + fileWords(job.Spec), err
 }
 
 func whenWords(spec pluginsdk.CronSpec) string {

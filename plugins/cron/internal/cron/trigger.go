@@ -190,8 +190,8 @@ func restsUntil(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time)
 	if n := job.Status.Failures; n > 0 {
 		rest = max(rest, backoff(n))
 	}
-	if until := job.Status.LastRun.Add(rest); until.After(now) && !job.Status.LastRun.IsZero() {
-		return until
+	if last := job.Status.LastRun; !last.IsZero() && !last.After(now) && last.Add(rest).After(now) { // one in the future is of a clock that was wrong
+		return last.Add(rest)
 	}
 	if len(open) > 0 && (job.Spec.Overlap != pluginsdk.OverlapCancel || len(open) > 1) {
 		return now.Add(eventsApart)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -199,6 +200,50 @@ func TestAFileThatChangesFires(t *testing.T) {
 	step("turned on", 3, "")
 }
 
+// A file that cannot be read is shown as such, by doctor too, and is no file that has appeared once it can be; a FIFO keeps
+// nobody waiting. Who says which file is watched is told that it is none.
+func TestAFileThatCannotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "after", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "Look at it."})
+	if reply := w.as(pluginsdk.ScopeAdmin, "edit after | trigger = file:"+path); !strings.Contains(reply, "only files are watched") {
+		t.Error(reply)
+	}
+	w.look()
+	w.wait(2 * time.Minute)
+	if shown := w.command("list"); !strings.Contains(shown, "its file cannot be read") {
+		t.Error(shown)
+	}
+	if checks := w.checks(); len(checks) != 1 || checks[0].State != pluginsdk.CheckWarning || !strings.Contains(checks[0].Detail, "only files are watched") {
+		t.Errorf("%+v", checks)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.wait(2 * time.Minute)
+	w.wait(2 * time.Minute)
+	if fires := w.fires("after"); len(fires) != 0 {
+		t.Errorf("it fires on what was there before: %+v", fires)
+	}
+	if checks := w.checks(); len(checks) != 1 || checks[0].State != pluginsdk.CheckOK {
+		t.Errorf("%+v", checks)
+	}
+	if reply := w.as(pluginsdk.ScopeAdmin, "edit after | trigger = file:"+path+"x"); !strings.Contains(reply, "There is no such file now") {
+		t.Error(reply)
+	}
+	// A mark has 4 KiB, also where each byte of the words takes six.
+	n := note{Bad: clip(strings.Repeat("<", 9000)), Of: timing(pluginsdk.CronSpec{}), File: fileGone, Confirmed: "0123456789abcdef", Decided: w.now}
+	if len(n.mark()) > 4<<10 {
+		t.Errorf("the mark has %d bytes", len(n.mark()))
+	}
+}
+
 // doctor names a schedule without times too that fails again and again.
 func TestDoctorShowsATriggerThatFails(t *testing.T) {
 	w := newWorld(t, hour(), nil)
@@ -346,6 +391,22 @@ func TestNoEndIsLostByTheHost(t *testing.T) {
 	w.look()
 	if fires := w.fires("after"); len(fires) != 2 || !strings.Contains(fires[1].Data, "task three") {
 		t.Errorf("after the host could not be asked: %+v", fires)
+	}
+}
+
+// A time of the last run that is to come yet, by a clock that was wrong, does not keep a job from firing.
+func TestALastRunInTheFuture(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.onEnd("task", nil)
+	status := w.job("after").Status
+	status.LastRun = w.now.Add(1000 * time.Hour)
+	if _, err := w.host.SDK().Crons.Report(t.Context(), &pluginsdk.ReportCronRequest{Name: "after", Status: status}); err != nil {
+		t.Fatal(err)
+	}
+	w.end("one", -time.Second, nil)
+	w.wait(time.Minute)
+	if fires := w.fires("after"); len(fires) != 1 {
+		t.Errorf("%+v", fires)
 	}
 }
 

@@ -19,14 +19,22 @@ const (
 	mostHistory, shownHistory = 200, 10
 )
 
-// named finds the job that somebody means: its name, or the beginning of one alone, in whatever
-// case.
+// named finds the job that somebody means: its name, also in quotes as lists of names have it, or the beginning of one
+// alone, in whatever case.
 func (p *Plugin) named(ctx context.Context, words string) (job pluginsdk.CronJob, err error) {
 	jobs, err := p.jobs(ctx)
 	if err != nil {
 		return job, err
 	}
+	if job := find(jobs, words); job != nil {
+		return *job, nil
+	}
 	words = strings.TrimSpace(words)
+	if quoted, err := strconv.Unquote(words); err == nil { // a name that was written by SQL may have what nobody can type
+		if job := find(jobs, quoted); job != nil {
+			return *job, nil
+		}
+	}
 	if words == "" {
 		return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "which schedule is meant? There are %s", names(jobs))
 	}
@@ -51,7 +59,7 @@ func (p *Plugin) named(ctx context.Context, words string) (job pluginsdk.CronJob
 // exactly is named, for what cannot be undone: the whole name is needed.
 func (p *Plugin) exactly(ctx context.Context, words string) (pluginsdk.CronJob, error) {
 	job, err := p.named(ctx, words)
-	if err == nil && job.Spec.Name != strings.TrimSpace(words) {
+	if trimmed := strings.TrimSpace(words); err == nil && job.Spec.Name != words && job.Spec.Name != trimmed && strconv.Quote(job.Spec.Name) != trimmed {
 		err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "say the whole name: %q", job.Spec.Name)
 	}
 	return job, err
@@ -78,8 +86,8 @@ func isCommand(prompt string) bool {
 
 // wellNamed says what is wrong with the name or the prompt of a specification.
 func wellNamed(spec pluginsdk.CronSpec) error {
-	if strings.TrimSpace(spec.Name) == "" {
-		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "a schedule needs a name")
+	if err := spec.CheckName(); err != nil {
+		return err
 	}
 	if isCommand(spec.Prompt) {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "prompt: %s", commandWords)
@@ -268,7 +276,9 @@ func line(job pluginsdk.CronJob) string {
 	case job.Enabled && job.Status.NextRun.IsZero() && !spec.FireAt.IsZero():
 		state = "over"
 	case job.Enabled && spec.Trigger != "":
-		state = "on"
+		if state = "on"; n.Unread != "" {
+			state += ", but its file cannot be read: " + n.Unread
+		}
 	case job.Enabled:
 		state = "next " + moment(job.Status.NextRun, spec)
 	}

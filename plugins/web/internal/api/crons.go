@@ -114,7 +114,7 @@ func (h *handlers) registerCrons(api huma.API) {
 	huma.Register(api, needs(pluginsdk.ScopeWork, remove("delete-cron", path, "Remove a scheduled job; its history stays")), h.deleteCron)
 	huma.Register(api, needs(pluginsdk.ScopeRead, get("list-cron-fires", path+"/fires", "What became of the times at which a scheduled job was due, newest first")), h.listCronFires)
 	fire := post(fireCron, firePath, "Have a scheduled job fire now, also one that is off", http.StatusAccepted)
-	fire.Description = "The body, JSON of at most 64 KiB, is what the agent is given with the prompt, marked as data; with data a job fires once a minute. " +
+	fire.Description = "The body, JSON of at most 64 KiB, is what the agent is given with the prompt, marked as data; with data a job fires once a minute, and while it is on. " +
 		"Of a body that has nothing but a text data, that is the data; without a body, or with an empty object, there is none. " +
 		"A token of the scope cron:NAME may have that one job fire, and nothing else; without data it fires once a minute, too."
 	huma.Register(api, needs(pluginsdk.ScopeWork, fire), h.fireCron)
