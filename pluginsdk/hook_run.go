@@ -73,7 +73,8 @@ type Reservation struct {
 	// Wait has the run wait when there is not that much left, instead of being denied.
 	Wait *Wait
 	// Unit is what LimitUSD and AmountUSD are in. With UnitTokens there is no CapAtRest: a turn that has begun
-	// may take more than was set aside for it.
+	// may take more than was set aside for it. It begins with what is left of the limit when that is less than
+	// AmountUSD, and 10,000 at least. What earlier attempts of the run have taken counts as with CapAtRest.
 	Unit Unit
 }
 

@@ -131,6 +131,10 @@ type Reservation struct {
 	Again bool
 }
 
+// Opens reports whether what is set aside is open until the attempt's result is stored (ResultCommit.Closes):
+// of an attempt without one, all of it counts as spent.
+func (r Reservation) Opens() bool { return r.CapAtRest || r.Unit == pluginsdk.UnitTokens }
+
 // NoRoom is the failure of a turn that a plugin's gate has wait (pluginsdk.Wait).
 type NoRoom struct {
 	Failure *pluginsdk.Failure // with Parked
@@ -166,6 +170,17 @@ func (o *OverLimit) Error() string {
 		r.Account, r.Plugin, usd(r.LimitUSD), usd(o.SpentUSD), usd(o.ReservedUSD), usd(r.AmountUSD))
 }
 
+// AtWork says that there is enough left once turns at work are over.
+func (o *OverLimit) AtWork() string {
+	r, usd := o.Reservation, o.usd()
+	what := "the account " + r.Account
+	if r.Wait != nil && r.Wait.For != "" {
+		what = "the budget " + r.Wait.For
+	}
+	return fmt.Sprintf("turns at work hold what is left of %s: %s of %s are set aside for them",
+		what, usd(o.ReservedUSD), usd(r.LimitUSD))
+}
+
 // usd formats the amounts with as many digits as it takes for them to add up to more than the
 // limit, and for none of them to look like nothing: 2 to 6.
 func (o *OverLimit) usd() func(float64) string {
@@ -199,7 +214,7 @@ type ResultCommit struct {
 	// Purse is the account of CoreAccounts in which was set aside what the turn may cost, and
 	// from which what it has cost is spent; empty: none.
 	Purse string
-	// Closes are the reservations with CapAtRest of the attempt, whose cost is known now.
+	// Closes are the reservations of the attempt that are open (Reservation.Opens): what it has cost is known now.
 	Closes   []Reservation
 	Events   []pluginsdk.StreamEvent // whole blocks only
 	Steps    []pluginsdk.PipelineStep

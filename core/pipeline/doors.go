@@ -87,8 +87,9 @@ type Store interface {
 	// Reserved returns what was spent from an account of a plugin's, or the core's, and is set
 	// aside in it.
 	Reserved(ctx context.Context, plugin, account string) (usd float64, err error)
-	// BudgetAccount returns how an account of a plugin's stands.
-	BudgetAccount(ctx context.Context, plugin, account string) (pluginsdk.BudgetAccount, error)
+	// Room returns how an account stands for a run that is about to reserve in it: what is spent, and what
+	// is set aside for others.
+	Room(ctx context.Context, runID string, one ledger.Reservation) (spent, reserved float64, err error)
 	Finish(ctx context.Context, fence ledger.Fence, finish ledger.Finish) (ledger.Finished, error)
 }
 

@@ -119,9 +119,9 @@ func (s *fakeStore) Reserved(_ context.Context, plugin, account string) (float64
 	return s.reserved[plugin+"/"+account], s.fail["Reserved"]
 }
 
-func (s *fakeStore) BudgetAccount(_ context.Context, plugin, account string) (pluginsdk.BudgetAccount, error) {
-	s.add("looked at %s/%s", plugin, account)
-	return pluginsdk.BudgetAccount{SpentUSD: s.reserved[plugin+"/"+account]}, s.fail["BudgetAccount"]
+func (s *fakeStore) Room(_ context.Context, _ string, one ledger.Reservation) (spent, reserved float64, err error) {
+	s.add("looked at %s/%s", one.Plugin, one.Account)
+	return s.reserved[one.Plugin+"/"+one.Account], 0, s.fail["Room"]
 }
 
 func (s *fakeStore) Finish(_ context.Context, _ ledger.Fence, finish ledger.Finish) (ledger.Finished, error) {

@@ -243,7 +243,7 @@ func (p *Pipeline) commitResult(t *trip) error {
 			Success: failure == nil || failure.Kind == pluginsdk.FailureParked, StartedAt: t.invokedAt,
 		},
 		SessionID: t.keptSession(), SessionAccount: t.keptAccount(), RunSessionID: t.sessionID, SeenMessageID: t.thread.SeenMessageID,
-		Closes:   t.atRest,
+		Closes:   t.opened,
 		Absorbed: t.covered(),
 		Rows:     deniedRows(t), Effects: effects,
 	}

@@ -19,15 +19,19 @@ import (
 // beforeRun is step 1's gate. It is asked about every message that the run answers.
 func (p *Pipeline) beforeRun(ctx context.Context, t *trip) error {
 	p.config.Fault("beforeRun", t.run.ID)
-	if err := p.mayRun(ctx, t, &t.on, t.message); err != nil {
-		return err
-	}
-	for _, further := range t.absorbed {
-		if err := p.mayRun(ctx, t, &t.on, further); err != nil {
+	var denied error
+	for _, message := range slices.Concat([]pluginsdk.Message{t.message}, t.absorbed) {
+		err := p.mayRun(ctx, t, &t.on, message)
+		switch no := (*hooks.Denied)(nil); {
+		case errors.As(err, &no): // another one that is to wait has the run wait, so that nothing of it is lost
+			if denied == nil {
+				denied = err
+			}
+		case err != nil:
 			return err
 		}
 	}
-	return nil
+	return denied
 }
 
 func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, message pluginsdk.Message) error {
@@ -109,11 +113,16 @@ func verdict(answer *pluginsdk.OnBeforeRunResponse, err error) (*pluginsdk.OnBef
 func amount(usd float64) bool { return usd >= 0 && !math.IsInf(usd, 0) }
 
 // reserve keeps the reservations of a gate until 5a stores them; for each account the
-// latest.
+// latest. Where that one is for a message that does not wait, an earlier one's that does
+// goes on saying so: the run answers both.
 func (t *trip) reserve(plugin string, all []pluginsdk.Reservation) {
 	for _, r := range all {
 		t.reserved = slices.DeleteFunc(t.reserved, func(one ledger.Reservation) bool {
-			return one.Plugin == plugin && one.Account == r.Account
+			same := one.Plugin == plugin && one.Account == r.Account
+			if same && r.Wait == nil && one.Wait != nil {
+				r.Wait, r.Reason = one.Wait, one.Reason
+			}
+			return same
 		})
 		t.reserved = append(t.reserved, ledger.Reservation{Plugin: plugin, Reservation: r})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // topUpPatience is how long a turn that has come to its cap waits for more money to be set
@@ -16,10 +17,14 @@ const topUpPatience = 5 * time.Second
 // capAtRest has the turn's cap be what 5a has set aside with CapAtRest, if that is less than it
 // has already.
 func (t *trip) capAtRest() {
-	t.atRest, t.over, t.capFixed = nil, nil, t.capLeft
+	t.atRest, t.opened, t.over, t.capFixed = nil, nil, nil, t.capLeft
 	for i := range t.reserved {
-		if one := &t.reserved[i]; one.CapAtRest {
+		one := &t.reserved[i]
+		if one.Opens() {
 			one.Again = true // a further exchange of the attempt begins only if this one has cost nothing
+			t.opened = append(t.opened, *one)
+		}
+		if one.CapAtRest {
 			t.capLeft = lower(t.capLeft, one.AmountUSD)
 			t.atRest = append(t.atRest, *one)
 		}
@@ -29,13 +34,24 @@ func (t *trip) capAtRest() {
 // leastRest is with how much a turn begins at least, in USD, when there is not as much left as its gate asks for.
 const leastRest = 0.05
 
-// takeRest has a reservation that is topped up anyway ask for what is left of its limit, and reports whether there is
-// enough of that to begin with.
+// leastRestTokens is the same in tokens: a turn of the agent reads as many before it says a word.
+const leastRestTokens = 10_000
+
+// restOf is with how much a turn begins at least, in the unit of the reservation.
+func restOf(one ledger.Reservation) float64 {
+	if one.Unit == pluginsdk.UnitTokens {
+		return leastRestTokens
+	}
+	return leastRest
+}
+
+// takeRest has a reservation that the turn may go above, or is topped up anyway, ask for what is left of its limit, and
+// reports whether there is enough of that to begin with.
 func (t *trip) takeRest(over *ledger.OverLimit) bool {
 	of := over.Reservation
 	rest := of.LimitUSD - over.SpentUSD - over.ReservedUSD
 	i := slices.IndexFunc(t.reserved, func(one ledger.Reservation) bool { return one.Plugin == of.Plugin && one.Account == of.Account })
-	if i < 0 || !of.CapAtRest || rest < leastRest || rest >= t.reserved[i].AmountUSD {
+	if i < 0 || !of.Opens() || rest < restOf(of) || rest >= t.reserved[i].AmountUSD {
 		return false
 	}
 	t.reserved[i].AmountUSD = rest

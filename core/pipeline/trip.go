@@ -74,6 +74,7 @@ type trip struct {
 	// atRest are the reservations that are the turn's cap until more is set aside, and over is
 	// the one that has nothing left.
 	atRest []ledger.Reservation
+	opened []ledger.Reservation // those that the attempt's result closes
 	over   *ledger.OverLimit
 
 	typed    ledger.By // who has typed the command that the run is; zero: it is none, or no person has

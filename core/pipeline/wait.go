@@ -17,10 +17,16 @@ const waitBytes = 100
 
 // waitable refuses a wait that makes no sense.
 func waitable(wait *pluginsdk.Wait) error {
-	if wait == nil || len(wait.For) <= waitBytes && !strings.ContainsRune(wait.For, 0) && utf8.ValidString(wait.For) {
+	if wait == nil {
 		return nil
 	}
-	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "what the run is to wait for is no text of at most %d bytes", waitBytes)
+	if len(wait.For) > waitBytes || strings.ContainsRune(wait.For, 0) || !utf8.ValidString(wait.For) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "what the run is to wait for is no text of at most %d bytes", waitBytes)
+	}
+	if year := wait.Until.UTC().Year(); !wait.Until.IsZero() && (year < 1970 || year > 9999) {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "the run is to wait until the year %d, which is not one of 1970 to 9999; leave it out when nobody knows", year)
+	}
+	return nil
 }
 
 // waits is the failure with which the run is parked that a plugin's gate does not let through now.
@@ -32,15 +38,20 @@ func (t *trip) waits(plugin, reason string, wait pluginsdk.Wait) *ledger.NoRoom 
 
 // waitsFor is waits for a reservation for which there is not enough left.
 func (t *trip) waitsFor(over *ledger.OverLimit) error {
-	none := t.waits(over.Reservation.Plugin, over.Error(), *over.Reservation.Wait)
-	none.Soon = over.SpentUSD+leastOf(over.Reservation) <= over.Reservation.LimitUSD
+	one, reason := over.Reservation, over.Error()
+	soon := over.SpentUSD+leastOf(one) <= one.LimitUSD
+	if soon {
+		reason = over.AtWork()
+	}
+	none := t.waits(one.Plugin, reason, *one.Wait)
+	none.Soon = soon
 	return none
 }
 
-// leastOf is with how much of a reservation a turn begins at least, in USD.
+// leastOf is with how much of a reservation a turn begins at least, in its unit.
 func leastOf(one ledger.Reservation) float64 {
-	if one.CapAtRest {
-		return min(one.AmountUSD, leastRest)
+	if one.Opens() {
+		return min(one.AmountUSD, restOf(one))
 	}
 	return one.AmountUSD
 }
@@ -59,12 +70,12 @@ func (p *Pipeline) mayBegin(ctx context.Context, t *trip) error {
 		if one.Wait == nil || one.LimitUSD == 0 {
 			continue
 		}
-		stands, err := p.store.BudgetAccount(ctx, one.Plugin, one.Account)
+		spent, reserved, err := p.store.Room(ctx, t.run.ID, one)
 		if err != nil {
 			return storeError("read what is left of a budget", err)
 		}
-		if stands.SpentUSD+stands.SetAsideUSD+leastOf(one) > one.LimitUSD+1e-9 {
-			return t.waitsFor(&ledger.OverLimit{Reservation: one, SpentUSD: stands.SpentUSD, ReservedUSD: stands.SetAsideUSD})
+		if spent+reserved+leastOf(one) > one.LimitUSD+1e-9 {
+			return t.waitsFor(&ledger.OverLimit{Reservation: one, SpentUSD: spent, ReservedUSD: reserved})
 		}
 	}
 	return nil

@@ -61,7 +61,9 @@ func TestARunThatWaitsAsksNoHooksWhileThereIsNoRoom(t *testing.T) {
 	b.claim.Run.LastParked = &pluginsdk.Parked{Plugin: "purser", Budget: "daily"}
 	b.store.reserved = map[string]float64{"purser/day": 0.97}
 	wantWait(t, b.handle(), "the budget is used up: $0.97 of $1.00")
-	if lines := b.journal.lines; slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "5a") }) || len(b.agent.requests) != 0 {
+	if lines := b.journal.lines; slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, "5a") || strings.Contains(line, "OnPipelineStart") || strings.Contains(line, "OnMessage")
+	}) || len(b.agent.requests) != 0 {
 		t.Errorf("without room it came to %v", lines)
 	}
 	b.store.reserved["purser/day"] = 0.5
@@ -85,11 +87,59 @@ func TestAWarmTurnDoesNotLookAtTheAccounts(t *testing.T) {
 
 // What a gate cannot mean is its error.
 func TestAWaitThatMakesNoSense(t *testing.T) {
-	b, _ := spending(pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "no", Wait: &pluginsdk.Wait{For: strings.Repeat("x", 101)}})
-	if err := b.handle(); err != nil {
-		t.Fatal(err)
+	for words, wait := range map[string]pluginsdk.Wait{
+		"no text of at most 100 bytes": {For: strings.Repeat("x", 101)},
+		"until the year 20000":         {For: "daily", Until: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		b, _ := spending(pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "no", Wait: &wait})
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		if end := b.store.finishes[0]; !strings.Contains(end.Error, words) {
+			t.Errorf("it ends as %q", end.Error)
+		}
 	}
-	if end := b.store.finishes[0]; !strings.Contains(end.Error, "no text of at most 100 bytes") {
-		t.Errorf("it ends as %q", end.Error)
+}
+
+// A plugin's message that is merged into a person's run takes nothing from the person: the run waits for both.
+func TestAPersonsRunWaitsWhateverIsMergedIntoIt(t *testing.T) {
+	denies := pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "not for plugins"}
+	waits := pluginsdk.OnBeforeRunResponse{Deny: true, Reason: "not today", Wait: &pluginsdk.Wait{For: "daily", Until: free}}
+	for what, answers := range map[string][]pluginsdk.OnBeforeRunResponse{
+		"the person's first": {waits, denies},
+		"the plugin's first": {denies, waits},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b, _ := spending(pluginsdk.OnBeforeRunResponse{})
+			asked := 0
+			b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+				asked++
+				return &answers[asked-1], nil
+			}
+			b.claim.Absorbed = []pluginsdk.Message{{ID: 8, ThreadID: b.claim.Thread.ID, Role: pluginsdk.RoleUser, Content: "and this"}}
+			wantWait(t, b.handle(), "not today")
+		})
 	}
+	b, _ := spending(pluginsdk.OnBeforeRunResponse{})
+	with, without := waitsIn("day"), atRest("day", 0.5)
+	without.Reason = "denied"
+	asked := 0
+	b.plugins[0].gate = func() (*pluginsdk.OnBeforeRunResponse, error) {
+		asked++
+		return &pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{[]pluginsdk.Reservation{with, without}[asked-1]}}, nil
+	}
+	b.claim.Absorbed = []pluginsdk.Message{{ID: 8, ThreadID: b.claim.Thread.ID, Role: pluginsdk.RoleUser, Content: "and this"}}
+	b.store.topUp = func() (float64, error) { return 0, errors.New("no") }
+	_ = b.handle()
+	if got := b.store.intents[0].Reservations; len(got) != 1 || got[0].Wait == nil || got[0].Reason != with.Reason {
+		t.Errorf("set aside is %+v", got)
+	}
+}
+
+// Of a budget that others hold at this moment people read that, and not when it begins anew.
+func TestWhoWaitsForTurnsAtWorkIsToldSo(t *testing.T) {
+	b, _ := spending(pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{waitsIn("day")}})
+	over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
+	b.store.fail["SaveIntent"] = &ledger.OverLimit{Reservation: over, SpentUSD: 0.5, ReservedUSD: 0.5}
+	wantWait(t, b.handle(), "turns at work hold what is left of the budget daily: $0.50 of $1.00 are set aside for them")
 }

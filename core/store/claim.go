@@ -76,7 +76,13 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string,
 			if !errors.Is(err, sql.ErrNoRows) {
 				return ledger.Claim{}, err
 			}
-			return ledger.Claim{NotBefore: notBefore}, nil
+			passes, due, err := t.head(ctx, threadID, which+s.on+behindParked)
+			if err == nil && passes && due.Before(notBefore) { // it is tried again, or came this moment
+				if notBefore = due; due.Before(now) {
+					notBefore = now
+				}
+			}
+			return ledger.Claim{NotBefore: notBefore}, err
 		}
 		if err != nil || !waits {
 			return ledger.Claim{NotBefore: notBefore}, err
@@ -85,8 +91,10 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string,
 	}
 }
 
-// behindParked is the condition for a command of a thread whose queue waits for a run that is parked.
-const behindParked = ` AND kind = 'command' AND EXISTS (SELECT 1 FROM runs p WHERE p.state = 'queued' AND p.thread_id = runs.thread_id AND NOT p.beside
+// behindParked is the condition for a command that somebody has typed in a thread whose queue waits for a run that
+// is parked. What a run has caused, or a plugin submits of its own accord, keeps its place.
+const behindParked = ` AND kind = 'command' AND cause_run_id = '' AND EXISTS (SELECT 1 FROM messages m WHERE m.id = runs.message_id
+	AND (m.author <> '' OR m.scope <> '')) AND EXISTS (SELECT 1 FROM runs p WHERE p.state = 'queued' AND p.thread_id = runs.thread_id AND NOT p.beside
 	AND p.parked IS NOT NULL AND p.next_attempt_at IS NOT NULL AND p.message_id < runs.message_id)`
 
 // takeHead marks the head of a thread's queue as claimed and returns its id;

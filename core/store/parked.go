@@ -47,6 +47,7 @@ func (t *tx) park(ctx context.Context, parked ledger.ParkedRun) error {
 	if parked.Due.IsZero() {
 		due = why.Until
 	}
+	why.Until, why.Since = keepable(why.Until), keepable(why.Since) // what cannot be kept must not hold the run at work
 	update := t.Run.Update().Where(run.ID(parked.RunID), run.StateEQ(pluginsdk.RunRunning)).
 		SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).
 		SetNextAttemptAt(due).SetParked(&why)

@@ -279,5 +279,35 @@ func TestACommandPassesWhatIsParked(t *testing.T) {
 		if next := must[ledger.Claim](t)(s.Claim(ctx, c.Thread.ID, "test")); next.Found || !next.NotBefore.Equal(clock.Add(time.Hour)) {
 			t.Errorf("what else passes the parked run: %+v", next)
 		}
+
+		// One that is to be tried again in a second is not put off for as long as the parked run waits. What nobody
+		// has typed keeps its place.
+		own := acceptance(c.Thread.ID, "4", "/budget")
+		own.Kind, own.Submission.Author, own.Submission.Scope = pluginsdk.RunCommand, "", ""
+		must[ledger.Accepted](t)(s.Accept(ctx, own))
+		if next := must[ledger.Claim](t)(s.Claim(ctx, c.Thread.ID, "test")); next.Found {
+			t.Errorf("a plugin's own command passes the parked run: %+v", next.Run)
+		}
+		again := acceptance(c.Thread.ID, "5", "/budget")
+		again.Kind = pluginsdk.RunCommand
+		must[ledger.Accepted](t)(s.Accept(ctx, again))
+		passed = claim(t, s, c.Thread.ID)
+		check(t, s.EndAttempt(ctx, passed.Fence, ledger.AttemptEnd{RunID: passed.Run.ID, At: clock.Add(time.Second), Reason: "503"}))
+		if next := must[ledger.Claim](t)(s.Claim(ctx, c.Thread.ID, "test")); next.Found || !next.NotBefore.Equal(clock.Add(time.Second)) {
+			t.Errorf("a command that is to be tried again is due at %v, want in a second", next.NotBefore)
+		}
+	})
+}
+
+// A moment that no database and no JSON keeps must not hold a run at work for ever.
+func TestARunIsParkedUntilWhateverYear(t *testing.T) {
+	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {
+		c := claimed(t, s, "general")
+		parked := parkedFor(c, time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC))
+		parked.Due = clock.Add(time.Hour)
+		must[[]ledger.Lane](t)(s.ParkRun(t.Context(), c.Fence, parked))
+		if r := must[pluginsdk.Run](t)(s.Run(t.Context(), c.Run.ID)); r.State != pluginsdk.RunQueued || !r.Parked.Until.IsZero() {
+			t.Errorf("parked as %+v", r.Parked)
+		}
 	})
 }

@@ -16,9 +16,10 @@ import (
 // by then, and puts what they have cost in the place of what was set aside. So a run
 // that ends, however it does, has no row of anybody else's to write.
 //
-// A reservation with CapAtRest is topped up while the turn streams. Its open_usd is what of it
-// is for the attempt under way: 5b sets that to 0, and what is still open when the run reserves
-// again, or is over, is of an attempt that was killed, and all of it is spent.
+// A reservation with CapAtRest is topped up while the turn streams. Of one that opens
+// (ledger.Reservation.Opens), open_usd is what of it is for the attempt under way: 5b sets that
+// to 0, and what is still open when the run reserves again, or is over, is of an attempt that was
+// killed, and all of it is spent.
 //
 // The core's own (ledger.CoreAccounts) are each of one attempt of a run, with a fallback.
 // The attempt's result takes the row away, and what the attempt has cost is spent from the
@@ -59,7 +60,7 @@ func (t *tx) reserveOne(ctx context.Context, runID string, one ledger.Reservatio
 		}
 	}
 	var before, open float64
-	if one.CapAtRest {
+	if one.Opens() {
 		before, open = stands.cost, one.AmountUSD
 	}
 	if one.LimitUSD > 0 && spent+stands.others+before+one.AmountUSD > one.LimitUSD+centsOver {
@@ -76,7 +77,7 @@ type standing struct {
 	others float64 // for other runs that are not over
 	own    float64 // for the run
 	open   float64 // of that, for an attempt whose result is not stored
-	cost   float64 // of the run's earlier attempts
+	cost   float64 // of the run's earlier attempts, in the unit of the account
 }
 
 // killed is what was set aside for an attempt of the run that was killed, if there is one.
@@ -90,10 +91,30 @@ func (s standing) killed(plugin string) float64 {
 func (t *tx) standing(ctx context.Context, one ledger.Reservation, runID string) (s standing, err error) {
 	err = t.row(ctx, `SELECT COALESCE(SUM(CASE WHEN v.run_id = $3 THEN 0 ELSE `+heldSQL(one.Plugin)+` END), 0),
 			COALESCE(MAX(CASE WHEN v.run_id = $3 THEN v.usd END), 0), COALESCE(MAX(CASE WHEN v.run_id = $3 THEN v.open_usd END), 0),
-			COALESCE((SELECT cost_usd FROM runs WHERE id = $3), 0)
+			COALESCE((SELECT `+costOf(one.Unit)+` FROM runs r WHERE r.id = $3), 0)
 		FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`,
 		[]any{one.Plugin, one.Account, runID}, &s.others, &s.own, &s.open, &s.cost)
 	return s, err
+}
+
+// Room returns how an account stands for a run that is about to reserve in it, as reserve finds it: what
+// is spent, by earlier attempts of the run too, and what is set aside for others. It changes nothing.
+func (s *Store) Room(ctx context.Context, runID string, one ledger.Reservation) (spent, reserved float64, err error) {
+	var stands standing
+	err = row(ctx, s.query, `SELECT
+			COALESCE(SUM(CASE WHEN v.run_id = '' THEN v.usd WHEN r.finished_at IS NOT NULL THEN `+costSQL(one.Plugin)+` ELSE 0 END), 0),
+			COALESCE(SUM(CASE WHEN r.id IS NULL OR r.finished_at IS NOT NULL OR v.run_id = $3 THEN 0 ELSE `+heldSQL(one.Plugin)+` END), 0),
+			COALESCE(MAX(CASE WHEN v.run_id = $3 THEN v.usd END), 0), COALESCE(MAX(CASE WHEN v.run_id = $3 THEN v.open_usd END), 0),
+			COALESCE((SELECT `+costOf(one.Unit)+` FROM runs r WHERE r.id = $3), 0)
+		FROM reservations v LEFT JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2`,
+		[]any{one.Plugin, one.Account, runID}, &spent, &stands.others, &stands.own, &stands.open, &stands.cost)
+	if err != nil {
+		return 0, 0, wrap("read what is left in an account", err)
+	}
+	if spent += stands.killed(one.Plugin); one.Opens() {
+		spent += stands.cost
+	}
+	return spent, stands.others, nil
 }
 
 // TopUp sets more aside for the turn of a run that has cost what was set aside for it: the
@@ -154,7 +175,7 @@ func (t *tx) leftFor(ctx context.Context, runID string, one ledger.Reservation) 
 // known, and no more than that is held while the run waits for something.
 func (t *tx) closeReservations(ctx context.Context, runID string, all []ledger.Reservation) error {
 	for _, one := range all {
-		_, err := t.run(ctx, "UPDATE reservations SET open_usd = 0, usd = (SELECT cost_usd FROM runs WHERE id = $3) WHERE plugin = $1 AND account = $2 AND run_id = $3", one.Plugin, one.Account, runID)
+		_, err := t.run(ctx, "UPDATE reservations SET open_usd = 0, usd = (SELECT "+costOf(one.Unit)+" FROM runs r WHERE r.id = $3) WHERE plugin = $1 AND account = $2 AND run_id = $3", one.Plugin, one.Account, runID)
 		if err != nil {
 			return err
 		}
@@ -166,8 +187,21 @@ func inOrder(a, b ledger.Reservation) int {
 	return cmp.Or(cmp.Compare(a.Plugin, b.Plugin), cmp.Compare(a.Account, b.Account))
 }
 
+// What a run r has cost so far, in each unit.
+const (
+	costUSD    = "r.cost_usd"
+	costTokens = "r.input_tokens + r.output_tokens + r.cache_read_tokens + r.cache_write_tokens"
+)
+
+func costOf(unit pluginsdk.Unit) string {
+	if unit == pluginsdk.UnitTokens {
+		return costTokens
+	}
+	return costUSD
+}
+
 // spentSQL is what a run r has spent so far of what is set aside for it as v, in the unit of v.
-const spentSQL = "(CASE WHEN v.unit = 'tokens' THEN r.input_tokens + r.output_tokens + r.cache_read_tokens + r.cache_write_tokens ELSE r.cost_usd END)"
+const spentSQL = "(CASE WHEN v.unit = 'tokens' THEN " + costTokens + " ELSE " + costUSD + " END)"
 
 // heldSQL is what a reservation v in an account of a plugin counts as while its run r is not
 // over: no less than the run has cost.
@@ -198,13 +232,19 @@ func (t *tx) spend(ctx context.Context, plugin, account, runID string, usd float
 	return err
 }
 
-// takeAccount is settleAccount for who reserves in the account, and keeps the limit.
+// takeAccount is settleAccount for who reserves in the account, and keeps the limit. An account that is in
+// another unit is CodeInvalid.
 func (t *tx) takeAccount(ctx context.Context, one ledger.Reservation) (spent float64, err error) {
+	var unit string
 	err = t.row(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, limit_usd, unit) VALUES ($1, $2, '', 0, $3, $4)
-		ON CONFLICT (plugin, account, run_id) DO UPDATE SET limit_usd = excluded.limit_usd RETURNING usd`,
-		[]any{one.Plugin, one.Account, one.LimitUSD, string(one.Unit)}, &spent)
+		ON CONFLICT (plugin, account, run_id) DO UPDATE SET limit_usd = excluded.limit_usd RETURNING usd, unit`,
+		[]any{one.Plugin, one.Account, one.LimitUSD, string(one.Unit)}, &spent, &unit)
 	if err != nil {
 		return 0, err
+	}
+	if unit != string(one.Unit) {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the account %s of the plugin %s is in %s, and keeps to that: the plugin has to give the other unit another account",
+			one.Account, one.Plugin, cmp.Or(unit, "US dollars"))
 	}
 	return t.bookOver(ctx, one.Plugin, one.Account, spent)
 }
