@@ -3,7 +3,9 @@ package inbox
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -17,45 +19,64 @@ import (
 const (
 	// recheckEvery is how long a run waits for a gate at most before it is put to it again.
 	recheckEvery = time.Hour
-	// recheckSoon is how long one waits for which turns at work hold what it needs.
-	recheckSoon = 10 * time.Second
+	// recheckSoon is how long one waits at least that is parked again, and recheckRest how long at most one for which
+	// turns at work hold what it needs.
+	recheckSoon, recheckRest = 10 * time.Second, 10 * time.Minute
 	// recheckSpread is within what time runs go on that wait for the same moment.
 	recheckSpread = 20 * time.Second
+	// recheckMissed is when a run is tried again that was parked while its plugin said that there is room.
+	recheckMissed = time.Second
+	// sameMoment is by how much two moments differ at most of which people are told as of one.
+	sameMoment = 5 * time.Minute
 )
 
 // howToDrop stands behind what people are told of a run that waits for a gate.
 const howToDrop = "To drop the message: /stop"
 
-// parkedByGate returns how a run is parked that a gate does not let through, and when it is tried again;
-// soon: when turns at work have ended, there is room again.
-func (in *Inbox) parkedByGate(parked pluginsdk.Parked, last *pluginsdk.Parked, soon bool) (pluginsdk.Parked, time.Time) {
-	now := in.config.Now().UTC()
+// parkedByGate returns how a run is parked that a gate does not let through, when it is tried again, and
+// what its people are told; soon: when turns at work have ended, there is room again.
+func (in *Inbox) parkedByGate(run ledger.Run, parked pluginsdk.Parked, soon bool) ledger.ParkedRun {
+	now, last := in.config.Now().UTC(), run.LastParked
+	again := last != nil && last.Plugin == parked.Plugin && last.Budget == parked.Budget && !last.Since.IsZero() && last.Since.Before(now)
 	parked.Since = now
-	if last != nil && last.Plugin == parked.Plugin && last.Budget == parked.Budget && !last.Since.IsZero() && last.Since.Before(now) {
+	if again {
 		parked.Since = last.Since
 	}
-	if soon {
-		return parked, now.Add(recheckSoon)
+	due, least := now.Add(recheckEvery), now
+	if again { // a plugin that repeats itself has the run wait all the same
+		least = now.Add(recheckSoon)
 	}
-	due := now.Add(recheckEvery)
-	if !parked.Until.IsZero() && parked.Until.Before(due) {
-		due = parked.Until
-		if due.Before(now) { // a plugin that repeats itself has the run wait all the same
-			due = now.Add(time.Minute)
+	switch {
+	case soon: // as long again as it has waited
+		due = now.Add(min(max(now.Sub(parked.Since), recheckSoon), recheckRest))
+		parked.Until = due
+	case !parked.Until.IsZero() && parked.Until.Before(due):
+		if due = parked.Until; due.Before(least) {
+			due = least
 		}
 	}
+	if again && !soon && !last.Until.IsZero() && parked.Until.Sub(last.Until).Abs() < sameMoment {
+		parked.Until = last.Until
+	}
 	spread := in.config.Jitter * float64(recheckSpread) * rand.Float64() //nolint:gosec // jitter, not a secret
-	return parked, due.Add(time.Duration(spread))
+	row := ledger.ParkedRun{RunID: run.ID, Parked: parked, Due: due.Add(time.Duration(spread))}
+	if !soon || again { // most often turns at work are over a moment later
+		row.Row = notice(gateKey(run.ID, parked, soon), in.told(parked)+" "+howToDrop)
+	}
+	return row
 }
 
 // gateKey is the same for each time that a run is parked for a budget which is free again at the same
-// moment: its people are told once.
-func gateKey(runID string, parked pluginsdk.Parked) string {
-	free := int64(0)
-	if !parked.Until.IsZero() {
-		free = parked.Until.Unix()
+// moment, or soon: its people are told once.
+func gateKey(runID string, parked pluginsdk.Parked, soon bool) string {
+	free := "0"
+	switch {
+	case soon:
+		free = "soon"
+	case !parked.Until.IsZero():
+		free = strconv.FormatInt(parked.Until.Unix(), 10)
 	}
-	return fmt.Sprintf("%s%s:%s:%s:%d", ledger.ParkedKey, runID, parked.Plugin, parked.Budget, free)
+	return fmt.Sprintf("%s%s:%s:%s:%s", ledger.ParkedKey, runID, parked.Plugin, parked.Budget, free)
 }
 
 // told says for people that a run is parked, why, and when it goes on.
@@ -69,10 +90,36 @@ func (in *Inbox) told(parked pluginsdk.Parked) string {
 // Recheck has the runs go on that wait for the gate of a plugin. Those for which there is still no
 // room are parked again.
 func (in *Inbox) Recheck(ctx context.Context, plugin string) error {
-	now := in.config.Now().UTC()
-	queues, err := in.store.HastenParked(ctx, now, func(parked pluginsdk.Parked, _ bool) time.Time {
+	in.mu.Lock()
+	in.rechecks++
+	in.rechecked[plugin] = in.rechecks
+	in.mu.Unlock()
+	return in.hasten(ctx, plugin, in.config.Now().UTC())
+}
+
+// rechecksSoFar is how often any plugin has said that there is room.
+func (in *Inbox) rechecksSoFar() uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.rechecks
+}
+
+// missed has a run go on, and others of its gate, that was parked by an attempt since whose beginning the
+// plugin has said that there is room: the gate may have answered before that.
+func (in *Inbox) missed(ctx context.Context, log *slog.Logger, w *worker, plugin string, began uint64) {
+	in.mu.Lock()
+	moved := in.rechecked[plugin] > began
+	in.mu.Unlock()
+	if moved {
+		in.conclude(log, w, func() error { return in.hasten(ctx, plugin, in.config.Now().UTC().Add(recheckMissed)) })
+	}
+}
+
+// hasten has the runs that wait for the gate of a plugin be tried again then, if they are due later.
+func (in *Inbox) hasten(ctx context.Context, plugin string, at time.Time) error {
+	queues, err := in.store.HastenParked(ctx, at, func(parked pluginsdk.Parked, _ bool) time.Time {
 		if parked.Plugin == plugin {
-			return now
+			return at
 		}
 		return time.Time{}
 	})
@@ -81,6 +128,22 @@ func (in *Inbox) Recheck(ctx context.Context, plugin string) error {
 	}
 	if len(queues) > 0 {
 		in.config.Log.Info("runs that wait for a plugin's gate are tried again", "plugin", plugin, "runs", len(queues))
+	}
+	return err
+}
+
+// recheckStuck has the runs be tried again that are due later than any gate has a run wait: the clock was
+// ahead when they were parked.
+func (in *Inbox) recheckStuck(ctx context.Context) error {
+	now := in.config.Now().UTC()
+	queues, err := in.store.HastenParked(ctx, now.Add(recheckEvery+recheckSpread), func(parked pluginsdk.Parked, _ bool) time.Time {
+		if parked.Plugin != "" {
+			return now
+		}
+		return time.Time{}
+	})
+	for _, queue := range queues {
+		in.lanes.Wake(queue)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -112,5 +113,113 @@ func TestAFallbackDoesNotHelpAgainstABudget(t *testing.T) {
 	}
 	if said := f.typed(t, pluginsdk.Submission{Content: "/plan"}); !strings.Contains(said, "This thread: The message waits: the budget daily is used up.") {
 		t.Errorf("/plan says %q", said)
+	}
+}
+
+// Who raises the budget in the moment in which a message is put back for it is not told in vain: the message goes on
+// a moment later, not in an hour.
+func TestARaiseInTheMomentOfTheParkIsNotMissed(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 1, Jitter: 0.0001})
+	tries := 0
+	f.line.handle = func(context.Context, ledger.Claim) error {
+		if tries++; tries > 1 {
+			return nil
+		}
+		if err := f.Recheck(context.Background(), "metrics"); err != nil { // the gate has said no, and the run is at work still
+			t.Error(err)
+		}
+		return noRoom(time.Now().Add(8 * time.Hour))
+	}
+	f.begin(t)
+	f.submit(t, "T", "1", "hello")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+	if len(f.store.parks) != 1 {
+		t.Errorf("parked %d times", len(f.store.parks))
+	}
+}
+
+// How a run is parked for a gate: when it is tried again, whether its people are told, and whether they are told anew.
+func TestHowARunIsParkedForAGate(t *testing.T) {
+	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	f := newFixture(t, Config{Jitter: 1e-9, Now: func() time.Time { return now }})
+	park := func(last *pluginsdk.Parked, until time.Time, soon bool) ledger.ParkedRun {
+		return f.parkedByGate(ledger.Run{Run: pluginsdk.Run{ID: "R"}, LastParked: last}, pluginsdk.Parked{Reason: "no room", Plugin: "metrics", Budget: "daily", Until: until}, soon)
+	}
+	since := func(ago time.Duration, until time.Time) *pluginsdk.Parked {
+		return &pluginsdk.Parked{Plugin: "metrics", Budget: "daily", Since: now.Add(-ago), Until: until}
+	}
+	midnight := now.Add(12 * time.Hour)
+	for what, c := range map[string]struct {
+		row  ledger.ParkedRun
+		in   time.Duration
+		told string // the end of the row's key; empty: nobody is told
+	}{
+		"first, for turns at work":                  {park(nil, midnight, true), 10 * time.Second, ""},
+		"again, for turns at work":                  {park(since(10*time.Second, time.Time{}), midnight, true), 10 * time.Second, ":soon"},
+		"after a minute, for turns at work":         {park(since(time.Minute, time.Time{}), midnight, true), time.Minute, ":soon"},
+		"after hours, for turns at work":            {park(since(3*time.Hour, time.Time{}), midnight, true), 10 * time.Minute, ":soon"},
+		"first, until midnight":                     {park(nil, midnight, false), time.Hour, fmt.Sprint(":", midnight.Unix())},
+		"again, until a minute later":               {park(since(time.Hour, midnight), midnight.Add(time.Minute), false), time.Hour, fmt.Sprint(":", midnight.Unix())},
+		"again, until another day":                  {park(since(time.Hour, midnight), midnight.Add(24*time.Hour), false), time.Hour, fmt.Sprint(":", midnight.Add(24*time.Hour).Unix())},
+		"again, by a gate that is always open soon": {park(since(time.Minute, now), now.Add(time.Millisecond), false), 10 * time.Second, fmt.Sprint(":", now.Unix())},
+	} {
+		if wait := c.row.Due.Sub(now).Round(time.Second); wait != c.in {
+			t.Errorf("%s: it is tried again in %v, want %v", what, wait, c.in)
+		}
+		switch {
+		case c.told == "" && c.row.Row != nil:
+			t.Errorf("%s: people are told %q", what, c.row.Row.Message.Content)
+		case c.told != "" && (c.row.Row == nil || !strings.HasSuffix(c.row.Row.Key, c.told)):
+			t.Errorf("%s: the row is %+v, want a key with %s", what, c.row.Row, c.told)
+		}
+	}
+}
+
+// A clock that is set back does not have a message wait for longer than an hour, as the docs say.
+func TestAClockThatIsSetBackHoldsNoRunOfAGate(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 1})
+	tries := 0
+	f.line.handle = func(context.Context, ledger.Claim) error {
+		if tries++; tries == 1 {
+			return noRoom(time.Time{})
+		}
+		return nil
+	}
+	f.begin(t)
+	f.submit(t, "T", "1", "hello")
+	f.store.until(t, "the run to wait", func() bool { return len(f.store.parks) == 1 && f.store.runs[0].State == pluginsdk.RunQueued })
+	f.store.mu.Lock()
+	f.store.runs[0].NextAttemptAt = time.Now().Add(25 * time.Hour)
+	f.store.mu.Unlock()
+	if err := f.GoOn(t.Context(), time.Now(), func(pluginsdk.Parked, bool) time.Time { return time.Time{} }); err != nil {
+		t.Fatal(err)
+	}
+	f.store.until(t, "the end of the run", f.store.allFinal)
+}
+
+// What a person has said of a message that waits for the plan is not forgotten when a budget has it wait before the
+// plan is asked; and who has it tried for a budget is not promised an answer.
+func TestWhatAPersonHasSaidHoldsWhileABudgetIsInTheWay(t *testing.T) {
+	f := newFixture(t, Config{MaxAttempts: 1})
+	f.line.handle = func(context.Context, ledger.Claim) error { return noRoom(time.Time{}) }
+	f.begin(t)
+	run := f.submit(t, "T", "1", "hello")
+	waits := func(parks int) {
+		t.Helper()
+		f.store.until(t, "the run to wait", func() bool { return len(f.store.parks) == parks && f.store.runs[0].State == pluginsdk.RunQueued })
+	}
+	waits(1)
+	said := pluginsdk.RunOverride{Account: "spare"}
+	if _, queue, err := f.store.ResumeRun(t.Context(), ledger.ResumedRun{RunID: run.RunID, Override: said}); err != nil {
+		t.Fatal(err)
+	} else {
+		f.lanes.Wake(queue)
+	}
+	waits(2)
+	if kept := f.store.parks[1].Override; kept == nil || *kept != said {
+		t.Errorf("what was said is kept as %+v", kept)
+	}
+	if said := f.typed(t, pluginsdk.Submission{Content: "/plan go"}); !strings.Contains(said, "While the budget daily has no room it goes on waiting") {
+		t.Errorf("/plan go says %q", said)
 	}
 }

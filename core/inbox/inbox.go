@@ -222,6 +222,8 @@ type Inbox struct {
 	running    map[string]running       // by run
 	announcing map[string]chan struct{} // runs accepted and not yet announced
 	unwanted   map[string]order         // by run: orders for runs that did not execute
+	rechecks   uint64                   // how often plugins have said that there is room for what waits for their gates
+	rechecked  map[string]uint64        // by plugin: which of those was its last
 	unsure     map[ledger.Queue]bool    // queues whose last claim failed, and may have been made all the same
 }
 
@@ -262,7 +264,7 @@ func New(config Config, doors Doors) *Inbox {
 		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks, approvals: doors.Approvals, threads: doors.Threads, plan: doors.Plan,
 		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
-		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool),
+		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool), rechecked: make(map[string]uint64),
 	}
 	in.lanes = lanes.New(lanes.Config[ledger.Queue, worker]{
 		// After a panic it is unknown whether the worker's run is still claimed:

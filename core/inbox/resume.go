@@ -28,9 +28,8 @@ func (in *Inbox) parkFor(ctx context.Context, log *slog.Logger, w *worker, attem
 	row := ledger.ParkedRun{RunID: runID, Override: stillSaid(claim.Run.Override)}
 	if reason.Plugin != "" {
 		var none *ledger.NoRoom
-		soon := errors.As(attempt.cause, &none) && none.Soon
-		row.Parked, row.Due = in.parkedByGate(reason, claim.Run.LastParked, soon)
-		row.Row = notice(gateKey(runID, row.Parked), in.told(row.Parked)+" "+howToDrop)
+		row = in.parkedByGate(claim.Run, reason, errors.As(attempt.cause, &none) && none.Soon)
+		row.Override = claim.Run.Override // what a person has said of the plan, which was not asked
 	} else {
 		row.Parked = in.plan.ParkOf(reason, ledger.PlanAsk{Account: reason.Account, People: people, Last: claim.Run.LastParked})
 		row.Row = in.parkedRow(runID, reason, row.Parked)
@@ -48,6 +47,9 @@ func (in *Inbox) parkFor(ctx context.Context, log *slog.Logger, w *worker, attem
 		return
 	}
 	in.park(ctx, log, w, attempt, row)
+	if reason.Plugin != "" {
+		in.missed(ctx, log, w, reason.Plugin, attempt.began)
+	}
 }
 
 // park parks a run as row says, with what the attempt has left.
@@ -133,6 +135,9 @@ func notice(key, text string) *ledger.Row {
 // GoOn has parked runs that are due after later go on when due says, unless that is the zero
 // time. people says that people wait for the run.
 func (in *Inbox) GoOn(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error {
+	if err := in.recheckStuck(ctx); err != nil {
+		return err
+	}
 	queues, err := in.store.HastenParked(ctx, later, func(parked pluginsdk.Parked, people bool) time.Time {
 		if parked.Plugin != "" { // a gate holds it, no plan
 			return time.Time{}
@@ -248,6 +253,9 @@ func (in *Inbox) planCommand(ctx context.Context, thread pluginsdk.Thread, by le
 	}
 	if _, err := in.ResumeRun(ctx, request, by); err != nil {
 		return "", err
+	}
+	if waits := head.Parked; waits.Plugin != "" {
+		return fmt.Sprintf("It is tried now%s. While the budget %s has no room it goes on waiting; /budget shows what is left.", how, waits.Budget), nil
 	}
 	return "The message is being answered now" + how + ".", nil
 }

@@ -146,6 +146,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	for _, one := range announced {
 		<-one
 	}
+	began := in.rechecksSoFar()
 	left, err := in.handle(ctx, claim)
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
 		// Also the turns that the run asked for at the moment of the stop.
@@ -158,7 +159,7 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 		ctx = in.work // there is an answer: only the daemon's stop interrupts the run
 	}
 	log := in.config.Log.With("thread", claim.Thread.ID, "run", claim.Run.ID, "attempt", claim.Run.Attempt, "plugin", claim.Message.Plugin)
-	in.requeueOrFail(ctx, log, w, failed{claim, err, left})
+	in.requeueOrFail(ctx, log, w, failed{claim, err, left, began})
 	// Up to here a stop finds the run at work, from here on in the queue. A stop that came
 	// when the attempt was over already ends the run there.
 	leave()
@@ -233,7 +234,8 @@ type failed struct {
 	cause error
 	// left is what no commit of the attempt has stored. If its effects are why a commit
 	// fails, that is made without them.
-	left ledger.Left
+	left  ledger.Left
+	began uint64 // how often plugins had said by its beginning that there is room (Recheck)
 }
 
 // requeueOrFail decides what happens to a run whose attempt failed, and stores that. ctx
