@@ -25,12 +25,15 @@ type change struct {
 // tokens, or --tokens 2M) or a share of a plan's windows (50%, or --window-share 50%).
 func parseChange(text string) (change, error) {
 	words := strings.Fields(text)
-	for i, word := range words {
-		if word == "--tokens" && i+1 < len(words) {
+	for i := 0; i+1 < len(words); i++ {
+		switch words[i] {
+		case "--tokens":
 			words[i], words[i+1] = words[i+1], "tokens"
+		case "--window-share":
+			words[i] = strings.TrimSuffix(words[i+1], "%") + "%"
+			words = slices.Delete(words, i+1, i+2)
 		}
 	}
-	words = slices.DeleteFunc(words, func(word string) bool { return word == "--window-share" })
 	if len(words) < 2 {
 		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget set NAME AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard], as in: budget set daily 40 day")
 	}
@@ -38,29 +41,56 @@ func parseChange(text string) (change, error) {
 	if !budgetName.MatchString(c.name) {
 		return c, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%.100q is no name of a budget: it has 1 to 40 characters, a to z, 0 to 9 and -, such as daily", c.name)
 	}
-	for i, word := range words[1:] {
-		var err error
-		switch {
-		case word == "tokens": // said with the amount
-		case strings.HasSuffix(word, "%"):
-			c.share, err = percent(word)
-		case i+2 < len(words) && words[i+2] == "tokens":
-			c.tokens, err = tokenCount(word)
-		case word == "soft" || word == "hard":
-			soft := word == "soft"
-			c.soft = &soft
-		case slices.Contains(windows, Window(word)):
-			c.window = Window(word)
-		case strings.HasPrefix(word, "$") || word[0] >= '0' && word[0] <= '9' || word[0] == '-' || word[0] == '.':
-			c.usd, err = amount(word)
-		default:
-			c.scope, err = parseScope(word)
+	said := make(map[string]string) // what was said of each thing: nothing can be said twice
+	for words = words[1:]; len(words) > 0; {
+		word, next := words[0], ""
+		if words = words[1:]; len(words) > 0 {
+			next = words[0]
+		}
+		if next == "tokens" {
+			word, words = word+" tokens", words[1:]
+		}
+		what, err := c.take(word)
+		if err == nil && said[what] != "" {
+			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q and %q: a budget has one %s", said[what], word, what)
 		}
 		if err != nil {
 			return c, err
 		}
+		said[what] = word
 	}
 	return c, nil
+}
+
+// take takes one word of what was said, or an amount of tokens, and returns what it is.
+func (c *change) take(word string) (what string, err error) {
+	count, isTokens := strings.CutSuffix(word, " tokens")
+	switch {
+	case isTokens:
+		c.tokens, err = tokenCount(count)
+		return "amount", err
+	case word == "tokens":
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say how many tokens, as in: budget set %s 2M tokens", c.name)
+	case strings.HasSuffix(word, "%"):
+		c.share, err = percent(word)
+		return "amount", err
+	case word == "soft" || word == "hard":
+		soft := word == "soft"
+		c.soft = &soft
+		return "word on what happens when it is used up", nil
+	case slices.Contains(windows, Window(word)):
+		c.window = Window(word)
+		return "window", nil
+	case strings.HasPrefix(word, "$") || word[0] >= '0' && word[0] <= '9' || word[0] == '-' || word[0] == '.':
+		if c.usd, err = amount(word); err != nil {
+			if _, known := tokenCount(word); known == nil && strings.ContainsAny(word, "kKmMG") {
+				err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is no amount in dollars; for tokens say: budget set %s %s tokens", word, c.name, word)
+			}
+		}
+		return "amount", err
+	}
+	c.scope, err = parseScope(word)
+	return "scope", err
 }
 
 // amount reads $25 or 25.50.
@@ -126,6 +156,8 @@ func (c change) put(all []Budget, by string, now time.Time) ([]Budget, Budget, e
 	switch {
 	case one.USD > 0 && one.Tokens > 0 || one.USD+one.Tokens > 0 && one.Share > 0:
 		return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a budget has one amount: dollars, tokens, or a share of the plan's windows")
+	case one.Share > 0 && c.window != "":
+		return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q: a share is of each of the plan's own windows, and takes none; leave that word out", c.window)
 	case one.Share > 0 && one.Soft:
 		return nil, Budget{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a share of the plan's windows is never soft: people are told at 75 and 90 %% of a window anyway")
 	}

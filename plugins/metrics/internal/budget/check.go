@@ -77,7 +77,7 @@ func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.C
 		}
 		detail := fmt.Sprintf("%s are spent of %s%s", b.say(stands.SpentUSD), b.words(), anew(ends))
 		if !b.Soft {
-			detail += "; turns that it counts are denied"
+			detail += "; what people write waits for it, and what else it counts is denied"
 		}
 		checks = append(checks, pluginsdk.Check{
 			Name: "budget " + b.Name, State: pluginsdk.CheckWarning, Detail: detail,

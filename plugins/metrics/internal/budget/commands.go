@@ -124,16 +124,19 @@ func (p *Plugin) stands(ctx context.Context, account string) (pluginsdk.BudgetAc
 
 func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequest, rest string) (string, error) {
 	asked, err := parseChange(rest)
-	if err == nil {
+	if err == nil && !p.known.Load().has(asked.name, asked.scope) {
 		asked.scope, err = p.resolve(ctx, asked.scope)
 	}
 	if err != nil {
 		return "", err
 	}
 	by := request.Message.Label().String()
-	var made Budget
+	var made, before Budget
 	err = p.change(ctx, func(found ledger) (ledger, error) {
-		found.Confirmed = true
+		found.Confirmed, before = true, Budget{}
+		if i := slices.IndexFunc(found.Budgets, func(b Budget) bool { return b.Name == asked.name }); i >= 0 {
+			before = found.Budgets[i]
+		}
 		found.Budgets, made, err = asked.put(found.Budgets, by, p.now())
 		return found, err
 	})
@@ -144,7 +147,15 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if err != nil {
 		return "", err
 	}
+	if before.Name != "" && (before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
+		line += fmt.Sprintf("\n\nIt was %s. What was spent of that does not count here: they are not in the same unit.", before.words())
+	}
 	return line + "\n\nIt holds from the next turn on. Messages that wait for it go on by themselves; what was denied is given again with /retry.", nil
+}
+
+// has reports whether the budget counts that already. What it counts may be gone by now, and is, of a task, its thread.
+func (k *known) has(name string, scope Scope) bool {
+	return slices.ContainsFunc(k.ledger.Budgets, func(b Budget) bool { return b.Name == name && b.Scope == scope })
 }
 
 // resolve finds the thread of a task, in which what the task costs is counted, and refuses what is not there: such

@@ -124,15 +124,22 @@ func reason(b Budget, ends time.Time, reserved bool, share float64, waits bool) 
 	if reserved {
 		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name, b.say(b.limit()), b.Window.words())
 	}
-	again := "It does not begin anew"
-	if !ends.IsZero() {
-		again = "It is free again on " + moment(ends)
+	unit := "money"
+	if b.Tokens > 0 {
+		unit = "tokens"
+	}
+	again := fmt.Sprintf("It is free again on %s, or with more %s", moment(ends), unit)
+	switch {
+	case ends.IsZero() && waits:
+		again = "It does not begin anew. It goes on once somebody raises it"
+	case ends.IsZero():
+		again = "It does not begin anew. To raise it"
 	}
 	then := ", and then /retry"
 	if waits {
 		then = ""
 	}
-	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s, or with more money: harness budget set %s %s%s",
+	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s: harness budget set %s %s%s",
 		what, again, b.Name, more(b), then)
 }
 

@@ -259,7 +259,7 @@ func TestBudgetsOfOneAccount(t *testing.T) {
 	w.wantSays("set strict $50", "$50.00 a day for what is billed")
 	w.wantAccounts(message("talk"), "day:2026-11-28/billed 25.00 0.05")
 	w.host.SetBudgetAccount(name, "day:2026-11-28/billed", pluginsdk.BudgetAccount{SpentUSD: 25})
-	if got := strings.Join(w.checks(), "; "); !strings.Contains(got, "budget daily warning: $25.00 are spent of $25.00 a day for what is billed; begins anew on Sun 2026-11-29 00:00 UTC; turns that it counts are denied") ||
+	if got := strings.Join(w.checks(), "; "); !strings.Contains(got, "budget daily warning: $25.00 are spent of $25.00 a day for what is billed; begins anew on Sun 2026-11-29 00:00 UTC; what people write waits for it, and what else it counts is denied") ||
 		strings.Contains(got, "budget strict") || !strings.Contains(got, "budget told warning: $25.00 are spent of $1.00 a day for what is billed, soft") {
 		t.Errorf("doctor says %q", got)
 	}

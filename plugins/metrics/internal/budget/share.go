@@ -12,7 +12,8 @@ import (
 // Budgets that are a share of a plan's windows. Nothing is set aside for them: how much of a window is used
 // is what the agent has told last, and is known here a minute after a turn.
 
-// heldByShare returns the budget that holds a turn back, and the window of which more is used than its share.
+// heldByShare returns the budget that holds a turn back, and the window of which its share is used. A window of which
+// nobody knows when it begins anew holds nothing: it might for ever, since without a turn nothing more is told of it.
 func (k *known) heldByShare(asked turn, now time.Time) (of Budget, window pluginsdk.PlanWindow, held bool) {
 	for _, b := range k.holds() {
 		if b.Share == 0 || b.Soft {
@@ -22,7 +23,7 @@ func (k *known) heldByShare(asked turn, now time.Time) (of Budget, window plugin
 			continue
 		}
 		for _, w := range k.accounts[asked.account].Windows {
-			if w.Used*100 >= b.Share && (w.ResetsAt.IsZero() || now.Before(w.ResetsAt)) && limits(w, asked.model) {
+			if w.Used*100 >= b.Share && now.Before(w.ResetsAt) && limits(w, asked.model) {
 				return b, w, true
 			}
 		}
@@ -37,17 +38,17 @@ func limits(w pluginsdk.PlanWindow, model string) bool {
 
 // denied is the answer for a turn that a share holds back.
 func denied(b Budget, w pluginsdk.PlanWindow, waits bool) *pluginsdk.OnBeforeRunResponse {
-	again := "It is not known when that begins anew"
-	if !w.ResetsAt.IsZero() {
-		again = "It is free again on " + moment(w.ResetsAt.UTC())
+	raise := ""
+	if b.Share < 100 {
+		raise = fmt.Sprintf(", or with a larger share: harness budget set %s %s", b.Name, more(b))
 	}
 	then := ", and then /retry"
 	if waits {
 		then = ""
 	}
 	answer := &pluginsdk.OnBeforeRunResponse{Deny: true, Reason: fmt.Sprintf(
-		"the budget %s lets turns begin while no more than %.0f %% of the plan's %s is used, and %.0f %% is. %s, or with a larger share: harness budget set %s %s%s",
-		b.Name, b.Share, cmp.Or(pluginsdk.WindowName(w.Name, w.Model), w.Name), w.Used*100, again, b.Name, more(b), then)}
+		"the budget %s lets turns begin while less than %.0f %% of the plan's %s is used, and %.0f %% is. It is free again on %s%s%s",
+		b.Name, b.Share, cmp.Or(pluginsdk.WindowName(w.Name, w.Model), w.Name), w.Used*100, moment(w.ResetsAt.UTC()), raise, then)}
 	if waits {
 		answer.Wait = &pluginsdk.Wait{For: b.Name, Until: w.ResetsAt}
 	}

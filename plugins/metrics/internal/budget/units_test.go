@@ -58,7 +58,7 @@ func TestAShareOfAPlansWindow(t *testing.T) {
 		t.Errorf("below the share it is denied: %s", answer.Reason)
 	}
 	seen(0.5)
-	want := "the budget background lets turns begin while no more than 50 % of the plan's five-hour limit is used, and 50 % is. It is free again on Sat 2026-11-28 17:00 UTC, or with a larger share: harness budget set background 70%, and then /retry"
+	want := "the budget background lets turns begin while less than 50 % of the plan's five-hour limit is used, and 50 % is. It is free again on Sat 2026-11-28 17:00 UTC, or with a larger share: harness budget set background 70%, and then /retry"
 	if answer := w.gate(job); answer == nil || !answer.Deny || answer.Reason != want || answer.Wait != nil {
 		t.Errorf("at the share the answer is %+v, want denied with %q", answer, want)
 	}
@@ -68,8 +68,64 @@ func TestAShareOfAPlansWindow(t *testing.T) {
 	if answer := w.gate(message("talk")); answer != nil && answer.Deny {
 		t.Errorf("what the budget does not count is denied: %s", answer.Reason)
 	}
+	at := w.now
 	w.now = resets
 	if answer := w.gate(job); answer != nil && answer.Deny {
 		t.Errorf("after the reset it is denied: %s", answer.Reason)
+	}
+	w.now, resets = at, time.Time{}
+	seen(0.9)
+	if answer := w.gate(job); answer != nil && answer.Deny {
+		t.Errorf("of a window that may never begin anew it is denied: %s", answer.Reason)
+	}
+}
+
+// What is typed is what holds: an amount in other words than were meant, or the first of two, would let turns spend
+// more than somebody has said.
+func TestWhatIsSaidTwiceOrInOtherUnits(t *testing.T) {
+	w := newWorld(t, nil)
+	for typed, want := range map[string]string{
+		"set x 10 20":         `"10" and "20": a budget has one amount`,
+		"set x 2M tokens 5":   `"2M tokens" and "5": a budget has one amount`,
+		"set x 5 50%":         `"5" and "50%": a budget has one amount`,
+		"set x $5 hard soft":  `"hard" and "soft"`,
+		"set x $5 day week":   `"day" and "week": a budget has one window`,
+		"set x $5 all billed": `"all" and "billed": a budget has one scope`,
+		"set x 50% week":      `"week": a share is of each of the plan's own windows`,
+		"set x 2M":            `"2M" is no amount in dollars; for tokens say: budget set x 2M tokens`,
+		"set x tokens":        "say how many tokens",
+		"set x 500k day":      "budget set x 500k tokens",
+	} {
+		w.wantSays(typed, "error: ", want)
+	}
+	w.wantSays("set x --window-share 50", "**x**: 50 % of each window of the plan")
+	w.wantSays("set y --window-share 50% plugin=cron", "**y**: 50 % of each window of the plan for the plugin cron")
+	w.wantSays("set y --tokens 2M", "**y**: 2M tokens", "It was 50 % of each window of the plan for the plugin cron. What was spent of that does not count here")
+	if said := w.say("set y 3M tokens"); strings.Contains(said, "It was") {
+		t.Errorf("a raise says %q", said)
+	}
+}
+
+// A budget of a task, or of a thread that is gone by now, can be raised as it is shown: its scope is what is stored.
+func TestABudgetOfWhatIsGoneCanBeRaised(t *testing.T) {
+	w := newWorld(t, nil)
+	known := *w.own.known.Load()
+	known.ledger.Budgets = append(known.ledger.Budgets, Budget{Name: "old", USD: 5, Window: Week, Scope: Scope{Kind: Task, Of: "thread-of-it"}}, Budget{Name: "gone", USD: 5, Window: Week, Scope: Scope{Kind: Thread, Of: "no-such"}})
+	if err := w.own.change(t.Context(), func(ledger) (ledger, error) { return known.ledger, nil }); err != nil {
+		t.Fatal(err)
+	}
+	w.wantSays("set old 10 week task=thread-of-it hard", "**old**: $10.00 a week for the task thread-of-it")
+	w.wantSays("set gone 10 week thread=no-such hard", "**gone**: $10.00 a week")
+	w.wantSays("set other 10 week thread=no-such", "error: ")
+}
+
+// Of a budget that never begins anew people read what has it go on, in its unit.
+func TestTheReasonOfABudgetForEver(t *testing.T) {
+	b := Budget{Name: "all", Tokens: 2e6, Window: Ever, Scope: Scope{Kind: All}}
+	if said := reason(b, time.Time{}, false, 1, true); !strings.HasSuffix(said, "It does not begin anew. It goes on once somebody raises it: harness budget set all 4000000 tokens") {
+		t.Errorf("who waits is told %q", said)
+	}
+	if said := reason(b, saturday, false, 1, false); !strings.HasSuffix(said, "or with more tokens: harness budget set all 4000000 tokens, and then /retry") {
+		t.Errorf("who is denied is told %q", said)
 	}
 }

@@ -196,7 +196,7 @@ func (f *form) body() (body api.BudgetSet, err error) {
 	case "tokens":
 		body.Tokens = int64(amount)
 	case "share":
-		body.Share = amount
+		body.Share, body.Window = amount, "" // the plan has windows of its own
 	default:
 		body.USD = amount
 	}
