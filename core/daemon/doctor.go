@@ -484,20 +484,26 @@ func checkWaiting(ctx context.Context, database *store.Store) []Check {
 	}
 	waiting := make(map[string]int)
 	for _, run := range runs {
-		if run.Parked.Plugin != "" {
-			waiting[run.Parked.Budget]++
+		switch {
+		case run.Parked.Budget != "":
+			waiting["the budget "+run.Parked.Budget]++
+		case run.Parked.Plugin != "":
+			waiting["the plugin "+run.Parked.Plugin]++
 		}
 	}
 	if len(waiting) == 0 {
 		return nil
 	}
 	var parts []string
-	for _, budget := range slices.Sorted(maps.Keys(waiting)) {
-		parts = append(parts, fmt.Sprintf("%d for the budget %s", waiting[budget], budget))
+	for _, what := range slices.Sorted(maps.Keys(waiting)) {
+		parts = append(parts, fmt.Sprintf("%d for %s", waiting[what], what))
+	}
+	if len(runs) == 100 { // a page: there may be more
+		parts = append(parts, "and there may be more: these are of the first 100 that are parked")
 	}
 	return []Check{{
 		Name: "waiting for budgets", Optional: true, Detail: "messages that people wrote wait: " + strings.Join(parts, ", "),
-		Remedy: "`harness plan` lists them; raise the budget (`harness budget set NAME USD`), or wait until it is free again",
+		Remedy: "`harness plan` lists them; raise the budget (`harness budget set NAME AMOUNT`, in the unit that it has), or wait until it is free again",
 	}}
 }
 

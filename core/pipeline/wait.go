@@ -31,6 +31,7 @@ func waitable(wait *pluginsdk.Wait) error {
 
 // waits is the failure with which the run is parked that a plugin's gate does not let through now.
 func (t *trip) waits(plugin, reason string, wait pluginsdk.Wait) *ledger.NoRoom {
+	reason = cutAt(reason, 2*reasonBytes) // a plugin's words, with the amounts in them
 	return &ledger.NoRoom{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: reason, Retryable: true, Parked: &pluginsdk.Parked{
 		Reason: reason, Account: t.account, Plugin: plugin, Budget: wait.For, Until: wait.Until,
 	}}}

@@ -25,7 +25,7 @@ type Budget struct {
 	USD         float64   `json:"usd" doc:"What may be spent in a window; 0 where it is in tokens, or a share"`
 	Tokens      float64   `json:"tokens,omitempty" doc:"The same in tokens; spentUsd and setAsideUsd are tokens then, too"`
 	Share       float64   `json:"share,omitempty" doc:"In per cent: turns begin while no more of each window of the plan is used"`
-	Window      string    `json:"window" doc:"How long it lasts: day, week, month"`
+	Window      string    `json:"window" doc:"How long it lasts: day, week, month, ever (in all)"`
 	Of          string    `json:"of" doc:"What it counts, such as all, billed, thread=ID, cron=NAME"`
 	Soft        bool      `json:"soft" doc:"People are told when it is passed, and nothing is denied"`
 	SpentUSD    float64   `json:"spentUsd" doc:"In this window; 0 where each"`
@@ -118,6 +118,9 @@ func (h *handlers) typeBudget(ctx context.Context, operation string, words ...st
 	patient, done := context.WithTimeout(ctx, budgetPatience)
 	defer done()
 	answer, err := h.host.Runs.Wait(patient, &pluginsdk.WaitRunRequest{ID: said.Accepted.RunID})
+	if err != nil && ctx.Err() == nil && (patient.Err() != nil || pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline) {
+		return nil, huma.Error409Conflict("it waits in the primary thread behind a turn that is at work, and holds after that: there is no need to send it again")
+	}
 	if err != nil {
 		return nil, h.fail(operation, err)
 	}

@@ -57,4 +57,8 @@ func TestBudgetsAreChangedInAPersonsName(t *testing.T) {
 	f.isProblem(f.send("DELETE", "/api/budgets/daily", ""), http.StatusUnprocessableEntity, "there is no budget")
 	f.host.ended = pluginsdk.Run{State: pluginsdk.RunSucceeded, Outcomes: []pluginsdk.Outcome{{}}}
 	f.isProblem(f.send("DELETE", "/api/budgets/daily", ""), http.StatusConflict, "harness plugin enable metrics")
+
+	// A change that waits behind a turn in the primary thread holds later: who reads of an error sends it again.
+	f.host.waitErr = pluginsdk.Errorf(pluginsdk.CodeDeadline, "it is not over")
+	f.isProblem(f.send("PUT", "/api/budgets/daily", `{"usd": 5}`), http.StatusConflict, "it waits in the primary thread behind a turn that is at work, and holds after that")
 }

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ type host struct {
 	messages   []pluginsdk.Message
 	runs       []pluginsdk.Run
 	ended      pluginsdk.Run // what waiting for a run returns
+	waitErr    error         // how that fails
 	deliveries []pluginsdk.Delivery
 	stopped    pluginsdk.Stopped
 	plugins    []pluginsdk.PluginInfo
@@ -72,7 +74,7 @@ type (
 )
 
 func (h runs) Wait(context.Context, *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
-	return &pluginsdk.WaitRunResponse{Run: h.ended}, h.err
+	return &pluginsdk.WaitRunResponse{Run: h.ended}, cmp.Or(h.waitErr, h.err)
 }
 
 func (h *host) ask(question any) error {

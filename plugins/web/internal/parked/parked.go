@@ -11,6 +11,9 @@ import (
 
 // Words say what a run waits for, without an end.
 func Words(of pluginsdk.Parked) string {
+	if of.Plugin != "" && of.Budget == "" {
+		return "Waits for the plugin " + of.Plugin
+	}
 	if of.Plugin != "" {
 		return "Waits for the budget " + of.Budget
 	}
