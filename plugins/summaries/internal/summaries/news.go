@@ -2,6 +2,7 @@ package summaries
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -40,13 +41,23 @@ type news struct {
 	before   string
 	longUpto int64
 	longSize int
-	// leavesOut are the newest messages since then that long does not have: of schedules and plugins, and of times in
-	// which summaries were off.
+	// leavesOut are the newest messages since then that long does not have: of schedules and plugins, of times in
+	// which summaries were off, and those for which a prompt has no room.
 	leavesOut []int64
+	// partial is the thread's session when it has words of people that neither long nor the rows before it tell; else empty.
+	partial string
+	// ends reports whether the thread's session may end: nothing that people have said in it would be hidden, and what
+	// schedules and plugins have said since the last row is shown to the next session.
+	ends bool
 }
 
-// mostLeftOut is how many messages a summary row names that it does not tell of: the plugin context shows 50 at most.
-const mostLeftOut = 50
+const (
+	// mostLeftOut is how many messages a summary row names that it does not tell of: the plugin context shows those
+	// that are among the newest 50.
+	mostLeftOut = 50
+	// shownBehind is how many messages behind the newest summary row the plugin context shows.
+	shownBehind = 25
+)
 
 // active returns the threads that may have news, the latest activity first, and the latest activity of all.
 func (p *Plugin) active(ctx context.Context, w *work, c config) (threads []pluginsdk.Thread, until time.Time, err error) {
@@ -90,24 +101,27 @@ func (p *Plugin) withLeft(ctx context.Context, w *work, c config, threads []plug
 		if err != nil {
 			return nil, until, err
 		}
-		if c.learnsFrom(answer.Thread) {
-			threads = append(threads, answer.Thread)
+		if !c.learnsFrom(answer.Thread) { // it has become apart, or the settings have changed
+			delete(w.Rotate, id)
+			continue
 		}
+		threads = append(threads, answer.Thread)
 	}
 	return threads, until, nil
 }
 
-// newsOf reads what people and the assistant have said in a thread since it was last summarised. whole has all that was said
-// since the last summary row read too, however short the thread is.
-func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c config, whole bool) (n news, err error) {
+// newsOf reads what people and the assistant have said in a thread since it was last summarised. rotate is set when the thread's
+// session is to end: then all that was said since the last summary row is read, however short the thread is.
+func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c config, rotate bool) (n news, err error) {
 	n.thread = thread
 	after := w.Cursors[thread.ID]
 	rows, err := p.rows(ctx, thread.ID, c.LongThread+1, pluginsdk.MessageText, pluginsdk.MessageSummary)
 	if err != nil {
 		return n, err
 	}
+	all := true // rows has all since the newest summary row
 	if len(rows) > c.LongThread && !slices.ContainsFunc(rows, isSummary) {
-		if rows, err = p.sinceSummary(ctx, thread.ID); err != nil {
+		if rows, all, err = p.sinceSummary(ctx, thread.ID); err != nil {
 			return n, err
 		}
 	}
@@ -115,44 +129,78 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c
 	if err != nil {
 		return n, err
 	}
-	told := make(map[int64]bool)
-	since := 0 // of the rows that are said, those after the newest summary row
+	var ids []int64     // of the messages in long
+	skipped := false    // people have said something since the newest summary row that long does not have
+	var before rowNotes // of the newest summary row
 	for _, row := range spoken {
 		if isSummary(row) {
-			n.before, n.long, since = row.Content, nil, 0
+			n.before, n.long, ids, skipped, before = row.Content, nil, nil, false, notesOf(row)
 			continue
 		}
 		if w.skipped(row.CreatedAt) {
+			skipped = true
 			continue
 		}
-		since++
-		told[row.ID] = true
+		ids = append(ids, row.ID)
 		n.long = append(n.long, said{who(row), digest.OneLine(row.Content, longMessageBytes)})
 		if row.ID > after {
 			n.said, n.upto = append(n.said, said{who(row), digest.OneLine(row.Content, messageBytes)}), row.ID
 		}
 	}
 	n.said, n.size = newest(n.said, threadBytes)
-	if len(n.long) == 0 || !whole && (since <= c.LongThread || len(n.said) == 0) {
+	n.long, n.longSize = newest(n.long, longBytes)
+	if skipped || !all || len(n.long) < len(ids) || before.Partial != "" && before.Partial == thread.SessionID {
+		n.partial = thread.SessionID
+	}
+	told := ids[len(ids)-len(n.long):]
+	leftOut, shown := leftOut(rows, told)
+	n.ends = rotate && n.partial == "" && shown
+	if len(n.long) == 0 || !n.ends && (len(ids) <= c.LongThread || len(n.said) == 0) {
 		n.long = nil
 		return n, nil
 	}
-	n.long, n.longSize = newest(n.long, longBytes)
-	n.longUpto, n.leavesOut = newestOf(rows), leftOut(rows, told)
+	n.longUpto, n.leavesOut = newestOf(rows), leftOut[max(0, len(leftOut)-mostLeftOut):]
 	return n, nil
 }
 
-// leftOut are the rows after the newest summary that people or the assistant have said, in whomever's name, and that are not told.
-func leftOut(rows []pluginsdk.Message, told map[int64]bool) (ids []int64) {
+// leftOut are the rows after the newest summary that people or the assistant have said, in whomever's name, and that are not
+// told. shown reports whether a new session is shown all of them: beside the next summary row, or, where nothing is told and
+// there is none, behind the newest one.
+func leftOut(rows []pluginsdk.Message, told []int64) (ids []int64, shown bool) {
+	behind := 0 // rows from the first one that is left out on
 	for _, row := range rows {
 		switch {
 		case isSummary(row):
-			ids = nil
-		case row.Kind == pluginsdk.MessageText && row.Role != pluginsdk.RoleSystem && !told[row.ID]:
+			ids, behind = nil, 0
+		case row.Kind != pluginsdk.MessageText || row.Role == pluginsdk.RoleSystem:
+		case !slices.Contains(told, row.ID):
 			ids = append(ids, row.ID)
+			behind++
+		case len(ids) > 0:
+			behind++
 		}
 	}
-	return ids[max(0, len(ids)-mostLeftOut):]
+	most := mostLeftOut
+	if len(told) == 0 {
+		most = shownBehind
+	}
+	return ids, behind <= most
+}
+
+// rowNotes is what a summary row says of itself.
+type rowNotes struct {
+	pluginsdk.SummaryMetadata
+
+	// Partial is the session that the thread had when it has words of people that no summary row tells; else empty.
+	Partial string `json:"partial,omitempty"`
+}
+
+// notesOf reads them; a row of somebody else's has none.
+func notesOf(row pluginsdk.Message) (notes rowNotes) {
+	if len(row.Metadata) > 0 && json.Unmarshal(row.Metadata, &notes) != nil {
+		return rowNotes{}
+	}
+	return notes
 }
 
 func isSummary(m pluginsdk.Message) bool { return m.Kind == pluginsdk.MessageSummary }
@@ -186,18 +234,19 @@ func (p *Plugin) rows(ctx context.Context, threadID string, limit int, kinds ...
 // mostSince is how many messages of a long thread are read.
 const mostSince = 400
 
-// sinceSummary returns the newest summary row of a long thread and what follows it.
-func (p *Plugin) sinceSummary(ctx context.Context, threadID string) ([]pluginsdk.Message, error) {
+// sinceSummary returns the newest summary row of a long thread and what follows it; all is false when that is too much.
+func (p *Plugin) sinceSummary(ctx context.Context, threadID string) (rows []pluginsdk.Message, all bool, err error) {
 	summary, err := p.rows(ctx, threadID, 1, pluginsdk.MessageSummary)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	rows, err := p.rows(ctx, threadID, mostSince, pluginsdk.MessageText)
+	rows, err = p.rows(ctx, threadID, mostSince, pluginsdk.MessageText)
+	all = len(rows) < mostSince
 	if err != nil || len(summary) == 0 {
-		return rows, err
+		return rows, all, err
 	}
-	rows = slices.DeleteFunc(rows, func(m pluginsdk.Message) bool { return m.ID < summary[0].ID })
-	return append(summary, rows...), nil
+	since := slices.DeleteFunc(slices.Clone(rows), func(m pluginsdk.Message) bool { return m.ID < summary[0].ID })
+	return append(summary, since...), all || len(since) < len(rows), nil
 }
 
 // spoken keeps of the rows what people have said, what they were answered, and the summaries. What schedules, tasks and

@@ -2,6 +2,8 @@ package summaries
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -14,16 +16,22 @@ const (
 	quiet = time.Hour
 	// mostRotate is how many threads wait at most for the end of their session.
 	mostRotate = 200
+	// mostEnds is how often it is tried to end a session.
+	mostEnds = 3
 )
 
-// rotated is what a thread is told.
-const rotated = "The agent's session has ended, because nothing was said here for a time, or because it was old. The next message begins a new one, with a summary of the conversation."
+// rotation is a session that is to end.
+type rotation struct {
+	Session string
+	Tries   int // how often that was tried
+}
 
 // rotates reports whether sessions end by themselves.
 func (c config) rotates() bool { return c.RotateIdleHours > 0 || c.RotateDays > 0 }
 
 // look finds threads whose session is to end, once it is time for that, and returns how long to wait for the next look; 0: none
-// is needed. Turned on, it begins with threads in which something is said from then on.
+// is needed. Turned on, it begins with threads in which something is said from then on. What has no room among those that wait
+// is found again by the next look.
 func (p *Plugin) look(ctx context.Context, w *work, c config) (time.Duration, error) {
 	now := p.now()
 	switch {
@@ -38,6 +46,11 @@ func (p *Plugin) look(ctx context.Context, w *work, c config) (time.Duration, er
 	case now.Sub(w.Looked) < lookEvery:
 		return w.Looked.Add(lookEvery).Sub(now), nil
 	}
+	type found struct {
+		thread pluginsdk.Thread
+		due    time.Time
+	}
+	var all []found
 	since := w.Looked.Add(-max(quiet, time.Duration(c.RotateIdleHours)*time.Hour))
 	query := pluginsdk.ThreadQuery{Kinds: []pluginsdk.ThreadKind{pluginsdk.ThreadPrimary, pluginsdk.ThreadGeneral}, Order: pluginsdk.ActivityFirst, Limit: 100}
 	for more := true; more; {
@@ -52,45 +65,57 @@ func (p *Plugin) look(ctx context.Context, w *work, c config) (time.Duration, er
 				more = false
 				break
 			}
-			due, err := p.mayRotate(ctx, w, c, thread, now)
+			due, err := p.dueToRotate(ctx, w, c, thread, now)
 			if err != nil {
 				return 0, err
 			}
-			if due && len(w.Rotate) < mostRotate {
-				w.rotateLater(thread)
+			if !due.IsZero() {
+				all = append(all, found{thread, due})
 			}
 		}
 	}
+	slices.SortStableFunc(all, func(a, b found) int { return a.due.Compare(b.due) })
 	w.Looked = now
+	for _, one := range all {
+		if len(w.Rotate) >= mostRotate {
+			w.Looked = one.due.Add(-time.Nanosecond)
+			break
+		}
+		if w.Rotate == nil {
+			w.Rotate = make(map[string]rotation)
+		}
+		w.Rotate[one.thread.ID] = rotation{Session: one.thread.SessionID}
+	}
 	return lookEvery, p.save(ctx, w)
 }
 
-func (w *work) rotateLater(thread pluginsdk.Thread) {
-	if w.Rotate == nil {
-		w.Rotate = make(map[string]string)
+// dueToRotate returns when a thread has become idle for long enough, since the last look; zero: it has not. Tasks' threads, those
+// apart and all others that summaries do not learn from keep their sessions.
+func (p *Plugin) dueToRotate(ctx context.Context, w *work, c config, thread pluginsdk.Thread, now time.Time) (time.Time, error) {
+	if thread.SessionID == "" || !c.learnsFrom(thread) {
+		return time.Time{}, nil
 	}
-	w.Rotate[thread.ID] = thread.SessionID
-}
-
-// mayRotate reports whether a thread has become idle for long enough since the last look. Tasks' threads, those apart and all
-// others that summaries do not learn from keep their sessions.
-func (p *Plugin) mayRotate(ctx context.Context, w *work, c config, thread pluginsdk.Thread, now time.Time) (bool, error) {
-	became := func(idle time.Duration) bool {
+	became := func(idle time.Duration) (time.Time, bool) {
 		at := thread.LastActivity.Add(idle)
-		return at.After(w.Looked) && !at.After(now)
+		return at, at.After(w.Looked) && !at.After(now)
 	}
-	switch {
-	case thread.SessionID == "" || !c.learnsFrom(thread):
-		return false, nil
-	case c.RotateIdleHours > 0 && became(time.Duration(c.RotateIdleHours)*time.Hour):
-		return true, nil
-	case c.RotateDays > 0 && became(quiet):
-		return p.olderThan(ctx, thread, now.AddDate(0, 0, -c.RotateDays))
+	if c.RotateIdleHours > 0 {
+		if at, due := became(time.Duration(c.RotateIdleHours) * time.Hour); due {
+			return at, nil
+		}
 	}
-	return false, nil
+	if c.RotateDays > 0 {
+		if at, due := became(quiet); due {
+			if old, err := p.olderThan(ctx, thread, now.AddDate(0, 0, -c.RotateDays)); err != nil || !old {
+				return time.Time{}, err
+			}
+			return at, nil
+		}
+	}
+	return time.Time{}, nil
 }
 
-// olderThan reports whether a thread's session had a turn before a time.
+// olderThan reports whether a thread's session had a turn before a time, among the last 1000 runs of the thread.
 func (p *Plugin) olderThan(ctx context.Context, thread pluginsdk.Thread, at time.Time) (bool, error) {
 	query := pluginsdk.RunQuery{ThreadID: thread.ID, Newest: true, Limit: 100}
 	for range mostPages {
@@ -101,9 +126,7 @@ func (p *Plugin) olderThan(ctx context.Context, thread pluginsdk.Thread, at time
 		for _, run := range page.Runs {
 			query.After = run.ID
 			switch {
-			case run.Kind != pluginsdk.RunMessage || run.SessionID == "":
-			case run.SessionID != thread.SessionID:
-				return false, nil
+			case run.Kind != pluginsdk.RunMessage || run.SessionID != thread.SessionID:
 			case run.QueuedAt.Before(at):
 				return true, nil
 			}
@@ -118,7 +141,7 @@ func (p *Plugin) olderThan(ctx context.Context, thread pluginsdk.Thread, at time
 // toRotate returns the session of a thread that is to end; empty: it goes on, since somebody has said something meanwhile, or
 // it has ended.
 func (p *Plugin) toRotate(w *work, thread pluginsdk.Thread) string {
-	session := w.Rotate[thread.ID]
+	session := w.Rotate[thread.ID].Session
 	if session == "" {
 		return ""
 	}
@@ -129,25 +152,56 @@ func (p *Plugin) toRotate(w *work, thread pluginsdk.Thread) string {
 	return session
 }
 
-// rotate ends a thread's session, whose conversation a summary row tells, and tells the thread. A thread in which something is
-// at work keeps it.
-func (p *Plugin) rotate(ctx context.Context, thread pluginsdk.Thread, session string) error {
+// tried notes that it was tried to end a thread's session. One that goes on is tried again a few times: the agent may have given
+// no summary, or a run may have been at work.
+func (w *work) tried(threadID string, ended bool) {
+	one, waits := w.Rotate[threadID]
+	if one.Tries++; ended || one.Tries >= mostEnds {
+		delete(w.Rotate, threadID)
+	} else if waits {
+		w.Rotate[threadID] = one
+	}
+}
+
+// rotate ends a thread's session, whose conversation a summary row tells, and tells the thread. It reports whether the session has
+// ended: a thread in which something is at work keeps it.
+func (p *Plugin) rotate(ctx context.Context, thread pluginsdk.Thread, session string) (bool, error) {
 	if thread.SessionID == session {
-		_, err := p.host.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: thread.ID, Patch: pluginsdk.ThreadPatch{EndSession: &session}})
+		answer, err := p.host.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: thread.ID, Patch: pluginsdk.ThreadPatch{EndSession: &session}})
 		if code := pluginsdk.CodeOf(err); code == pluginsdk.CodeStale || code == pluginsdk.CodeNotFound {
-			return nil
+			return false, nil
 		}
 		if err != nil {
-			return err
+			return false, err
+		}
+		if answer.Thread.SessionID == session { // a daemon that is older than EndSession
+			return false, nil
 		}
 	} else if thread.SessionID != "" {
-		return nil // it has another one already; none: it ended before a crash
+		return true, nil // it has another one already; none: it ended before a crash
 	}
 	_, err := p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
 		ThreadID: thread.ID, Key: "rotate/" + session,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: rotated}},
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus, Content: p.rotated(thread)}},
 	})
-	return err
+	return err == nil, err
+}
+
+// rotated is what a thread is told whose session has ended.
+func (p *Plugin) rotated(thread pluginsdk.Thread) string {
+	c := p.config.Load()
+	why := "because it was older than " + count(c.RotateDays, "day")
+	if c.RotateIdleHours > 0 && p.now().Sub(thread.LastActivity) >= time.Duration(c.RotateIdleHours)*time.Hour {
+		why = "because there was no message here for " + count(c.RotateIdleHours, "hour")
+	}
+	return "The agent's session has ended, " + why + ". The next message begins a new session with a summary of the conversation. All that was said stays here, and search still finds it."
+}
+
+func count(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }
 
 // sooner is the shorter of two times to wait; 0 is without end.

@@ -30,9 +30,12 @@ func (p *Plugin) window(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	changed := w.clip(p.now())
 	if !w.Stopped.IsZero() {
 		w.skip(w.Stopped, cmp.Or(p.activated, p.now()))
-		w.Stopped = time.Time{}
+		w.Stopped, changed = time.Time{}, true
+	}
+	if changed {
 		if err := p.save(ctx, w); err != nil {
 			return 0, err
 		}
@@ -139,7 +142,11 @@ func (p *Plugin) rest(w *work, c config) time.Duration {
 	if w.Quiet || since == 0 && len(w.Left) == 0 && len(w.Rotate) == 0 {
 		return 0
 	}
-	return max(p.due(w, c, since).Sub(p.now()), time.Millisecond)
+	least := time.Millisecond
+	if since == 0 && len(w.Left) == 0 { // for sessions alone that are to end it is not looked more often
+		least = lookEvery
+	}
+	return max(p.due(w, c, since).Sub(p.now()), least)
 }
 
 // due is when the next turn for summaries may be begun.
@@ -197,13 +204,18 @@ func (p *Plugin) begin(ctx context.Context, w *work, c config, now time.Time) er
 		if err != nil {
 			return err
 		}
-		if session != "" && n.longUpto == 0 { // the newest summary row tells all there is to tell
+		if session != "" && !n.ends { // there are words of people that no summary row would tell
 			delete(w.Rotate, thread.ID)
-			if n.before != "" {
-				if err := p.rotate(ctx, thread, session); err != nil {
+			session = ""
+		}
+		if session != "" && n.longUpto == 0 { // the newest summary row tells all there is to tell
+			ended := n.before == "" // or there is nothing
+			if !ended {
+				if ended, err = p.rotate(ctx, thread, session); err != nil {
 					return err
 				}
 			}
+			w.tried(thread.ID, ended)
 			session = ""
 		}
 		if len(n.said) == 0 && n.longUpto == 0 {
@@ -224,7 +236,7 @@ func (p *Plugin) begin(ctx context.Context, w *work, c config, now time.Time) er
 		}
 		room -= n.size
 		ref := "t" + strconv.Itoa(len(data)+1)
-		t.Threads = append(t.Threads, asked{Ref: ref, ThreadID: thread.ID, Upto: n.upto, LongUpto: n.longUpto, LeavesOut: n.leavesOut, Session: session})
+		t.Threads = append(t.Threads, asked{Ref: ref, ThreadID: thread.ID, Upto: n.upto, LongUpto: n.longUpto, LeavesOut: n.leavesOut, Session: session, Partial: n.partial})
 		data = append(data, conversationOf(n, ref, c, page))
 	}
 	if len(data) == 0 {
@@ -313,6 +325,7 @@ func (p *Plugin) finish(ctx context.Context, w *work) error {
 func (p *Plugin) take(ctx context.Context, w *work, c config, t *turn, answer summaryAnswer) error {
 	var sections []digest.Section
 	day := w.Begun.UTC().Format(dayLayout)
+	ended := make(map[string]bool) // by thread: its session
 	for _, said := range answer.Threads {
 		i := slices.IndexFunc(t.Threads, func(one asked) bool { return one.Ref == said.Thread })
 		if i < 0 {
@@ -335,7 +348,7 @@ func (p *Plugin) take(ctx context.Context, w *work, c config, t *turn, answer su
 		}
 		done, err := p.summarise(ctx, one, said.Long)
 		if err == nil && done && one.Session != "" {
-			err = p.rotate(ctx, thread, one.Session)
+			ended[thread.ID], err = p.rotate(ctx, thread, one.Session)
 		}
 		if err != nil {
 			return err
@@ -358,8 +371,8 @@ func (p *Plugin) take(ctx context.Context, w *work, c config, t *turn, answer su
 		if one.Upto != 0 {
 			w.Cursors[one.ThreadID] = one.Upto
 		}
-		if one.Session != "" { // whatever has come of it: the next look at the threads finds it again
-			delete(w.Rotate, one.ThreadID)
+		if one.Session != "" {
+			w.tried(one.ThreadID, ended[one.ThreadID])
 		}
 	}
 	return nil
@@ -403,8 +416,9 @@ func (p *Plugin) summarise(ctx context.Context, one asked, words string) (bool, 
 		words = digest.OneLine(words, maxLong)
 	}
 	row := pluginsdk.NewMessage{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageSummary, Content: words}
-	if len(one.LeavesOut) > 0 {
-		if row.Metadata, err = json.Marshal(pluginsdk.SummaryMetadata{LeavesOut: one.LeavesOut}); err != nil {
+	if len(one.LeavesOut) > 0 || one.Partial != "" {
+		notes := rowNotes{SummaryMetadata: pluginsdk.SummaryMetadata{LeavesOut: one.LeavesOut}, Partial: one.Partial}
+		if row.Metadata, err = json.Marshal(notes); err != nil {
 			return false, err
 		}
 	}

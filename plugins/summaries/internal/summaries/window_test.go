@@ -514,7 +514,7 @@ func TestAnInstallationWithConversations(t *testing.T) {
 		return w.sums(request)
 	}
 	w.thread(pluginsdk.Thread{ID: "old", Name: "Old", LastActivity: noon.Add(-time.Hour)})
-	w.said(pluginsdk.Message{ThreadID: "old", Author: "Ann", Content: "long ago"}, "Yes.")
+	w.said(pluginsdk.Message{ThreadID: "old", Author: "Ann", Content: "long ago", CreatedAt: noon.Add(-time.Hour)}, "Yes, long ago.")
 	w.serve(plugintest.Death{})
 	w.step()
 	w.thread(pluginsdk.Thread{ID: "t", Name: "Talk"})
@@ -530,11 +530,19 @@ func TestAnInstallationWithConversations(t *testing.T) {
 	w.pass(gather)
 	w.step()
 	w.thread(pluginsdk.Thread{ID: "new", Name: "New"})
-	w.says("new", "from now on", "Yes.")
+	w.saysNow("new", "from now on", "Yes.")
 	w.pass(gather)
 	w.step()
 	if turns := w.turns(); len(turns) != 1 || len(prompted(t, turns[0])) != 1 || !strings.Contains(turns[0].Prompt, "from now on") {
 		t.Errorf("turns %+v", turns)
+	}
+	// Nor is an old conversation told that goes on.
+	w.thread(pluginsdk.Thread{ID: "old", Name: "Old"})
+	w.saysNow("old", "said today", "Yes.")
+	w.pass(time.Hour)
+	w.step()
+	if turns := w.turns(); len(turns) != 2 || !strings.Contains(turns[1].Prompt, "said today") || strings.Contains(turns[1].Prompt, "long ago") {
+		t.Errorf("turns %+v", turns[1:])
 	}
 }
 

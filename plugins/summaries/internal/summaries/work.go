@@ -35,9 +35,9 @@ type work struct {
 	// Gaps are the times in which summaries were off, or the plugin was: what was said then is not summarised.
 	Gaps    []gap
 	Stopped time.Time // the plugin was deactivated then; zero: it is active, or was killed
-	// Rotate are threads that are to begin a new session, with the session that they have.
-	Rotate map[string]string
-	Looked time.Time // when threads were last looked at for one to rotate; zero: rotation is off
+	// Rotate are the sessions that are to end, by thread.
+	Rotate map[string]rotation `json:"Rotations"`
+	Looked time.Time           // up to when threads were looked at for one to rotate; zero: rotation is off
 }
 
 // gap is a time in which nobody listened.
@@ -46,10 +46,31 @@ type gap struct{ From, To time.Time }
 // mostGaps is how many gaps are known.
 const mostGaps = 200
 
-// skip has what was said in a time not summarised.
+// skip has what was said in a time not summarised. Of too many gaps the oldest two become one.
 func (w *work) skip(from, to time.Time) {
 	w.Gaps = append(w.Gaps, gap{from, to})
-	w.Gaps = w.Gaps[max(0, len(w.Gaps)-mostGaps):]
+	if len(w.Gaps) > mostGaps {
+		w.Gaps[1].From = w.Gaps[0].From
+		w.Gaps = w.Gaps[1:]
+	}
+}
+
+// clip has no time that is known be later than now, and reports whether one was: the clock has been set back, and what was to
+// be after such a time would wait until the clock is there again.
+func (w *work) clip(now time.Time) (clipped bool) {
+	times := []*time.Time{&w.OffSince, &w.Begun, &w.Until, &w.Stopped, &w.Looked}
+	if w.Failed != nil {
+		times = append(times, &w.Failed.At)
+	}
+	for i := range w.Gaps {
+		times = append(times, &w.Gaps[i].To)
+	}
+	for _, at := range times {
+		if at.After(now) {
+			*at, clipped = now, true
+		}
+	}
+	return clipped
 }
 
 // skipped reports whether nobody listened when something was said.
@@ -76,6 +97,8 @@ type asked struct {
 	LeavesOut []int64
 	// Session is the thread's session that ends once the row is there; empty: it goes on.
 	Session string
+	// Partial is the thread's session when neither the row nor one before it tells all that people have said in it; else empty.
+	Partial string
 }
 
 // spending is what the turns of a day have cost.
@@ -130,7 +153,9 @@ func (p *Plugin) load(ctx context.Context) (w *work, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w = &work{Existing: len(runs.Runs) > 0, Until: p.now(), Cursors: make(map[string]int64)}
+	existing := len(runs.Runs) > 0
+	// Off since ever: turned on for the first time, it leaves out all that was said before.
+	w = &work{Existing: existing, Off: existing, Until: p.now(), Cursors: make(map[string]int64)}
 	return w, p.save(ctx, w)
 }
 
