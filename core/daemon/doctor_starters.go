@@ -2,9 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -23,12 +20,11 @@ func checkStarters(ctx context.Context, config Config, database *store.Store) []
 	}
 	var newer []string
 	for _, file := range files {
-		text, err := os.ReadFile(filepath.Join(config.Data, "workspace", filepath.FromSlash(file.Path)))
+		text, err := contextfiles.TextIn(filepath.Join(config.Data, "workspace"), file.Path)
 		if err != nil {
-			continue // it is the operator's to delete
+			continue // it is the operator's to delete, and to make something else
 		}
-		sum := sha256.Sum256(text)
-		standing, _, err := file.Stand(hex.EncodeToString(sum[:]), func() ([]string, error) { return versionsOf(ctx, database, file.Path) })
+		standing, _, err := file.Stand(text, func() ([]string, error) { return versionsOf(ctx, database, file.Path) })
 		if err == nil && file.Offered(standing) && standing != contextfiles.Unknown {
 			newer = append(newer, file.Path)
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -519,5 +521,18 @@ func TestDoctorSaysThatThereAreNewerStarters(t *testing.T) {
 	}
 	if checks := checkStarters(t.Context(), config, database); len(checks) != 1 || !checks[0].OK || !strings.Contains(checks[0].Detail, "newer starters of CLAUDE.md:") {
 		t.Errorf("with a newer starter: %+v", checks)
+	}
+	// A pipe in its place keeps nobody waiting, and of a link nothing is read.
+	path := filepath.Join(config.Data, "workspace", "CLAUDE.md")
+	for what, replace := range map[string]func() error{
+		"a pipe": func() error { return syscall.Mkfifo(path, 0o600) },
+		"a link": func() error { return os.Symlink("/dev/zero", path) },
+	} {
+		if err := errors.Join(os.Remove(path), replace()); err != nil {
+			t.Fatal(err)
+		}
+		if checks := checkStarters(t.Context(), config, database); len(checks) != 0 {
+			t.Errorf("of %s: %+v", what, checks)
+		}
 	}
 }

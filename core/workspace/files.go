@@ -105,6 +105,18 @@ func list(root *os.Root) (map[string]fs.FileInfo, error) {
 	return found, nil
 }
 
+// TextIn returns the text of a context file of the workspace in a directory. What is no regular file, a link among it, what is
+// longer than MaxText, and what is no UTF-8 is an error.
+func TextIn(dir, name string) (string, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close() // it was only read
+	text, err := read(root, name)
+	return string(text), err
+}
+
 // read returns a file's text; errNoContext when it is none of the context files. A pipe of
 // that name keeps nobody waiting.
 func read(root *os.Root, name string) (text []byte, err error) {

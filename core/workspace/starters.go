@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 )
 
 // shipped has, for each file, the SHA-256 of the texts that it was shipped with, the newest last. A change of a file adds a line.
@@ -80,10 +81,13 @@ const (
 	Unknown   Standing = "unknown"   // it is not known from which starter it was made
 )
 
-// Stand says how a file of a version stands to the starter. had are the versions that the file has had before, newest first;
-// it is asked only if the version says too little. base is the starter's version that the file was made from; empty: it is not known.
-func (s Starter) Stand(version string, had func() ([]string, error)) (standing Standing, base string, err error) {
-	switch {
+// Plain is a text with line feeds alone at the ends of its lines. An editor that writes CR LF has changed nothing.
+func Plain(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// Stand says how a file with a text stands to the starter. had are the versions that the file has had, newest first; it is asked
+// only if the text says too little. base is the starter's version that the file was made from; empty: it is not known.
+func (s Starter) Stand(text string, had func() ([]string, error)) (standing Standing, base string, err error) {
+	switch version := versionOf([]byte(Plain(text))); {
 	case version == s.Version:
 		return Same, version, nil
 	case slices.Contains(shipped[s.name], version):
@@ -92,6 +96,15 @@ func (s Starter) Stand(version string, had func() ([]string, error)) (standing S
 	versions, err := had()
 	if err != nil {
 		return "", "", err
+	}
+	// A text that was restored is made from the starter that was behind it the first time, and not from one that was taken
+	// meanwhile.
+	version := versionOf([]byte(text))
+	for i, one := range slices.Backward(versions) {
+		if one == version {
+			versions = versions[i:]
+			break
+		}
 	}
 	for _, one := range versions {
 		if one == s.Version {

@@ -24,6 +24,7 @@ type compared struct {
 	workspace.Starter
 
 	text, version string // of the file as it is; version is empty when it is not there
+	plain         string // the text with line feeds alone at the ends of its lines
 	standing      workspace.Standing
 	base          string // the version of the starter that it was made from; empty: it is not known
 }
@@ -60,8 +61,8 @@ func compare(ctx context.Context, api *client.Client, file workspace.Starter) (c
 	if err != nil {
 		return c, err
 	}
-	c.text, c.version = is.Text, is.Version
-	c.standing, c.base, err = file.Stand(is.Version, func() (versions []string, err error) {
+	c.text, c.version, c.plain = is.Text, is.Version, workspace.Plain(is.Text)
+	c.standing, c.base, err = file.Stand(is.Text, func() (versions []string, err error) {
 		const pageSize = 500
 		for before := int64(0); ; {
 			changes, err := api.ContextHistory(ctx, file.Path, before, pageSize)
@@ -133,7 +134,7 @@ func (c compared) show(out io.Writer) error {
 	switch {
 	case c.version == "":
 		words += "it is not there."
-	case c.version == c.Version:
+	case c.isNewest():
 		words += "it is the newest starter."
 	case c.standing == workspace.Same:
 		words += "it was made from the newest starter, and you or the agent have changed it since. There is nothing new for it."
@@ -142,14 +143,17 @@ func (c compared) show(out io.Writer) error {
 	case c.standing == workspace.Changed:
 		words += "there is a newer starter, and you or the agent have changed this file since it was made. To take in what is new and keep your changes: harness context take " + c.Path + " --merge"
 	case c.standing == workspace.Unknown:
-		words += "you or the agent have changed this file; from which starter it was made is not known any more."
+		words += "you or the agent have changed this file; from which starter it was made is not known any more, so that not all of the difference need be new."
 	}
-	if _, err := fmt.Fprintln(out, words); err != nil || c.version == c.Version {
+	if _, err := fmt.Fprintln(out, words); err != nil || c.isNewest() {
 		return err
 	}
-	_, err := fmt.Fprint(out, udiff.Unified(c.Path, c.Path+" (starter)", c.text, c.Text))
+	_, err := fmt.Fprint(out, udiff.Unified(c.Path, c.Path+" (starter)", c.plain, c.Text))
 	return err
 }
+
+// isNewest reports whether the file is the newest starter, as it is shipped.
+func (c compared) isNewest() bool { return c.version != "" && c.plain == c.Text }
 
 func contextTake(ctx context.Context, cmd *cobra.Command, api *client.Client, args []string) error {
 	file, err := starterOf(args[0])
@@ -164,7 +168,7 @@ func contextTake(ctx context.Context, cmd *cobra.Command, api *client.Client, ar
 	yes, _ := cmd.Flags().GetBool("yes")
 	text := c.Text
 	switch {
-	case c.version == c.Version, merge && c.standing == workspace.Same:
+	case c.isNewest(), merge && c.standing == workspace.Same:
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "There is nothing new for %s.\n", c.Path)
 		return err
 	case merge && c.standing != workspace.Untouched:
@@ -174,26 +178,39 @@ func contextTake(ctx context.Context, cmd *cobra.Command, api *client.Client, ar
 	case c.standing != workspace.Untouched && !yes:
 		return fmt.Errorf("you or the agent have changed %s: with --merge that stays, and with --yes it is replaced and kept in context/archive; harness context diff %s shows the difference", c.Path, c.Path)
 	}
+	said, err := c.replace(ctx, api, text)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
+	return err
+}
+
+// replace keeps what the file says and writes the text, and says what was done.
+func (c compared) replace(ctx context.Context, api *client.Client, text string) (said string, err error) {
 	kept := ""
 	if c.version != "" {
 		if kept, err = keepOld(ctx, api, c); err != nil {
-			return err
+			return "", err
 		}
 	}
 	// The starter first, also where it is merged: by the file's history it is known from which one it was made.
 	written, err := api.WriteContext(ctx, c.Path, c.Text, c.version)
-	if err == nil && text != c.Text {
-		written, err = api.WriteContext(ctx, c.Path, text, written.Version)
-	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	said := fmt.Sprintf("%s has %d bytes now (version %.*s).", written.Path, written.Size, shortVersion, written.Version)
+	if text != c.Text { // also when somebody has pressed Ctrl-C meanwhile: the starter alone is not what was asked for
+		if written, err = api.WriteContext(context.WithoutCancel(ctx), c.Path, text, written.Version); err != nil {
+			return "", fmt.Errorf("%s is the newest starter now, without what you and the agent had changed, or what somebody has made of that since: the merged text could not be written: %w.\n"+
+				"What it was is in %s. To put it back: harness context restore %s %.*s; then merge again: harness context take %s --merge",
+				c.Path, err, kept, c.Path, shortVersion, c.version, c.Path)
+		}
+	}
+	said = fmt.Sprintf("%s has %d bytes now (version %.*s).", written.Path, written.Size, shortVersion, written.Version)
 	if kept != "" {
 		said += " What it was is in " + kept + "."
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
-	return err
+	return said, nil
 }
 
 // keepOld writes what a file says into a file of its own in the archive, which no prompt has, and returns its path.
@@ -226,7 +243,7 @@ func (c compared) merged(ctx context.Context, api *client.Client) (string, error
 	if c.base == "" {
 		return "", fmt.Errorf("from which starter %s was made is not known any more: "+byHand, c.Path, c.Path, c.Path)
 	}
-	base, err := api.ContextFile(ctx, c.Path, c.base)
+	base, err := api.ContextFile(ctx, c.Path, c.base) // shipped texts have line feeds alone
 	var problem *client.Problem
 	if errors.As(err, &problem) && problem.Status == http.StatusNotFound {
 		return "", fmt.Errorf("the starter that %s was made from is not kept any more: "+byHand, c.Path, c.Path, c.Path)
@@ -234,7 +251,7 @@ func (c compared) merged(ctx context.Context, api *client.Client) (string, error
 	if err != nil {
 		return "", err
 	}
-	mine := udiff.Lines(base.Text, c.text)
+	mine := udiff.Lines(base.Text, c.plain)
 	edits := slices.Clone(mine)
 	for _, theirs := range udiff.Lines(base.Text, c.Text) {
 		if slices.Contains(mine, theirs) {

@@ -25,6 +25,7 @@ func shaOf(text string) string {
 type workspaceAPI struct {
 	texts map[string]string // by path, as they are
 	had   map[string][]string
+	fails map[string]bool // texts that cannot be written
 }
 
 func (w *workspaceAPI) write(path, text string) {
@@ -55,6 +56,10 @@ func (w *workspaceAPI) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		if there && body.Version != shaOf(is) || !there && body.Version != "" {
 			problem(409, "version: it is of another one")
+			return
+		}
+		if w.fails[body.Text] {
+			problem(409, "the disk is full")
 			return
 		}
 		w.write(path, body.Text)
@@ -142,6 +147,11 @@ func TestNewerStartersAreOfferedAndTaken(t *testing.T) {
 	run(0, "nothing new for your context files", "diff")
 	w.write("CLAUDE.md", w.texts["CLAUDE.md"]+"mine\n")
 	run(0, "There is nothing new for it", "diff", "CLAUDE.md")
+
+	// A file with other line ends is no other file.
+	w.write("CLAUDE.md", strings.ReplaceAll(files[0].Text, "\n", "\r\n"))
+	run(0, "it is the newest starter", "diff", "CLAUDE.md")
+	run(0, "nothing new for CLAUDE.md", "take", "CLAUDE.md")
 }
 
 // What is new in a starter is merged into what one has changed; where both have changed a line, nothing is done.
@@ -162,10 +172,53 @@ func TestMergingAStarter(t *testing.T) {
 		{"one\nmine\nthree\nfour\nfive\nsix\nseven\n", "one\ntheirs\nthree\nfour\nfive\nsix\nseven\n", ""},
 		{"one\nthree\nfour\nfive\nsix\nseven\n", "one\ntwo\nand a half\nthree\nfour\nfive\nsix\nseven\n", ""},
 	} {
-		c := compared{Starter: workspace.Starter{Path: "CLAUDE.md", Text: row.newer}, text: row.mine, base: shaOf(old)}
+		c := compared{Starter: workspace.Starter{Path: "CLAUDE.md", Text: row.newer}, plain: row.mine, base: shaOf(old)}
 		got, err := c.merged(t.Context(), api)
 		if got != row.want || (err == nil) != (row.want != "") || err != nil && !strings.Contains(err.Error(), "at line 2") && !strings.Contains(err.Error(), "at line 3") {
 			t.Errorf("mine\n%s and newer\n%s are\n%s, %v", row.mine, row.newer, got, err)
 		}
+	}
+}
+
+// When the merged text cannot be written, one is told what is in the file, where the old text is and how it is put back, and can
+// merge again then.
+func TestAMergeThatIsCutShort(t *testing.T) {
+	isolate(t)
+	const old = "one\ntwo\nthree\n"
+	newest, err := starterOf("CLAUDE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workspaceAPI{texts: map[string]string{}, had: map[string][]string{}, fails: map[string]bool{}}
+	server := httptest.NewServer(w)
+	t.Cleanup(server.Close)
+	api, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write("CLAUDE.md", old)
+	mine := "zero\n" + old
+	w.write("CLAUDE.md", mine)
+	newer := newest
+	newer.Text = old + "four\n"
+	take := func() (string, error) {
+		c := compared{Starter: newer, text: w.texts["CLAUDE.md"], plain: w.texts["CLAUDE.md"], version: shaOf(w.texts["CLAUDE.md"]), standing: workspace.Changed, base: shaOf(old)}
+		text, err := c.merged(t.Context(), api)
+		if err != nil {
+			return "", err
+		}
+		return c.replace(t.Context(), api, text)
+	}
+	merged := "zero\n" + old + "four\n"
+	w.fails[merged] = true
+	_, err = take()
+	if err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "What it was is in context/archive/CLAUDE-") ||
+		!strings.Contains(err.Error(), "harness context restore CLAUDE.md "+shaOf(mine)[:shortVersion]) {
+		t.Fatalf("told %v", err)
+	}
+	w.write("CLAUDE.md", mine) // as restore does
+	w.fails = nil
+	if said, err := take(); err != nil || w.texts["CLAUDE.md"] != merged || !strings.Contains(said, "What it was is in context/archive/CLAUDE-") {
+		t.Errorf("%q, %v; the file is %q", said, err, w.texts["CLAUDE.md"])
 	}
 }
