@@ -191,7 +191,15 @@ func (p *planner) take(id, why string, replaced bool) {
 }
 
 // suffix is how an entry says where it is from.
-var suffix = lazy.Regexp(`\s*\((\d{4}-\d{2}-\d{2}), (message|edit) \d+\)$`)
+var suffix = lazy.Regexp(`\s*\((\d{4}-\d{2}-\d{2}), ((?:message|edit) \d+)\)$`)
+
+// OriginOf is what an entry says of where it is from: the day, and such as "message 123"; empty: it says nothing.
+func OriginOf(raw string) (day, origin string) {
+	if found := suffix.FindStringSubmatch(raw); found != nil {
+		return found[1], found[2]
+	}
+	return "", ""
+}
 
 // add adds an entry in the place of those that it replaces, or refuses it.
 func (p *planner) add(text, section string, sources, replaces []string) {

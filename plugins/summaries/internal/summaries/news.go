@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/digest"
@@ -278,9 +279,10 @@ func (p *Plugin) spoken(ctx context.Context, rows []pluginsdk.Message) (kept []p
 	return kept, nil
 }
 
-// personal reports whether a person has said it.
+// personal reports whether a person has said it. The plugin's own command, which a button of the dashboard gives too, is no word of
+// a conversation.
 func personal(m pluginsdk.Message) bool {
-	return m.Role == pluginsdk.RoleUser && !m.Label().OfAgent() && (m.Author != "" || m.Scope != "")
+	return m.Role == pluginsdk.RoleUser && !m.Label().OfAgent() && (m.Author != "" || m.Scope != "") && !strings.HasPrefix(m.Content, "/"+command+" ")
 }
 
 // answersPerson reports whether a reply answers a person.

@@ -14,8 +14,8 @@ import (
 // toolLog tells what the consolidations have made of the memory.
 const toolLog = "memory_log"
 
-// toldRecords is how many consolidations are told at once, the newest first.
-const toldRecords = 30
+// toldRecords is how many consolidations are told at once, the newest first. Each is read with its files, which may be long.
+const toldRecords = 10
 
 // asksLog is what toolLog is called with.
 type asksLog struct {
@@ -165,6 +165,9 @@ func (r *record) told() told {
 // tellAll adds the lines, and the files before and after.
 func (r *record) tellAll(one *told, texts bool) {
 	for _, note := range r.Plan.Added {
+		if note.Origin == "" { // the record is older than the noting of origins: the entry says it
+			note.Day, note.Origin = memory.OriginOf(note.What)
+		}
 		entry := toldEntry{Text: note.What, Day: note.Day, Thread: note.Thread}
 		_, _ = fmt.Sscanf(note.Origin, "message %d", &entry.Message)
 		_, _ = fmt.Sscanf(note.Origin, "edit %d", &entry.Edit)

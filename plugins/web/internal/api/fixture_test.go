@@ -37,6 +37,7 @@ type host struct {
 	view       pluginsdk.SettingsView
 	tools      []pluginsdk.ToolSpec
 	result     pluginsdk.ToolResult
+	submitted  func()    // called when a message is submitted
 	deadline   time.Time // of the last call of a tool
 	toolErr    error     // of calls of tools only
 	tasks      []pluginsdk.Task
@@ -117,6 +118,9 @@ func (h messages) Submit(_ context.Context, request *pluginsdk.SubmitMessageRequ
 		panic("at the disco")
 	}
 	accepted := pluginsdk.Accepted{ThreadID: "T", MessageID: 7, RunID: "R"}
+	if h.submitted != nil {
+		h.submitted()
+	}
 	return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, h.ask(request.Submission)
 }
 

@@ -81,7 +81,7 @@ type ConsolidationDetail struct {
 
 // Memory are the consolidations, newest first.
 type Memory struct {
-	Kept           bool            `json:"kept" doc:"Somebody consolidates: the plugin summaries serves"`
+	Kept           bool            `json:"kept" doc:"The plugin summaries, which consolidates, is running"`
 	On             bool            `json:"on" doc:"It does so when it is asked to (its setting memory)"`
 	Consolidations []Consolidation `json:"consolidations" nullable:"false"`
 	More           bool            `json:"more" doc:"There are older ones"`
@@ -134,7 +134,7 @@ func (h *handlers) consolidation(ctx context.Context, number int) (*consolidatio
 	case err != nil:
 		return nil, err
 	case !kept || len(found.Consolidations) == 0:
-		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no consolidation %d: the plugin summaries, which makes them, does not serve", number)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no consolidation %d: the plugin summaries, which makes them, is not running", number)
 	}
 	return &consolidationOutput{Body: found.Consolidations[0]}, nil
 }
@@ -166,24 +166,24 @@ func (h *handlers) askMemory(ctx context.Context, asked map[string]any, out any)
 
 // consolidate gives the command in the name of who asks: the plugin takes it from people alone, and notes who it was.
 func (h *handlers) consolidate(ctx context.Context, _ *struct{}) (*consolidationOutput, error) {
-	var found struct{ Consolidations []ConsolidationDetail }
-	kept, err := h.askMemory(ctx, map[string]any{}, &found)
+	var before, after struct{ Consolidations []ConsolidationDetail }
+	kept, err := h.askMemory(ctx, map[string]any{}, &before)
 	if err != nil {
 		return nil, h.fail("consolidate", err)
 	}
 	if !kept {
-		return nil, huma.Error409Conflict("the plugin summaries, which consolidates, does not serve; `harness plugin enable summaries` turns it on")
+		return nil, huma.Error409Conflict("the plugin summaries, which consolidates, is not running; `harness plugin enable summaries` turns it on")
 	}
 	if err := h.memoryCommand(ctx, "consolidate", "/memory consolidate"); err != nil {
 		return nil, err
 	}
-	if _, err := h.askMemory(ctx, map[string]any{}, &found); err != nil {
+	if _, err := h.askMemory(ctx, map[string]any{}, &after); err != nil {
 		return nil, h.fail("consolidate", err)
 	}
-	if len(found.Consolidations) == 0 {
-		return nil, huma.Error409Conflict("nothing was consolidated")
+	if len(after.Consolidations) == 0 || len(before.Consolidations) > 0 && after.Consolidations[0].Number <= before.Consolidations[0].Number {
+		return nil, huma.Error409Conflict("the command was carried out, and no consolidation has begun by it")
 	}
-	return &consolidationOutput{Body: found.Consolidations[0]}, nil
+	return &consolidationOutput{Body: after.Consolidations[0]}, nil
 }
 
 func (h *handlers) revertConsolidation(ctx context.Context, input *consolidationInput) (*consolidationOutput, error) {
@@ -214,7 +214,7 @@ func (h *handlers) memoryCommand(ctx context.Context, operation, words string) e
 	case err != nil:
 		return h.fail(operation, err)
 	case !run.State.Final():
-		return huma.Error409Conflict("the command " + words + " waits for what the primary thread is doing, and is carried out after it; look again later")
+		return huma.Error409Conflict("the command " + words + " is queued behind what the primary thread is doing, and is carried out after it: do not press again, and look again later")
 	case len(run.Outcomes) == 1 && run.Outcomes[0].Error != "":
 		return huma.Error409Conflict(run.Outcomes[0].Error)
 	case run.State != pluginsdk.RunSucceeded:

@@ -32,9 +32,9 @@ func TestConsolidations(t *testing.T) {
 	if got := f.send("GET", "/api/memory", ""); got.raw != `{"kept":false,"on":false,"consolidations":[],"more":false}`+"\n" {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	f.isProblem(f.send("GET", "/api/memory/7", ""), http.StatusNotFound, "does not serve")
-	f.isProblem(f.send("POST", "/api/memory/7/revert", ""), http.StatusNotFound, "does not serve")
-	f.isProblem(f.send("POST", "/api/memory/consolidate", ""), http.StatusConflict, "does not serve")
+	f.isProblem(f.send("GET", "/api/memory/7", ""), http.StatusNotFound, "is not running")
+	f.isProblem(f.send("POST", "/api/memory/7/revert", ""), http.StatusNotFound, "is not running")
+	f.isProblem(f.send("POST", "/api/memory/consolidate", ""), http.StatusConflict, "is not running")
 	f.host.toolErr = pluginsdk.Errorf(pluginsdk.CodeDeadline, "it hangs")
 	f.isProblem(f.send("GET", "/api/memory", ""), http.StatusGatewayTimeout, "it hangs")
 }
@@ -60,7 +60,12 @@ func TestMemoryIsChangedByAPerson(t *testing.T) {
 		t.Errorf("%d %s, submitted %+v", got.status, got.raw, submitted())
 	}
 	want.Content = "/memory consolidate"
-	if got := f.send("POST", "/api/memory/consolidate", ""); got.status != http.StatusAccepted || !strings.Contains(got.raw, `"number":7`) || !reflect.DeepEqual(submitted(), want) {
+	f.isProblem(f.send("POST", "/api/memory/consolidate", ""), http.StatusConflict, "no consolidation has begun")
+	f.host.result.Structured = json.RawMessage(`{"consolidations": [{"number": 7, "state": "failed", "why": "of another one", "entries": [{"text": "of another one"}]}]}`)
+	f.host.submitted = func() {
+		f.host.result.Structured = json.RawMessage(`{"consolidations": [{"number": 8, "state": "asked"}]}`)
+	}
+	if got := f.send("POST", "/api/memory/consolidate", ""); got.status != http.StatusAccepted || !strings.Contains(got.raw, `"number":8`) || strings.Contains(got.raw, "of another one") || !reflect.DeepEqual(submitted(), want) {
 		t.Errorf("%d %s, submitted %+v", got.status, got.raw, submitted())
 	}
 	f.host.runs[0].Outcomes[0].Error = "memory.md has changed since consolidation 7"

@@ -48,6 +48,9 @@ func (r rememberingMessages) Submit(_ context.Context, request *pluginsdk.Submit
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
 	r.r.typed = append(r.r.typed, request.Submission)
+	if request.Submission.Content == "/memory consolidate" && r.r.refuses == "" {
+		r.r.log = strings.Replace(r.r.log, `"number": 4`, `"number": 5`, 1)
+	}
 	return &pluginsdk.SubmitMessageResponse{Accepted: pluginsdk.Accepted{RunID: "R"}}, nil
 }
 
@@ -99,10 +102,20 @@ func TestTheConsolidationsOfTheMemory(t *testing.T) {
 	if to := done.header.Get("Location"); to != "/memory/consolidations/4" || len(r.typed) != 1 || r.typed[0].Content != "/memory revert 4" || r.typed[0].Author != "Ann" {
 		t.Errorf("it leads to %s, and was asked for as %+v", to, r.typed)
 	}
-	s.expect("consolidated", ann.submit("/memory/consolidations", "", url.Values{}), http.StatusSeeOther)
+	begun := s.expect("consolidated", ann.submit("/memory/consolidations", "", url.Values{}), http.StatusSeeOther)
+	if to := begun.header.Get("Location"); to != "/memory/consolidations/5" {
+		t.Errorf("it leads to %s", to)
+	}
 	r.refuses = "memory.md has changed since consolidation 4"
 	s.expect("refused", ann.submit("/memory/consolidations/4/revert", "", url.Values{}), http.StatusUnprocessableEntity, `role="alert"`, "memory.md has changed since consolidation 4", "New entries")
-	s.expect("refused", ann.submit("/memory/consolidations", "", url.Values{}), http.StatusUnprocessableEntity, `role="alert"`, "memory.md has changed", "Consolidation 4")
+	s.expect("refused", ann.submit("/memory/consolidations", "", url.Values{}), http.StatusUnprocessableEntity, `role="alert"`, "memory.md has changed", "Consolidation 5")
+
+	// A record of a version that noted less says nothing of what it does not know.
+	r.log = `{"on": true, "consolidations": [{"number": 2, "state": "done", "added": 1, "dropped": 1, "entries": [{"text": "- a pond (2026-10-28, message 9)", "day": "2026-10-28", "messageId": 9}, {"text": "- a heron (grey)"}]}]}`
+	old := s.expect("an old one", ann.visit("/memory/consolidations/2"), http.StatusOK, "message 9", "a heron (grey)", "2026-10-28")
+	if strings.Contains(old.body, "Entries kept") || strings.Contains(old.body, "Replaced") || strings.Contains(old.body, `href="/chat/`) {
+		t.Errorf("it says more than is known:\n%s", old.body)
+	}
 }
 
 // Where nobody consolidates, the page says so, and how that is turned on.
@@ -110,7 +123,7 @@ func TestWhereNobodyConsolidates(t *testing.T) {
 	s := demanding(t)
 	r := s.remembers("")
 	b := s.logIn("Ann", pluginsdk.ScopeAdmin)
-	off := s.expect("off", b.visit("/memory/consolidations"), http.StatusOK, "the plugin summaries does not serve", "harness plugin enable summaries")
+	off := s.expect("off", b.visit("/memory/consolidations"), http.StatusOK, "The plugin summaries is not running", "harness plugin enable summaries")
 	r.log = `{"on": false, "consolidations": []}`
 	setting := s.expect("turned off", b.visit("/memory/consolidations"), http.StatusOK, "The consolidation is off", "harness plugin settings set summaries memory=true")
 	for _, got := range []got{off, setting} {

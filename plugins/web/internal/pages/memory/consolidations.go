@@ -131,6 +131,8 @@ func origin(entry api.MemoryEntry) (to, words string) {
 	case entry.MessageID != 0 && entry.ThreadID != "":
 		id := strconv.FormatInt(entry.MessageID, 10)
 		return "/chat/" + url.PathEscape(entry.ThreadID) + "?around=" + id + "#m" + id, "message " + id
+	case entry.MessageID != 0: // of a consolidation that is older than the noting of threads
+		return "", "message " + strconv.FormatInt(entry.MessageID, 10)
 	case entry.Edit != 0:
 		id := strconv.FormatInt(entry.Edit, 10)
 		return "/memory/history?" + url.Values{"path": {"context/inbox.md"}, "before": {strconv.FormatInt(entry.Edit+1, 10)}}.Encode(), "edit " + id
@@ -138,9 +140,12 @@ func origin(entry api.MemoryEntry) (to, words string) {
 	return "", "not known"
 }
 
-// bare is an entry without its mark and its suffix, which are shown beside it.
-func bare(text string) string {
-	text = unmarked(text)
+// bare is an entry without its mark, and without its suffix where that is shown beside it.
+func bare(entry api.MemoryEntry) string {
+	text := unmarked(entry.Text)
+	if entry.MessageID == 0 && entry.Edit == 0 {
+		return text
+	}
 	if i := strings.LastIndex(text, " ("); i > 0 && strings.HasSuffix(text, ")") {
 		return text[:i]
 	}
