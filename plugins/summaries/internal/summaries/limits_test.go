@@ -3,11 +3,13 @@ package summaries
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/summaries/internal/memory"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
@@ -189,5 +191,46 @@ func TestTheLogAsATool(t *testing.T) {
 		if got := call(where[0], where[1], `{}`); !got.IsError {
 			t.Errorf("in %v: %+v", where, got)
 		}
+	}
+}
+
+// Lines that one consolidation has no room for are counted and shown, and the next one takes them.
+func TestMoreLinesThanOneConsolidationTakes(t *testing.T) {
+	w := newWorld(t, "")
+	text := ""
+	for n := range mostLines + 2 {
+		text += fmt.Sprintf("- line %d\n", n)
+	}
+	w.host.SetContextFile(inboxFile, text)
+	inbox, err := w.inner.read(t.Context(), inboxFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, leftOut, err := w.inner.lines(t.Context(), *w.inner.config.Load(), inbox)
+	if err != nil || len(kept) != mostLines || len(leftOut) != 2 || leftOut[1].What != fmt.Sprintf("- line %d", mostLines+1) || !strings.Contains(leftOut[1].Why, "the next one") {
+		t.Errorf("%d lines are given, left out %+v, %v", len(kept), leftOut, err)
+	}
+}
+
+// A record that is older than the noting of origins tells them from its entries.
+func TestAnOldRecordTellsItsOrigins(t *testing.T) {
+	r, one := new(record), told{}
+	r.Plan.Added = []memory.Note{{What: "- a pond (2026-10-28, message 9)"}, {What: "- a heron (2026-10-29, edit 4)"}, {What: "- fish (many)"}}
+	r.tellAll(&one, false)
+	if e := one.Entries; len(e) != 3 || e[0].Message != 9 || e[0].Day != "2026-10-28" || e[1].Edit != 4 || e[2].Message != 0 || e[2].Day != "" {
+		t.Errorf("%+v", one.Entries)
+	}
+}
+
+// A command to this plugin, which a button of the dashboard gives too, is no word of the conversation.
+func TestItsOwnCommandIsNotSummarised(t *testing.T) {
+	w := newWorld(t, "")
+	w.thread(pluginsdk.Thread{ID: "t", Name: "Talk"})
+	w.saysNow("t", "/memory consolidate", "Consolidation 1 has begun.")
+	w.saysNow("t", "about the pond", "Yes.")
+	w.pass(gather)
+	w.step()
+	if turns := w.turns(); len(turns) != 1 || strings.Contains(turns[0].Prompt, "onsolidat") || !strings.Contains(turns[0].Prompt, "about the pond") {
+		t.Errorf("turns %+v", turns)
 	}
 }

@@ -45,7 +45,12 @@ func (p *Plugin) lines(ctx context.Context, c config, inbox file) (kept []memory
 	if err != nil {
 		return nil, nil, err
 	}
-	kept = kept[:min(len(kept), mostLines)]
+	if len(kept) > mostLines {
+		for _, line := range kept[mostLines:] {
+			resting = append(resting, memory.Note{What: line.Raw, Why: fmt.Sprintf("a consolidation takes %d lines at most; the next one takes it", mostLines)})
+		}
+		kept = kept[:mostLines]
+	}
 	for i := range kept {
 		kept[i].ID = "i" + strconv.Itoa(i+1)
 	}

@@ -75,7 +75,7 @@ type ConsolidationDetail struct {
 	Gone      []MemoryNote  `json:"gone,omitempty" doc:"Entries that were replaced or removed"`
 	Skipped   []MemoryNote  `json:"skipped,omitempty" doc:"Lines of the inbox that nothing was kept of"`
 	Denied    []MemoryNote  `json:"denied,omitempty" doc:"Proposals of the agent that were not carried out"`
-	LeftLines []MemoryNote  `json:"leftLines,omitempty" doc:"Lines of the inbox that the agent was not given: no person's message is behind them, or they were given in vain lately"`
+	LeftLines []MemoryNote  `json:"leftLines,omitempty" doc:"Lines of the inbox that the agent was not given: no person's message is behind them, they were given in vain lately, or there were more than one consolidation takes"`
 	Files     []MemoryFile  `json:"files,omitempty" doc:"What it has changed"`
 }
 
