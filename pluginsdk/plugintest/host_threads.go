@@ -173,7 +173,7 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 		if *patch.EndSession == "" || *patch.EndSession != t.SessionID || slices.ContainsFunc(s.h.runs, func(r pluginsdk.Run) bool {
 			return r.ThreadID == t.ID && r.Kind == pluginsdk.RunMessage && !r.State.Final()
 		}) {
-			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "endSession: the thread %s has another session, or a run that is not over", t.ID)
+			return nil, pluginsdk.Errorf(pluginsdk.CodeStale, "endSession: the thread %s has another session, none, or a run that is not over", t.ID)
 		}
 		t.SessionID = ""
 	}
