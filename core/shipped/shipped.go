@@ -70,7 +70,7 @@ var Plugins = Table{
 	{"metrics", []Grants{{Since: 12, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapTurnsDecide, pluginsdk.CapBudgetsRead, pluginsdk.CapState, pluginsdk.CapInstallationRead, pluginsdk.CapRunsRead, pluginsdk.CapTasksRead,
 		pluginsdk.CapThreadsRead, pluginsdk.CapMessagesWrite,
-	}}}},
+	}}, {Since: 15, Capabilities: []pluginsdk.Capability{pluginsdk.CapMetricsWrite, pluginsdk.CapEventsRead}}}},
 	{"summaries", []Grants{{Since: 13, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead,
 		pluginsdk.CapAgentInvoke, pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite, pluginsdk.CapState, pluginsdk.CapEventsRead,

@@ -152,6 +152,24 @@ func TestEveryFigureIsInTheDocuments(t *testing.T) {
 	}
 }
 
+// Who makes charts of the table metrics reads in the documents which rows there are.
+func TestEveryRowOfMetricsIsInTheDocuments(t *testing.T) {
+	var kept, listed []string
+	for _, match := range regexp.MustCompile(`"(harness_\w+)"`).FindAllSubmatch(read(t, "plugins/metrics/internal/rows/rows.go"), -1) {
+		kept = append(kept, string(match[1]))
+	}
+	_, section, _ := strings.Cut(string(read(t, "docs/operating.md")), "\n## Rows of metrics\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, row := range regexp.MustCompile("(?m)^\\| `(harness_\\w+)` \\|").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, row[1])
+	}
+	slices.Sort(kept)
+	slices.Sort(listed)
+	if len(kept) < 5 || !slices.Equal(kept, listed) {
+		t.Errorf("the plugin keeps\n  %s\ndocs/operating.md has\n  %s", strings.Join(kept, "\n  "), strings.Join(listed, "\n  "))
+	}
+}
+
 // activity are the folders of that plugin: its own, and the one of its program.
 var activity = []string{"plugins/activity/", "plugins/cmd/activity/"}
 

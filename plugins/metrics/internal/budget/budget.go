@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -120,6 +121,7 @@ func parseScope(text string) (Scope, error) {
 // turn is what budgets look at of a run.
 type turn struct {
 	threadID, threadName string
+	job                  string // the scheduled job whose prompt it answers; empty: none
 	kind                 pluginsdk.ThreadKind
 	plugin               string
 	root                 string // where the chain of runs began that has caused it: a plugin; empty: nothing has
@@ -145,14 +147,14 @@ func (s Scope) counts(t turn) (name string, counted bool) {
 			of = t.threadID
 		}
 	case Cron:
-		if t.kind == pluginsdk.ThreadCron {
-			of = t.threadID
-			// The thread has the job's name. The account has it as well, so that a job that is made anew under its name
-			// goes on with what it has spent.
-			if job := strings.ToLower(strings.ReplaceAll(t.threadName, " ", "_")); strings.ToLower(s.Of) == job {
-				return "cron/" + job, true
-			}
+		// The account has the job's name, so that a job that is made anew under its name goes on with what it has spent.
+		// What people write in the job's thread counts as the job as long as the thread has its name.
+		of = t.job
+		if of == "" && t.kind == pluginsdk.ThreadCron {
+			of = cmp.Or(t.threadName, t.threadID)
 		}
+		of = strings.ToLower(strings.ReplaceAll(of, " ", "_"))
+		return "cron/" + of, of != "" && (s.Of == each || strings.ToLower(s.Of) == of)
 	case Named:
 		if of = t.plugin; s.Of == t.root { // what a plugin causes counts to it as well
 			of = t.root

@@ -137,6 +137,7 @@ func (p *Plugin) take(run pluginsdk.Run) (over bool) {
 	if !run.State.Final() {
 		return false
 	}
+	p.rows.Ended(run)
 	if run.Result != nil && !run.Result.Demo {
 		used := run.Usage
 		p.costs.add(run.Result.Model, run.CostUSD)
@@ -164,6 +165,10 @@ func (p *Plugin) look(ctx context.Context) error {
 	if failed := p.burn(ctx); failed != nil {
 		err = failed
 	}
+	if failed := p.rows.Write(ctx, p.host, p.now()); failed != nil {
+		err = failed
+		p.begun.awake()
+	}
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	if failed := p.load(ctx); failed != nil {
@@ -186,8 +191,12 @@ func (p *Plugin) lookAtRuns(ctx context.Context, runs map[string]time.Time) (ope
 			continue
 		}
 		for _, run := range answer.Runs {
-			if !p.take(run) && now.Sub(runs[run.ID]) < forget {
+			switch {
+			case p.take(run):
+			case now.Sub(runs[run.ID]) < forget:
 				open[run.ID] = runs[run.ID]
+			default:
+				p.rows.Late(run.ID)
 			}
 		}
 	}

@@ -22,15 +22,18 @@ func (p *Plugin) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRe
 	}
 	now, known := p.now(), p.known.Load()
 	asked := known.turnOf(request)
+	p.rows.Begun(request.Run.ID, asked.job)
 	if b, window, held := known.heldByShare(asked, now); held {
 		p.begun.note(request.Run.ID, asked.threadID, now, nil) // so that it is noticed when less of the window is used
 		return denied(b, window, asked.waits), nil
 	}
 	accounts := p.accounts(known, asked, now)
+	if len(accounts) > 0 || p.rows.On() {
+		p.begun.note(request.Run.ID, asked.threadID, now, accounts)
+	}
 	if len(accounts) == 0 {
 		return nil, nil //nolint:nilnil // no budget counts it
 	}
-	p.begun.note(request.Run.ID, asked.threadID, now, accounts)
 	answer := &pluginsdk.OnBeforeRunResponse{}
 	for _, one := range accounts {
 		reservation := pluginsdk.Reservation{Account: one.name, Unit: one.unit}
@@ -60,6 +63,7 @@ func (k *known) turnOf(request *pluginsdk.OnBeforeRunRequest) turn {
 		account: cmp.Or(thread.Account, k.standard),
 		people:  run.Kind != pluginsdk.RunTurn && thread.Kind != pluginsdk.ThreadTask && thread.Kind != pluginsdk.ThreadCron,
 		waits:   run.Kind == pluginsdk.RunMessage && byPerson(request),
+		job:     jobOf(request),
 	}
 	if said := run.Override; said != nil {
 		asked.account, asked.model = cmp.Or(said.Account, asked.account), cmp.Or(said.Model, asked.model)

@@ -13,6 +13,7 @@ import (
 	_ "time/tzdata" // a machine without a zone database must still know the zones
 
 	"github.com/seed-706843ae/harness/plugins/internal/settings"
+	"github.com/seed-706843ae/harness/plugins/metrics/internal/rows"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -20,7 +21,8 @@ const name = "metrics"
 
 const settingsSchema = `{"type": "object", "additionalProperties": false, "properties": {
   "timezone": {"type": "string", "default": "UTC", "description": "IANA name of the timezone in which days, weeks and months begin, such as America/Phoenix"},
-  "backgroundShare": {"type": "integer", "minimum": 1, "maximum": 100, "default": 80, "description": "per cent of a budget that what plugins start (tasks, turns, scheduled jobs) may use; the rest is kept for people"}
+  "backgroundShare": {"type": "integer", "minimum": 1, "maximum": 100, "default": 80, "description": "per cent of a budget that what plugins start (tasks, turns, scheduled jobs) may use; the rest is kept for people"},
+  "rows": {"type": "boolean", "default": true, "description": "keep what runs, tasks and deliveries came to in the table metrics, for charts and other programs"}
 }}`
 
 // Plugin is the plugin.
@@ -39,6 +41,7 @@ type Plugin struct {
 	checked  atomic.Pointer[checked]
 	burnt    time.Time               // when it was last looked for spikes; of the goroutine that looks
 	spikes   atomic.Pointer[[]spike] // what was found then
+	rows     rows.Book
 
 	writing sync.Mutex         // held by who changes the budgets, or reads them anew
 	end     context.CancelFunc // of the goroutine that looks; nil: it is not active
@@ -49,6 +52,7 @@ type Plugin struct {
 type options struct {
 	zone  *time.Location
 	share float64 // of a budget that is not only people's
+	rows  bool    // rows of metrics are kept
 }
 
 // known is what the gate answers from; it never changes.
@@ -64,8 +68,10 @@ type known struct {
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: name, Version: "0.1.0", Description: "Keeps what the agent costs within budgets", Exclusive: true,
-		Commands: commands(),
-		Tools:    tools(),
+		Commands:   commands(),
+		Tools:      tools(),
+		Events:     heard(),
+		EventRules: rows.Rules,
 		Capabilities: []pluginsdk.CapabilityRequest{
 			{Capability: pluginsdk.CapTurnsDecide, Reason: "have no turn begin for which no money is left"},
 			{Capability: pluginsdk.CapBudgetsRead, Reason: "say what was spent"},
@@ -75,6 +81,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapTasksRead, Reason: "find the thread of a task that has a budget"},
 			{Capability: pluginsdk.CapThreadsRead, Reason: "find the thread in which people are told"},
 			{Capability: pluginsdk.CapMessagesWrite, Reason: "tell people that a soft budget is passed"},
+			{Capability: pluginsdk.CapMetricsWrite, Reason: "keep what runs, tasks and deliveries came to, for charts"},
+			{Capability: pluginsdk.CapEventsRead, Reason: "know that tasks have ended, and how deliveries went"},
 		},
 		SettingsSchema: json.RawMessage(settingsSchema),
 	}
@@ -100,14 +108,15 @@ func (p *Plugin) OnSettingsChange(ctx context.Context, request *pluginsdk.OnSett
 		return nil, err
 	}
 	p.recheck(ctx)
-	return nil, nil //nolint:nilnil // it has nothing to say
+	return nil, p.keepRows(ctx)
 }
 
 func (p *Plugin) set(raw json.RawMessage) error {
 	config := struct {
 		Timezone        string `json:"timezone"`
 		BackgroundShare int    `json:"backgroundShare"`
-	}{Timezone: "UTC", BackgroundShare: 80}
+		Rows            bool   `json:"rows"`
+	}{Timezone: "UTC", BackgroundShare: 80, Rows: true}
 	if err := settings.Decode(raw, &config); err != nil {
 		return err
 	}
@@ -118,7 +127,7 @@ func (p *Plugin) set(raw json.RawMessage) error {
 	if config.BackgroundShare < 1 || config.BackgroundShare > 100 {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: backgroundShare is %d; it is per cent, from 1 to 100", config.BackgroundShare)
 	}
-	p.settings.Store(&options{zone: zone, share: float64(config.BackgroundShare) / 100})
+	p.settings.Store(&options{zone: zone, share: float64(config.BackgroundShare) / 100, rows: config.Rows})
 	return nil
 }
 
@@ -128,6 +137,9 @@ func (p *Plugin) Activate(ctx context.Context) error {
 		if err := p.begin(ctx); err != nil {
 			return err
 		}
+	}
+	if err := p.keepRows(ctx); err != nil {
+		return err
 	}
 	if err := p.remember(ctx); err != nil {
 		p.host.Log.Warn("it is not known yet what turns usually cost; the least is set aside for each", "err", err)
@@ -139,12 +151,15 @@ func (p *Plugin) Activate(ctx context.Context) error {
 	return nil
 }
 
-// Deactivate ends looking.
-func (p *Plugin) Deactivate(context.Context) error {
+// Deactivate ends looking, and writes the rows that wait.
+func (p *Plugin) Deactivate(ctx context.Context) error {
 	if p.end != nil {
 		p.end()
 		<-p.ended
 		p.end = nil
+		if err := p.rows.Write(ctx, p.host, p.now()); err != nil {
+			p.host.Log.Warn("the last rows of metrics could not be written", "err", err)
+		}
 	}
 	return nil
 }

@@ -204,7 +204,7 @@ func TestWhatABudgetCounts(t *testing.T) {
 		{"$10 task=T", task, []string{"day:2026-11-28/task/work 10.00 0.05"}, message("talk")},
 		{"$10 task=*", task, []string{"day:2026-11-28/task/work 10.00 0.05"}, job},
 		{"$10 cron=Morning_Digest", job, []string{"day:2026-11-28/cron/morning_digest 10.00 0.05"}, task},
-		{"$10 cron=*", job, []string{"day:2026-11-28/cron/fires 10.00 0.05"}, message("talk")},
+		{"$10 cron=*", job, []string{"day:2026-11-28/cron/morning_digest 10.00 0.05"}, message("talk")},
 		{"$10 plugin=validation", review, []string{"day:2026-11-28/plugin/validation 10.00 0.05"}, message("talk")},
 		{"$10 plugin=cron", caused, []string{"day:2026-11-28/plugin/cron 10.00 0.05"}, message("talk")},
 		{"$10 plugin=delegation", caused, []string{"day:2026-11-28/plugin/delegation 10.00 0.05"}, message("talk")},
