@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,7 @@ type collector struct {
 	plugins pluginsdk.Plugins
 
 	up, restarts, cpu, memory, processes *prometheus.Desc
+	check                                *prometheus.Desc
 	calls, errors, timeouts, duration    *prometheus.Desc
 	hostCalls, hostErrors, hostDuration  *prometheus.Desc
 	slow, heldBack, dropped              *prometheus.Desc
@@ -51,6 +53,7 @@ func newCollector(plugins pluginsdk.Plugins) *collector {
 		cpu:       of("cpu_seconds_total", "CPU time of the plugin's processes."),
 		memory:    of("resident_memory_bytes", "Resident memory of the plugin's processes."),
 		processes: of("processes", "Processes of the plugin."),
+		check:     of("check", "How the plugin found a thing when it looked last, about every minute: 0 well, 1 a warning, 2 failing.", "check"),
 		calls:     of("hook_calls_total", "Calls of the hook.", "hook"),
 		errors:    of("hook_errors_total", "Calls of the hook that failed, timeouts included.", "hook"),
 		timeouts:  of("hook_timeouts_total", "Calls of the hook that were given up at their deadline.", "hook"),
@@ -101,6 +104,9 @@ func (c *collector) plugin(out chan<- prometheus.Metric, info pluginsdk.PluginIn
 	send(c.slow, prometheus.CounterValue, float64(figures.Slow))
 	send(c.heldBack, prometheus.CounterValue, float64(figures.HeldBack))
 	send(c.dropped, prometheus.CounterValue, float64(figures.RowsDropped))
+	for name, state := range checked(info.Checks) {
+		send(c.check, prometheus.GaugeValue, state, name)
+	}
 	for hook, calls := range figures.Hooks {
 		send(c.calls, prometheus.CounterValue, float64(calls.Calls), string(hook))
 		send(c.errors, prometheus.CounterValue, float64(calls.Errors), string(hook))
@@ -114,4 +120,21 @@ func (c *collector) plugin(out chan<- prometheus.Metric, info pluginsdk.PluginIn
 		send(c.hostDuration, prometheus.GaugeValue, calls.P50.Seconds(), method, "0.5")
 		send(c.hostDuration, prometheus.GaugeValue, calls.P99.Seconds(), method, "0.99")
 	}
+}
+
+// checked returns how bad each thing is that a plugin has looked at, by its name: of several checks of one name the worst.
+func checked(checks []pluginsdk.Check) map[string]float64 {
+	worst := make(map[string]float64)
+	for _, check := range checks {
+		name, state := strings.ToValidUTF8(check.Name, "?"), 1.0 // also of a state that is not known here
+		switch check.State {
+		case pluginsdk.CheckOK:
+			state = 0
+		case pluginsdk.CheckFailing:
+			state = 2
+		case pluginsdk.CheckWarning:
+		}
+		worst[name] = max(worst[name], state)
+	}
+	return worst
 }

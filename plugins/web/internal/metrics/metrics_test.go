@@ -30,9 +30,18 @@ func TestScrapeTellsOfEachPlugin(t *testing.T) {
 		},
 	})
 	host.AddPlugin(pluginsdk.PluginInfo{Name: "broken", State: pluginsdk.PluginQuarantined})
+	host.AddPlugin(pluginsdk.PluginInfo{Name: "metrics", State: pluginsdk.PluginServing, Checks: []pluginsdk.Check{
+		{Name: "spending", State: pluginsdk.CheckOK}, {Name: "spending", State: pluginsdk.CheckWarning}, {Name: "spending", State: pluginsdk.CheckOK},
+		{Name: "budget daily", State: pluginsdk.CheckWarning}, {Name: "budgets", State: pluginsdk.CheckFailing}, {Name: "fine", State: pluginsdk.CheckOK}, {Name: "cut \xe2", State: "of tomorrow"},
+	}})
 	requireTold(t, scrape(t, host.SDK()),
 		`harness_plugin_state{plugin="clock",state="serving"} 1`,
 		`harness_plugin_state{plugin="broken",state="quarantined"} 1`,
+		`harness_plugin_check{check="spending",plugin="metrics"} 1`,
+		`harness_plugin_check{check="budget daily",plugin="metrics"} 1`,
+		`harness_plugin_check{check="budgets",plugin="metrics"} 2`,
+		`harness_plugin_check{check="fine",plugin="metrics"} 0`,
+		`harness_plugin_check{check="cut ?",plugin="metrics"} 1`,
 		`harness_plugin_restarts_total{plugin="clock"} 2`,
 		`harness_plugin_resident_memory_bytes{plugin="clock"} 1.048576e+06`,
 		`harness_plugin_cpu_seconds_total{plugin="clock"} 1.5`,
