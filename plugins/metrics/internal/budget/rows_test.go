@@ -163,6 +163,32 @@ func TestDeliveriesAndTasksHaveRows(t *testing.T) {
 	)
 }
 
+// Rows that the daemon refuses for good are not offered again each minute, and no budget suffers; without the right to record, nothing
+// is kept from then on.
+func TestRowsThatAreRefusedAreNotOfferedAgain(t *testing.T) {
+	dead := func(id string) pluginsdk.Event {
+		return event(pluginsdk.EventDelivery, pluginsdk.DeliveryPayload{DeliveryID: id, ThreadID: "talk", State: pluginsdk.DeliveryDead, Attempt: 1})
+	}
+	for code, want := range map[pluginsdk.Code][]string{
+		pluginsdk.CodeInvalid: {"harness_delivery_attempts_total 1 map[state:dead]"},
+		pluginsdk.CodeDenied:  nil,
+	} {
+		w := newWorld(t, nil)
+		w.hear(dead("a"))
+		w.host.Fail("Metrics.Record", pluginsdk.Errorf(code, "refused"))
+		w.look()
+		w.host.Fail("Metrics.Record", nil)
+		recorded := w.calls("Metrics.Record")
+		w.look()
+		if n := w.calls("Metrics.Record"); n != recorded {
+			t.Errorf("%s: it offers them %d times more", code, n-recorded)
+		}
+		w.hear(dead("b"))
+		w.look()
+		w.wantRows(want...)
+	}
+}
+
 // Off means off: no row, no call for one, and no event that wakes the plugin. What waits is written before the plugin ends.
 func TestRowsAreTurnedOff(t *testing.T) {
 	w := newWorld(t, nil)

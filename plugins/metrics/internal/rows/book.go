@@ -149,10 +149,15 @@ func (b *Book) Write(ctx context.Context, host pluginsdk.Host, now time.Time) er
 	for len(rows) > 0 {
 		part := rows[:min(atOnce, len(rows))]
 		if _, err := host.Metrics.Record(ctx, &pluginsdk.RecordMetricsRequest{Metrics: part}); err != nil {
-			if pluginsdk.CodeOf(err) == pluginsdk.CodeDenied {
+			switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others may pass
+			case pluginsdk.CodeDenied:
 				host.Log.Warn("no rows of metrics are kept: an operator has taken the right to", "err", err)
 				b.Turn(false)
 				return nil
+			case pluginsdk.CodeInvalid: // it would be refused again
+				host.Log.Error("rows of metrics are lost: the daemon refuses them", "rows", len(part), "err", err)
+				rows = rows[len(part):]
+				continue
 			}
 			b.mu.Lock()
 			defer b.mu.Unlock()
