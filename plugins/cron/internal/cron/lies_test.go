@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -62,6 +63,24 @@ func TestATurnWithoutAThreadIsNoOperator(t *testing.T) {
 		if err != nil || !answer.Result.IsError || !strings.Contains(answer.Result.Text, "part of no conversation") {
 			t.Errorf("%s: %+v, %v", tool, answer, err)
 		}
+	}
+}
+
+// A schedule that does not fire, since nobody has confirmed it or its time has passed, is not one that the agent counts on.
+func TestTheAgentIsToldOfWhatFires(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "fires", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x"})
+	w.save(pluginsdk.CronSpec{Name: "passed", FireAt: w.now.Add(-time.Hour), Timezone: "UTC", Prompt: "x"})
+	w.save(pluginsdk.CronSpec{Name: "strong", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x", Model: "opus"})
+	w.look()
+	w.look()
+	jobs, err := w.plugin.jobs(t.Context())
+	if got := block(jobs); err != nil || !strings.Contains(got, "- fires:") || strings.Contains(got, "passed") || strings.Contains(got, "strong") {
+		t.Errorf("the agent is told %q, %v", got, err)
+	}
+	t.Setenv(workspaceVariable, "")
+	if _, err := triggerOf("file:notes"); err == nil || !strings.Contains(err.Error(), "does not know the workspace") {
+		t.Errorf("without a workspace: %v", err)
 	}
 }
 

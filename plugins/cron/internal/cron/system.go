@@ -14,13 +14,13 @@ const (
 	blockEnd   = "<!-- end of the schedules -->"
 )
 
-// block is what the agent is told of the schedules in each prompt: those that are on, by name. Times that pass are
+// block is what the agent is told of the schedules in each prompt: those that will fire, by name. Times that pass are
 // not in it, so that it changes only with the schedules.
 func block(jobs []pluginsdk.CronJob) string {
 	var lines []string
 	for _, job := range jobs {
-		if !job.Enabled {
-			continue
+		if n := noteOf(job); !job.Enabled || n.Bad != "" || n.Of != "" && !job.Spec.FireAt.IsZero() && job.Status.NextRun.IsZero() {
+			continue // it does not fire: it is off, wrong, not confirmed, or over
 		}
 		line := fmt.Sprintf("- %s: %s (%s)", oneLine(job.Spec.Name), whenWords(job.Spec), job.Spec.Timezone)
 		if job.Spec.Report != "" && job.Spec.Report != pluginsdk.ReportAlways {

@@ -37,7 +37,11 @@ const filePrefix = "file:"
 func triggerOf(text string) (t trigger, err error) {
 	if path, is := strings.CutPrefix(text, filePrefix); is {
 		if !filepath.IsAbs(path) && filepath.IsLocal(path) {
-			path = filepath.Join(os.Getenv(workspaceVariable), path)
+			workspace := os.Getenv(workspaceVariable)
+			if workspace == "" {
+				return t, pluginsdk.Errorf(pluginsdk.CodeInvalid, "trigger %q: this plugin does not know the workspace; give an absolute path", text)
+			}
+			path = filepath.Join(workspace, path)
 		}
 		if filepath.IsAbs(path) {
 			return trigger{file: filepath.Clean(path)}, nil
