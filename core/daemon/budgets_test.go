@@ -108,7 +108,8 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 				ended["done"]++
 			case strings.Contains(state.Error, "the turn was ended at its cap of $") && strings.Contains(state.Error, "the budget all of $1.0"):
 				ended["at the cap"]++
-			case state.Parked != nil && strings.Contains(state.Parked.Reason, "the budget all of $1.0") && strings.Contains(state.Parked.Reason, "is used up"):
+			case state.Parked != nil && (strings.Contains(state.Parked.Reason, "the budget all of $1.0") && strings.Contains(state.Parked.Reason, "is used up") ||
+				strings.Contains(state.Parked.Reason, "turns at work hold what is left of the budget all")):
 				ended["waits"]++
 				waiting = append(waiting, run)
 			default:
@@ -183,7 +184,7 @@ func TestABudgetOfOneThread(t *testing.T) {
 			t.Errorf("the second is %s: %s", run.State, run.Error)
 		}
 		third := in.chat(one, "work").RunID
-		in.wantWaits(one, third, "The message waits: the budget one of $0.50 in all is used up: $0.60 are spent", "It does not begin anew, or with more money: harness budget set one 1.", "/stop")
+		in.wantWaits(one, third, "The message waits: the budget one of $0.50 in all is used up: $0.60 are spent", "It does not begin anew. It goes on once somebody raises it: harness budget set one 1.", "/stop")
 		elsewhere, _ := in.say(watch, other, "work")
 		if run := in.run(elsewhere.RunID); run.State != pluginsdk.RunSucceeded {
 			t.Errorf("elsewhere a run is %s: %s", run.State, run.Error)
