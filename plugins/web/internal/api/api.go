@@ -2,6 +2,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,14 +31,17 @@ type Config struct {
 	Version string    // of Harness, shown by health
 	Started time.Time // shown by health
 	Log     *slog.Logger
+	// Patience is how long an operation waits for a command that it types; 0: 20 s.
+	Patience time.Duration
 }
 
 // handlers answers the operations.
 type handlers struct {
-	host    pluginsdk.Host
-	version string
-	started time.Time
-	log     *slog.Logger
+	host     pluginsdk.Host
+	version  string
+	started  time.Time
+	log      *slog.Logger
+	patience time.Duration
 }
 
 // Register adds the API's routes and its description to mux.
@@ -50,7 +54,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	described := huma.NewAPI(settings, routes{mux, bodies{bodyTimeout, make(chan struct{}, largeAtOnce)}})
 	described.UseMiddleware(withDeadline)
 
-	h := &handlers{host: config.Host, version: config.Version, started: config.Started, log: config.Log}
+	h := &handlers{host: config.Host, version: config.Version, started: config.Started, log: config.Log, patience: cmp.Or(config.Patience, commandPatience)}
 	h.registerChat(described)
 	h.registerThreads(described)
 	h.registerMessages(described)

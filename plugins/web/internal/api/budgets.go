@@ -1,9 +1,7 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -103,35 +100,12 @@ func (h *handlers) confirmBudgets(ctx context.Context, _ *struct{}) (*budgetsOut
 	return h.typeBudget(ctx, "confirm-budgets", "confirm")
 }
 
-// budgetPatience is how long a change of the budgets is waited for.
-const budgetPatience = 30 * time.Second
-
-// typeBudget has the plugin that keeps the budgets do what the command /budget says, in the name of who
-// calls: it takes changes from people alone. The command and its answer stand in the primary thread.
+// typeBudget has the plugin that keeps the budgets do what the command /budget says: it takes changes from people
+// alone.
 func (h *handlers) typeBudget(ctx context.Context, operation string, words ...string) (*budgetsOutput, error) {
-	said, err := h.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
-		Source: "web", Key: rand.Text(), Author: author(ctx, ""), Scope: access.From(ctx).Scope(), Content: "/budget " + strings.Join(words, " "),
-	}})
-	if err != nil {
-		return nil, h.fail(operation, err)
-	}
-	patient, done := context.WithTimeout(ctx, budgetPatience)
-	defer done()
-	answer, err := h.host.Runs.Wait(patient, &pluginsdk.WaitRunRequest{ID: said.Accepted.RunID})
-	if err != nil && ctx.Err() == nil && (patient.Err() != nil || pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline) {
-		return nil, huma.Error409Conflict("it waits in the primary thread behind a turn that is at work, and holds after that: there is no need to send it again")
-	}
-	if err != nil {
-		return nil, h.fail(operation, err)
-	}
-	run := answer.Run
-	for _, outcome := range run.Outcomes {
-		if outcome.Error != "" {
-			return nil, huma.Error422UnprocessableEntity(outcome.Error)
-		}
-	}
-	if run.State != pluginsdk.RunSucceeded || len(run.Outcomes) == 0 || !run.Outcomes[0].Handled {
-		return nil, huma.Error409Conflict(cmp.Or(run.Error, "nobody keeps budgets: `harness plugin enable metrics` turns that on"))
+	const absent = "nobody keeps budgets: `harness plugin enable metrics` turns that on"
+	if err := h.typeCommand(ctx, operation, "/budget "+strings.Join(words, " "), absent, huma.Error422UnprocessableEntity); err != nil {
+		return nil, err
 	}
 	return h.listBudgets(ctx, nil)
 }

@@ -60,5 +60,5 @@ func TestBudgetsAreChangedInAPersonsName(t *testing.T) {
 
 	// A change that waits behind a turn in the primary thread holds later: who reads of an error sends it again.
 	f.host.waitErr = pluginsdk.Errorf(pluginsdk.CodeDeadline, "it is not over")
-	f.isProblem(f.send("PUT", "/api/budgets/daily", `{"usd": 5}`), http.StatusConflict, "it waits in the primary thread behind a turn that is at work, and holds after that")
+	f.isProblem(f.send("PUT", "/api/budgets/daily", `{"usd": 5}`), http.StatusConflict, "is queued behind what the primary thread is doing, and is carried out after it: do not send it again")
 }

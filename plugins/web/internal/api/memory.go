@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,19 +9,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/seed-706843ae/harness/plugins/web/internal/access"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // memoryTool tells what the consolidations of the inbox have made of the memory. Without the plugin that makes them there are none.
 const memoryTool = "summaries__memory_log"
 
-const (
-	// commandPatience is how long a command of a person's is waited for: one that waits behind a turn is carried out later.
-	commandPatience = 20 * time.Second
-	// commandPause is how often it is looked at meanwhile.
-	commandPause = 100 * time.Millisecond
-)
+// notRunning is what is to be done where nobody consolidates.
+const notRunning = "the plugin summaries, which consolidates, is not running; `harness plugin enable summaries` turns it on"
 
 // Consolidation is one time at which lines of the inbox were taken into the memory.
 type Consolidation struct {
@@ -172,9 +166,9 @@ func (h *handlers) consolidate(ctx context.Context, _ *struct{}) (*consolidation
 		return nil, h.fail("consolidate", err)
 	}
 	if !kept {
-		return nil, huma.Error409Conflict("the plugin summaries, which consolidates, is not running; `harness plugin enable summaries` turns it on")
+		return nil, huma.Error409Conflict(notRunning)
 	}
-	if err := h.memoryCommand(ctx, "consolidate", "/memory consolidate"); err != nil {
+	if err := h.typeCommand(ctx, "consolidate", "/memory consolidate", notRunning, huma.Error409Conflict); err != nil {
 		return nil, err
 	}
 	if _, err := h.askMemory(ctx, map[string]any{}, &after); err != nil {
@@ -191,7 +185,7 @@ func (h *handlers) revertConsolidation(ctx context.Context, input *consolidation
 	if _, err := h.consolidation(ctx, input.Number); err != nil { // a number that is none is no command
 		return nil, h.fail(operation, err)
 	}
-	if err := h.memoryCommand(ctx, operation, fmt.Sprintf("/memory revert %d", input.Number)); err != nil {
+	if err := h.typeCommand(ctx, operation, fmt.Sprintf("/memory revert %d", input.Number), notRunning, huma.Error409Conflict); err != nil {
 		return nil, err
 	}
 	output, err := h.consolidation(ctx, input.Number)
@@ -199,46 +193,4 @@ func (h *handlers) revertConsolidation(ctx context.Context, input *consolidation
 		return nil, h.fail(operation, err)
 	}
 	return output, nil
-}
-
-// memoryCommand gives a command in the primary thread, and waits until it was carried out. What the plugin refuses is 409.
-func (h *handlers) memoryCommand(ctx context.Context, operation, words string) error {
-	accepted, err := h.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
-		Source: "web", Key: rand.Text(), Author: author(ctx, somebody), Content: words, Scope: access.From(ctx).Scope(),
-	}})
-	if err != nil {
-		return h.fail(operation, err)
-	}
-	run, err := h.ended(ctx, accepted.Accepted.RunID)
-	switch {
-	case err != nil:
-		return h.fail(operation, err)
-	case !run.State.Final():
-		return huma.Error409Conflict("the command " + words + " is queued behind what the primary thread is doing, and is carried out after it: do not press again, and look again later")
-	case len(run.Outcomes) == 1 && run.Outcomes[0].Error != "":
-		return huma.Error409Conflict(run.Outcomes[0].Error)
-	case run.State != pluginsdk.RunSucceeded:
-		return huma.Error409Conflict("the command " + words + " was not carried out: " + run.Error)
-	}
-	return nil
-}
-
-// ended waits for the end of a run, for commandPatience at most.
-func (h *handlers) ended(ctx context.Context, id string) (run pluginsdk.Run, err error) {
-	ticker := time.NewTicker(commandPause)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(commandPatience); ; {
-		answer, err := h.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: id})
-		if err != nil || answer.Run.State.Final() || time.Now().After(deadline) {
-			if err != nil {
-				return run, err
-			}
-			return answer.Run, nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return run, ctx.Err()
-		}
-	}
 }

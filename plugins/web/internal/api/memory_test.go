@@ -43,7 +43,7 @@ func TestConsolidations(t *testing.T) {
 func TestMemoryIsChangedByAPerson(t *testing.T) {
 	f := serve(t)
 	f.host.result = pluginsdk.ToolResult{Structured: json.RawMessage(`{"consolidations": [{"number": 7, "state": "reverted"}]}`)}
-	f.host.runs = []pluginsdk.Run{{ID: "R", State: pluginsdk.RunSucceeded, Outcomes: []pluginsdk.Outcome{{Name: "memory", Handled: true}}}}
+	f.host.ended = pluginsdk.Run{ID: "R", State: pluginsdk.RunSucceeded, Outcomes: []pluginsdk.Outcome{{Name: "memory", Handled: true}}}
 	submitted := func() pluginsdk.Submission {
 		t.Helper()
 		for i := len(f.host.asked) - 1; i >= 0; i-- {
@@ -68,8 +68,8 @@ func TestMemoryIsChangedByAPerson(t *testing.T) {
 	if got := f.send("POST", "/api/memory/consolidate", ""); got.status != http.StatusAccepted || !strings.Contains(got.raw, `"number":8`) || strings.Contains(got.raw, "of another one") || !reflect.DeepEqual(submitted(), want) {
 		t.Errorf("%d %s, submitted %+v", got.status, got.raw, submitted())
 	}
-	f.host.runs[0].Outcomes[0].Error = "memory.md has changed since consolidation 7"
+	f.host.ended.Outcomes[0].Error = "memory.md has changed since consolidation 7"
 	f.isProblem(f.send("POST", "/api/memory/7/revert", ""), http.StatusConflict, "memory.md has changed")
-	f.host.runs[0].Outcomes, f.host.runs[0].State, f.host.runs[0].Error = nil, pluginsdk.RunFailed, "a budget is used up"
+	f.host.ended.Outcomes, f.host.ended.State, f.host.ended.Error = nil, pluginsdk.RunFailed, "a budget is used up"
 	f.isProblem(f.send("POST", "/api/memory/consolidate", ""), http.StatusConflict, "a budget is used up")
 }

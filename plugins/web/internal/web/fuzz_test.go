@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -25,7 +26,7 @@ const (
 // Whatever is sent to whatever operation, by somebody or nobody: the answer is one that the
 // description has, in status and body, and never a fault of the server's.
 func TestNoRequestIsAnsweredOtherwiseThanDescribed(t *testing.T) {
-	s := demanding(t)
+	s := openSite(t, `{"auth":"always"}`, times{Typed: time.Millisecond}) // nobody carries out what is typed
 	s.host.AddRun(pluginsdk.Run{ID: "R", ThreadID: "T", State: pluginsdk.RunFailed})
 	s.host.AddTask(pluginsdk.Task{ID: "K", ThreadID: "T", Status: pluginsdk.TaskWaiting})
 	s.host.AddPlugin(pluginsdk.PluginInfo{Name: "x", Enabled: true, State: pluginsdk.PluginServing})

@@ -54,10 +54,10 @@ func (r rememberingMessages) Submit(_ context.Context, request *pluginsdk.Submit
 	return &pluginsdk.SubmitMessageResponse{Accepted: pluginsdk.Accepted{RunID: "R"}}, nil
 }
 
-func (r rememberingRuns) Get(context.Context, *pluginsdk.GetRunRequest) (*pluginsdk.GetRunResponse, error) {
+func (r rememberingRuns) Wait(context.Context, *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
-	return &pluginsdk.GetRunResponse{Run: pluginsdk.Run{ID: "R", State: pluginsdk.RunSucceeded, Outcomes: []pluginsdk.Outcome{{Handled: true, Error: r.r.refuses}}}}, nil
+	return &pluginsdk.WaitRunResponse{Run: pluginsdk.Run{ID: "R", State: pluginsdk.RunSucceeded, Outcomes: []pluginsdk.Outcome{{Handled: true, Error: r.r.refuses}}}}, nil
 }
 
 func (s *instance) remembers(log string) *remembering {

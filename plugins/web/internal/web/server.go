@@ -28,6 +28,8 @@ type times struct {
 	Read   time.Duration // for a whole request; default 1 min
 	Write  time.Duration // for an answer; default 2 min
 	Idle   time.Duration // between requests; default 2 min
+	// Typed is for a command that an operation types, see api.Config.Patience; default 20 s.
+	Typed time.Duration
 }
 
 // server is one time of listening.
@@ -94,7 +96,7 @@ func (p *Plugin) handler() (http.Handler, error) {
 	mux, version := http.NewServeMux(), cmp.Or(os.Getenv(versionVariable), "unknown")
 	mux.Handle("GET "+socketPath, access.Need(pluginsdk.ScopeRead, p.hub))
 	mux.Handle("GET /metrics", access.Need(pluginsdk.ScopeRead, metrics.Handler(p.host, p.log)))
-	err := api.Register(mux, api.Config{Host: p.host, Version: version, Started: time.Now(), Log: p.log})
+	err := api.Register(mux, api.Config{Host: p.host, Version: version, Started: time.Now(), Log: p.log, Patience: p.times.Typed})
 	if err != nil {
 		return nil, err
 	}
