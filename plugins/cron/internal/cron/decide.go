@@ -39,6 +39,8 @@ type note struct {
 	File string `json:"file,omitempty"`
 	// Unread is why that file cannot be read.
 	Unread string `json:"unread,omitempty"`
+	// Streak is how many fires of the job's trigger have followed each other as soon as they might; see eventRest.
+	Streak int `json:"streak,omitempty"`
 	// Confirmed is of what an operator has set or confirmed; see powers.
 	Confirmed string `json:"confirmed,omitempty"`
 }

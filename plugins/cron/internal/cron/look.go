@@ -102,8 +102,11 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			status.Failures = 0
 		}
 		status.NextRun, status.Mark = d.next, d.note.mark()
-		if d.note.Bad != "" {
+		switch before := noteOf(job).Bad; {
+		case d.note.Bad != "":
 			status.LastResult = d.note.Bad
+		case before != "" && status.LastResult == before:
+			status.LastResult = "" // what was wrong is mended
 		}
 		if fired := d.fire(); fired != nil {
 			status.LastRun = fired.Due

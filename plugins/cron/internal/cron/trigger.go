@@ -182,15 +182,33 @@ func (d *decision) happened(job pluginsdk.CronJob, open []pluginsdk.CronFire, en
 // addEvent adds a pending fire to a decision.
 func (d *decision) addEvent(job pluginsdk.CronJob, due time.Time, data string, now time.Time) {
 	d.changed = true
+	if last := job.Status.LastRun; !last.IsZero() && now.Before(last.Add(3*eventRest(d.note.Streak))) {
+		d.note.Streak++
+	} else {
+		d.note.Streak = 0
+	}
 	d.fires = append(d.fires, pluginsdk.CronFire{
 		JobID: job.ID, Job: job.Spec.Name, Due: due, Cause: pluginsdk.FireEvent, State: pluginsdk.FirePending, Data: data, DecidedAt: now,
 	})
 }
 
-// restsUntil is until when a job with a trigger does not fire: a minute after it has fired last, longer when it fails
+// eventRest is how long a job with a trigger rests after a fire. Jobs that cause each other to fire, or whose runs cause
+// what they wait for, would fire every minute without end: the tenth fire in a row is followed by ten minutes, the
+// twentieth by an hour.
+func eventRest(streak int) time.Duration {
+	switch {
+	case streak < 10:
+		return eventsApart
+	case streak < 20:
+		return 10 * eventsApart
+	}
+	return time.Hour
+}
+
+// restsUntil is until when a job with a trigger does not fire: eventRest after it has fired last, longer when it fails
 // again and again, and until its fire before is over, which is looked at in a minute. Zero: it may fire.
 func restsUntil(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) time.Time {
-	rest := eventsApart
+	rest := eventRest(noteOf(job).Streak)
 	if n := job.Status.Failures; n > 0 {
 		rest = max(rest, backoff(n))
 	}

@@ -175,6 +175,9 @@ func TestAFileThatChangesFires(t *testing.T) {
 		}
 	}
 	step("as it is when it is confirmed", 0, "")
+	if got := w.command("list"); strings.Contains(got, "not set by an operator") {
+		t.Errorf("confirmed it is listed as %s", got)
+	}
 	if err := os.Chtimes(path, w.now, w.now); err != nil {
 		t.Fatal(err)
 	}
@@ -198,6 +201,38 @@ func TestAFileThatChangesFires(t *testing.T) {
 	write("while it is off")
 	w.command("on after")
 	step("turned on", 3, "")
+}
+
+// A job that has always news, such as one whose runs change its own file later, must not fire every minute for ever: it
+// slows down, and is as quick as before once nothing has happened for a time.
+func TestAJobThatCausesItselfSlowsDown(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes")
+	w := newWorld(t, hour(), nil)
+	w.save(pluginsdk.CronSpec{Name: "after", Trigger: "file:" + path, Timezone: "UTC", Prompt: "Look at it."})
+	w.look()
+	w.as(pluginsdk.ScopeAdmin, "confirm after")
+	w.look()
+	minutes := func(n int) (fires int) {
+		before := len(w.fires("after"))
+		for i := range n {
+			if err := os.WriteFile(path, fmt.Appendf(nil, "%s %d", w.now, i), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.wait(time.Minute)
+			w.finish()
+			w.look()
+		}
+		return len(w.fires("after")) - before
+	}
+	if n := minutes(10 * 60); n < 20 || n > 45 {
+		t.Errorf("in ten hours it has fired %d times", n)
+	}
+	w.wait(3 * time.Hour)
+	w.finish()
+	w.wait(3 * time.Hour)
+	if n := minutes(5); n < 2 {
+		t.Errorf("after hours without news it has fired %d times in five minutes", n)
+	}
 }
 
 // A file that cannot be read is shown as such, by doctor too, and is no file that has appeared once it can be; a FIFO keeps
