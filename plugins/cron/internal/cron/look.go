@@ -154,7 +154,7 @@ func (p *Plugin) rest(jobs map[string]pluginsdk.CronJob) time.Duration {
 		for _, fire := range open {
 			wait = min(wait, lookAnyway)
 			// What waits for a command is made at the end of that one, or of another.
-			if waits := p.lookings[keyOf(fire)] != nil || jobs[fire.JobID].Spec.When != "" && p.lookingNow() >= whensAtOnce; fire.State == pluginsdk.FirePending && !waits {
+			if waits := p.lookings[keyOf(fire)] != nil || jobs[fire.JobID].Spec.When != "" && p.lookersBusy(jobs[fire.JobID]); fire.State == pluginsdk.FirePending && !waits {
 				until(p.spread[keyOf(fire)])
 			}
 		}

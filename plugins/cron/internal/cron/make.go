@@ -114,6 +114,8 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 		switch {
 		case !job.Enabled && ofItself(fire):
 			return not(pluginsdk.FireSkipped, "the schedule was turned off before it was made")
+		case tooLate(job, fire, late) && job.Spec.When != "" && p.lookersBusy(job):
+			return not(pluginsdk.FireMissed, fmt.Sprintf("it was to be made, and for %s others that look for news kept it waiting", short(late)))
 		case tooLate(job, fire, late):
 			return not(pluginsdk.FireMissed, fmt.Sprintf("it was to be made, and then nobody was there for %s", short(late)))
 		}

@@ -180,6 +180,44 @@ func TestCommandsWaitForEachOther(t *testing.T) {
 	}
 }
 
+// A plugin that hangs must not keep the schedules waiting that have another look for news.
+func TestAPluginThatHangsKeepsNoOtherWaiting(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	hang, answered := make(chan struct{}), make(chan string, 20)
+	w.host.Cron = func(plugin string, _ pluginsdk.CronQuestion) (pluginsdk.OnCronResponse, error) {
+		if plugin == "slow" {
+			<-hang
+		}
+		answered <- plugin
+		return pluginsdk.OnCronResponse{News: true, Text: "news"}, nil
+	}
+	for n := range whensAtOnce + 2 {
+		name := fmt.Sprint("slow ", n)
+		w.save(pluginsdk.CronSpec{Name: name, Schedule: "0 * * * *", Timezone: "UTC", Prompt: "Look."})
+		w.as(pluginsdk.ScopeAdmin, "edit "+name+" | when = plugin:slow")
+		w.fresh(name)
+	}
+	w.look()
+	w.save(pluginsdk.CronSpec{Name: "quick", Schedule: "5 * * * *", Timezone: "UTC", Prompt: "Look."})
+	w.as(pluginsdk.ScopeAdmin, "edit quick | when = plugin:mail")
+	w.fresh("quick")
+	for _, minutes := range []time.Duration{60, 5} { // the slow ones are due, then the quick one
+		w.now = w.now.Add(minutes * time.Minute)
+		if _, err := w.plugin.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer close(hang)
+	select {
+	case plugin := <-answered:
+		if plugin != "mail" {
+			t.Errorf("the plugin %s has answered", plugin)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the other plugin is not asked")
+	}
+}
+
 // called has a program elsewhere have a job fire a minute later, with data.
 func (w *world) called(job, data string) {
 	w.Helper()

@@ -16,7 +16,8 @@ const (
 	workspaceVariable = "HARNESS_WORKSPACE"
 	// whenLimit is how long the command of a job may look for news.
 	whenLimit = time.Minute
-	// whensAtOnce is how many such commands run at a time.
+	// whensAtOnce is how many such commands run at a time. A plugin is asked one question at a time, so that one that
+	// hangs keeps no command, and no other plugin, waiting.
 	whensAtOnce = 4
 	// exitNothing is the exit code of a command that has found no news.
 	exitNothing = 1
@@ -26,6 +27,7 @@ const (
 
 // looking is the command of a job that looks, or has looked, for news for one fire.
 type looking struct {
+	by     string // the plugin that is asked; empty: it is a command
 	over   bool
 	news   string                  // the end of what it has printed
 	state  pluginsdk.CronFireState // of a fire that is not made; empty: there are news
@@ -42,10 +44,10 @@ func (p *Plugin) lookFor(job pluginsdk.CronJob, fire pluginsdk.CronFire) *lookin
 		}
 		return found
 	}
-	if p.lookingNow() >= whensAtOnce {
+	if p.lookersBusy(job) {
 		return nil // the end of another one has it looked at again
 	}
-	p.lookings[key] = &looking{}
+	p.lookings[key] = &looking{by: askedPlugin(job.Spec)}
 	work := p.work
 	go func() {
 		found := p.found(work, job, fire)
@@ -62,14 +64,29 @@ func (p *Plugin) lookFor(job pluginsdk.CronJob, fire pluginsdk.CronFire) *lookin
 	return nil
 }
 
-// lookingNow is how many commands look for news. The lock is held.
-func (p *Plugin) lookingNow() (n int) {
+// lookersBusy reports whether as many look for news as may at a time, of those that a job would be one of. The lock
+// is held.
+func (p *Plugin) lookersBusy(job pluginsdk.CronJob) bool {
+	by, most := askedPlugin(job.Spec), whensAtOnce
+	if by != "" {
+		most = 1
+	}
 	for _, one := range p.lookings {
-		if !one.over {
-			n++
+		if !one.over && one.by == by {
+			most--
 		}
 	}
-	return n
+	return most <= 0
+}
+
+// askedPlugin is the plugin that a job asks for news; empty: it has a command, or looks for none.
+func askedPlugin(spec pluginsdk.CronSpec) string {
+	words, is := strings.CutPrefix(spec.When, whenPlugin)
+	if !is {
+		return ""
+	}
+	name, _, _ := strings.Cut(words, " ")
+	return name
 }
 
 // whenPlugin is how a when begins that is no command: plugin:NAME asks that plugin, and what follows the name is
