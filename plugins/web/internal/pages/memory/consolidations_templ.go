@@ -176,7 +176,7 @@ func consolidationsPage(memory api.Memory, older string, mayWork bool, wrong str
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Empty("layers", "Nothing was consolidated yet", "A consolidation takes what is worth keeping from context/inbox.md into context/memory.md. Each will be here with what it has added, removed and left out, and can be undone. The schedule Memory Consolidation makes one every night.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Empty("layers", "Nothing was consolidated yet", "A consolidation takes what is worth keeping from context/inbox.md into context/memory.md. Each will be here with what it has added, removed and left out, and can be undone. The schedule Memory Consolidation, once it is on, makes one every night.").Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
