@@ -60,19 +60,8 @@ func (p *Plugin) burn(ctx context.Context) error {
 }
 
 func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Time) (found []spike, err error) {
-	costs := func(since, until time.Time) (map[string]float64, error) {
-		answer, err := p.host.Installation.Usage(ctx, &pluginsdk.UsageRequest{By: by, Since: since, Until: until, Limit: burnNames})
-		if err != nil {
-			return nil, err
-		}
-		all := make(map[string]float64)
-		for _, sum := range answer.Sums {
-			all[sum.Of] = sum.CostUSD
-		}
-		return all, nil
-	}
 	begins := now.Truncate(time.Hour).Add(-24 * time.Hour) // whole hours are rolled up
-	day, err := costs(begins, time.Time{})
+	day, err := p.spent(ctx, by, begins, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +76,7 @@ func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Ti
 	var weeks [burnWeeks]map[string]float64
 	for n := range weeks {
 		until := begins.AddDate(0, 0, -7*n)
-		if weeks[n], err = costs(until.AddDate(0, 0, -7), until); err != nil {
+		if weeks[n], err = p.spent(ctx, by, until.AddDate(0, 0, -7), until); err != nil {
 			return nil, err
 		}
 	}
@@ -105,6 +94,19 @@ func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Ti
 	found = slices.DeleteFunc(found, func(one spike) bool { return one.name == "" })
 	slices.SortFunc(found, func(a, b spike) int { return int(b.day*100) - int(a.day*100) })
 	return found, nil
+}
+
+// spent is what each has cost in a time, in USD, of those that have cost the most.
+func (p *Plugin) spent(ctx context.Context, by pluginsdk.UsageBy, since, until time.Time) (map[string]float64, error) {
+	answer, err := p.host.Installation.Usage(ctx, &pluginsdk.UsageRequest{By: by, Since: since, Until: until, Limit: burnNames})
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]float64)
+	for _, sum := range answer.Sums {
+		all[sum.Of] = sum.CostUSD
+	}
+	return all, nil
 }
 
 // usualDay is what a day of the median week has cost. It is known of whom two weeks at least have cost something.
@@ -141,20 +143,23 @@ func (p *Plugin) nameOf(ctx context.Context, one spike) (string, error) {
 	return fmt.Sprintf("the thread %q", answer.Thread.Name), nil
 }
 
-// tellSpike tells the people of the primary thread, once a day for each.
+// tellSpike tells people of somebody once a day.
 func (p *Plugin) tellSpike(ctx context.Context, one spike, now time.Time) error {
+	return p.announce(ctx, fmt.Sprintf("spike:%s:%s:%s", one.by, one.of, now.UTC().Format(time.DateOnly)),
+		"Spending is unusual: "+one.words()+". To look: harness usage --since 24h. To bound it: harness budget set")
+}
+
+// announce tells the people of the primary thread something, once under its key.
+func (p *Plugin) announce(ctx context.Context, key, words string) error {
 	primary, err := p.primary(ctx)
 	if err != nil || primary == "" {
 		return err
 	}
 	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: primary, Key: fmt.Sprintf("spike:%s:%s:%s", one.by, one.of, now.UTC().Format(time.DateOnly)), Deliver: true,
-		Messages: []pluginsdk.NewMessage{{
-			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification,
-			Content: "Spending is unusual: " + one.words() + ". To look: harness usage --since 24h. To bound it: harness budget set",
-		}},
+		ThreadID: primary, Key: key, Deliver: true,
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: words}},
 	})
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // it was told today, with what it was then
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // it was told, with what it was then
 		return nil
 	}
 	return err

@@ -69,3 +69,45 @@ func TestASpikeIsToldOnceADay(t *testing.T) {
 		t.Errorf("two days later doctor says %s", checks)
 	}
 }
+
+// What costs a little each day and is read by nobody goes on for months: people are told of it, once a week. What
+// somebody opens, and what does not cost something every day, is not told of.
+func TestAThreadThatCostsAndNobodyOpensIsTold(t *testing.T) {
+	w := newWorld(t, nil)
+	w.now = w.now.Truncate(24 * time.Hour).Add(12 * time.Hour)
+	for _, id := range []string{"digest", "opened", "seldom"} {
+		thread := pluginsdk.Thread{ID: id, Name: "The " + id, Source: "cron", SourceID: id, Kind: pluginsdk.ThreadCron, LastActivity: w.now}
+		w.host.AddThread(thread)
+		var last int64
+		for range 20 {
+			last = w.host.AddMessage(pluginsdk.Message{ThreadID: id, Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent", Content: "news"})
+		}
+		for day := 1; day <= 20; day++ {
+			if id == "seldom" && day == 9 {
+				continue
+			}
+			w.host.AddTurn(plugintest.Turn{ThreadID: id, At: w.now.AddDate(0, 0, -day), Usage: pluginsdk.UsageSum{CostUSD: 0.15}})
+		}
+		if id == "opened" {
+			thread.LastReadMessageID = last
+			w.host.AddThread(thread)
+		}
+	}
+	told := func() (words []string) {
+		t.Helper()
+		if err := w.own.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range w.host.Messages("primary") {
+			words = append(words, m.Content)
+		}
+		return words
+	}
+	want := `the thread "The digest" has cost $2.10 in the last 14 days, at least $0.10 on each of them, and nobody has opened it`
+	if got := told(); len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Fatalf("people are told %q, want %q alone", got, want)
+	}
+	if got := told(); len(got) != 1 {
+		t.Errorf("it is told again: %q", got)
+	}
+}

@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -162,7 +163,7 @@ func (p *Plugin) look(ctx context.Context) error {
 		}
 	}
 	p.begun.again(open, left)
-	if failed := p.burn(ctx); failed != nil {
+	if failed := errors.Join(p.burn(ctx), p.unread(ctx)); failed != nil {
 		err = failed
 	}
 	if failed := p.rows.Write(ctx, p.host, p.now()); failed != nil {

@@ -32,16 +32,17 @@ type Plugin struct {
 	// Every is how long after a turn has begun it is looked at what it has cost; 0 means a minute.
 	Every time.Duration
 
-	host     pluginsdk.Host
-	settings atomic.Pointer[options]
-	known    atomic.Pointer[known]
-	costs    costs
-	tokens   costs // of the same turns, in tokens
-	begun    begun
-	checked  atomic.Pointer[checked]
-	burnt    time.Time               // when it was last looked for spikes; of the goroutine that looks
-	spikes   atomic.Pointer[[]spike] // what was found then
-	rows     rows.Book
+	host       pluginsdk.Host
+	settings   atomic.Pointer[options]
+	known      atomic.Pointer[known]
+	costs      costs
+	tokens     costs // of the same turns, in tokens
+	begun      begun
+	checked    atomic.Pointer[checked]
+	burnt      time.Time               // when it was last looked for spikes; of the goroutine that looks
+	unreadSeen time.Time               // when it was last looked for threads that cost and that nobody opens; of the same
+	spikes     atomic.Pointer[[]spike] // what was found then
+	rows       rows.Book
 
 	writing sync.Mutex         // held by who changes the budgets, or reads them anew
 	end     context.CancelFunc // of the goroutine that looks; nil: it is not active
