@@ -50,7 +50,7 @@ func (p *Plugin) unread(ctx context.Context) error {
 			}
 			year, week := now.UTC().ISOWeek()
 			if err := p.announce(ctx, fmt.Sprintf("unread:%s:%d-%d", thread.ID, year, week), fmt.Sprintf(
-				"%s has cost %s in the last %d days, at least %s on each of them, and nobody has opened it in the dashboard: its last %d messages or more are unread. If it is a schedule's that nobody needs, turn it off: /cron list",
+				"Spending goes on unread: %s has cost %s in the last %d days, at least %s on each of them, and nobody has opened it in the dashboard: its last %d messages or more are unread. If it is a schedule's that nobody needs, turn it off: /cron list",
 				name, dollars(usd), unreadDays, dollars(unreadLeast), thread.Unread)); err != nil {
 				return err
 			}
