@@ -127,6 +127,9 @@ func (m NewMessage) CheckFor(plugin string) error {
 		return Errorf(CodeInvalid, "role: %q is not accepted for the kind %s: a plugin writes as %s", m.Role, m.Kind, RoleSystem)
 	case m.Source != "" && m.Source != plugin:
 		return Errorf(CodeInvalid, "source: %q is not accepted for the kind %s: it is the plugin's own name, %s", m.Source, m.Kind, plugin)
+	case mayAct(m.Kind):
+		_, err := actionsIn(m.Metadata)
+		return err
 	}
 	return nil
 }

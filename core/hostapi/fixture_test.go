@@ -464,6 +464,9 @@ func (grants) Sources(plugin string) []string {
 	return []string{plugin}
 }
 
+// OwnsCommand: each has /PLUGIN alone.
+func (grants) OwnsCommand(plugin, command string) bool { return command == plugin }
+
 // CountDropped is what is said of rows that are not stored.
 func (grants) CountDropped(plugin string, rows int, why string) {
 	charges = append(charges, fmt.Sprintf("%s %d %s", plugin, rows, why))

@@ -157,6 +157,9 @@ type Grants interface {
 	// Sources returns the thread sources that the plugin speaks for, in its
 	// manifest's order: those that no plugin before it in the operator's order names.
 	Sources(plugin string) []string
+	// OwnsCommand reports whether a command, by its name, is one that the plugin declares and
+	// that belongs neither to the core nor to a plugin before it in the operator's order.
+	OwnsCommand(plugin, command string) bool
 	// CountDropped counts rows of effects that were not stored, for a reason, against the
 	// plugin.
 	CountDropped(plugin string, rows int, why string)

@@ -260,7 +260,7 @@ func (s messages) checkRows(rows []pluginsdk.NewMessage) (size int64, err error)
 	for n, row := range rows {
 		err := row.CheckFor(s.plugin)
 		if err == nil {
-			err = checkSides(row)
+			err = s.checkBeside(s.plugin, row)
 		}
 		if err != nil {
 			return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "messages[%d]: %w", n, err)
@@ -279,6 +279,15 @@ func (s messages) List(ctx context.Context, request *pluginsdk.ListMessagesReque
 		some := page(rows, request.Query.Last, sizeOfMessage)
 		return &pluginsdk.ListMessagesResponse{Messages: some, More: more || len(some) < len(rows)}, err
 	})
+}
+
+// checkBeside refuses a row whose fields beside its words are too long, or that offers a command
+// which is not the plugin's: a button could do what its plugin may not, under any name.
+func (a *API) checkBeside(plugin string, row pluginsdk.NewMessage) error {
+	if err := checkSides(row); err != nil {
+		return err
+	}
+	return row.CheckActions(func(command string) bool { return a.Grants.OwnsCommand(plugin, command) })
 }
 
 // checkSides refuses a row whose fields beside its words are too long.

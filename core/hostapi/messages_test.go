@@ -178,3 +178,31 @@ func TestTypedCommandsNeedWhatTheyDo(t *testing.T) {
 		t.Errorf("/new in the primary thread with threads.admin: %v", err)
 	}
 }
+
+// A button types a command in the name of who presses it: a plugin whose row offers another's
+// command, or the core's, would have people do what it may not do itself.
+func TestARowOffersItsPluginsCommandsOnly(t *testing.T) {
+	row := func(command string) pluginsdk.NewMessage {
+		return pluginsdk.NewMessage{
+			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: "x",
+			Metadata: []byte(`{"actions":[{"label":"OK","command":"` + command + `"}]}`),
+		}
+	}
+	f := newFixture(pluginsdk.CapMessagesWrite)
+	for _, command := range []string{"/thread delete", "/another off", "words"} {
+		refused(t, command, f.append(t.Context(), "mine", text[0], row(command)), pluginsdk.CodeInvalid, "messages[1]: metadata: actions[0]: command:")
+	}
+	if len(f.store.rows) > 0 {
+		t.Errorf("stored: %+v", f.store.rows)
+	}
+	if err := f.append(t.Context(), "mine", row("/p off x")); err != nil {
+		t.Error(err)
+	}
+	charges = nil
+	admitted, _ := f.api.AdmitEffects(t.Context(), "p", &pluginsdk.Effects{Key: "k", Rows: []pluginsdk.NewMessage{row("/thread delete"), row("/p off x")}}, 1000)
+	if len(admitted.Rows) != 1 || len(charges) != 1 || !slices.ContainsFunc(charges, func(said string) bool {
+		return said == "p 1 row 0 of effects: metadata: actions[0]: command: /thread is not a command of this plugin: a row offers only commands that its plugin's manifest declares"
+	}) {
+		t.Errorf("admitted %+v, charged %q", admitted, charges)
+	}
+}

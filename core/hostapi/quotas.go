@@ -60,7 +60,7 @@ func (a *API) admitRows(plugin string, rows []pluginsdk.NewMessage, room int, to
 		bytes := int(sizeOfRow(row))
 		err := row.CheckEffectOf(plugin)
 		if err == nil {
-			err = checkSides(row)
+			err = a.checkBeside(plugin, row)
 		}
 		switch {
 		case err != nil:

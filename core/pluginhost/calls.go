@@ -297,6 +297,25 @@ func (h *Host) Sources(plugin string) (sources []string) {
 	return sources
 }
 
+// OwnsCommand reports whether a command, by its name, is the plugin's: it declares the command, the
+// core has none of that name, and no enabled plugin before it in the operator's order declares it.
+func (h *Host) OwnsCommand(plugin, command string) bool {
+	if slices.Contains(h.config.Reserved, command) {
+		return false
+	}
+	h.speakers.mu.RLock()
+	defer h.speakers.mu.RUnlock()
+	for _, row := range h.speakers.rows {
+		if row.Name != plugin && !row.Enabled {
+			continue
+		}
+		if slices.ContainsFunc(h.lastSaid(row).Commands, func(spec pluginsdk.CommandSpec) bool { return spec.Name == command }) {
+			return row.Name == plugin
+		}
+	}
+	return false
+}
+
 // sourceOwners returns the plugin that owns each source. The caller must not change the
 // map.
 func (h *Host) sourceOwners() map[string]string {

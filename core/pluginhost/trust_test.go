@@ -115,6 +115,19 @@ func TestConflictsOfCommandsAreFound(t *testing.T) {
 	if found := Conflicts(r.row("second"), rows, []string{"stop"}); len(found) != 2 {
 		t.Errorf("by the rows: %v", found)
 	}
+	for _, c := range []struct {
+		plugin, command string
+		owns            bool
+	}{
+		{"first", "say-first", true}, {"second", "say-second", true}, {"second", "say-first", false}, // which it declares, behind the first
+		{"first", "say-second", false}, {"first", "stop", false}, {"second", "stop", false}, {"second", "nobody's", false}, {"nobody", "say-first", false},
+	} {
+		if got := h.OwnsCommand(c.plugin, c.command); got != c.owns {
+			t.Errorf("%s owns /%s: %v", c.plugin, c.command, got)
+		}
+	}
+	_ = r.edit("first", enable(false))
+	waitFor(t, func() bool { return h.OwnsCommand("second", "say-first") })
 }
 
 // What a plugin prints may hold its secrets; neither log may.

@@ -41,6 +41,9 @@ func (h *Host) Apply(manifest pluginsdk.Manifest, runID, threadID string, effect
 	h.made[known] = made{}
 	for i, row := range effects.Rows {
 		err := row.CheckEffectOf(manifest.Name)
+		if err == nil {
+			err = row.CheckActions(v.declares)
+		}
 		if !v.has(pluginsdk.CapMessagesWrite) {
 			err = errors.New("it needs messages.write")
 		}

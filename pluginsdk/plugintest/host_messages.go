@@ -209,7 +209,11 @@ func (s messages) Append(ctx context.Context, request *pluginsdk.AppendMessagesR
 	}
 	defer leave()
 	for _, row := range request.Messages {
-		if err := row.CheckFor(s.manifest.Name); err != nil && !s.any {
+		err := row.CheckFor(s.manifest.Name)
+		if err == nil {
+			err = row.CheckActions(s.declares)
+		}
+		if err != nil && !s.any {
 			return nil, err
 		}
 	}
@@ -222,6 +226,11 @@ func (s messages) Append(ctx context.Context, request *pluginsdk.AppendMessagesR
 	}
 	stored, _, err := once(s.h, s.key("append", request.ThreadID+"/"+request.Key), request, do)
 	return &pluginsdk.AppendMessagesResponse{Messages: slices.Clone(stored)}, err
+}
+
+// declares reports whether the plugin's manifest has a command.
+func (v view) declares(command string) bool {
+	return slices.ContainsFunc(v.manifest.Commands, func(spec pluginsdk.CommandSpec) bool { return spec.Name == command })
 }
 
 func (s messages) append(request *pluginsdk.AppendMessagesRequest, runID string) []pluginsdk.Message {

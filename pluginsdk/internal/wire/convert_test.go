@@ -63,6 +63,8 @@ func offTheWire() map[string]string {
 		"Retry":    "JSON in Message.Metadata",
 
 		"SummaryMetadata": "JSON in Message.Metadata",
+		"RowMetadata":     "JSON in Message.Metadata",
+		"RowAction":       "JSON in Message.Metadata",
 
 		"Label": "is what the fields of what it is of say, and their Origin",
 

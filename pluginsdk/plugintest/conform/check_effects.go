@@ -72,7 +72,13 @@ func (x *exam) faultsOf(effects *pluginsdk.Effects) (faults []string) {
 		faults = append(faults, "the effects have no key")
 	}
 	for _, row := range effects.Rows {
-		if err := row.CheckEffectOf(x.manifest.Name); err != nil {
+		err := row.CheckEffectOf(x.manifest.Name)
+		if err == nil {
+			err = row.CheckActions(func(command string) bool {
+				return slices.ContainsFunc(x.manifest.Commands, func(spec pluginsdk.CommandSpec) bool { return spec.Name == command })
+			})
+		}
+		if err != nil {
 			faults = append(faults, "a row would not be stored: "+err.Error())
 		}
 	}
