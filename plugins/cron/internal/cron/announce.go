@@ -4,34 +4,75 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"strconv"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// announce tells the people of the thread in which an agent calls what it has done to a job, and how that is switched off. A
-// row that a plugin delivers has no buttons: it names the command, and the page with the button.
+// announce tells the people of the thread in which an agent calls what it has done to a job, how that is switched off, and
+// what an operator has to do before it fires: in words, and by buttons.
 func (p *Plugin) announce(ctx context.Context, call *pluginsdk.CallToolRequest, job pluginsdk.CronJob, words string) {
 	if call.ThreadID == "" {
 		return // an operator calls
 	}
+	var actions []pluginsdk.RowAction
 	if call.Name != toolDelete {
-		words += fmt.Sprintf("\n\nTo turn it off: /cron off %s, or the button on its page of the dashboard, /crons/job/%s", job.Spec.Name, url.PathEscape(job.Spec.Name))
+		off := turnOff(job)
+		words, actions = words+"\n\nTo turn it off: "+off.Command, append(actions, off)
+		if !confirmed(job) {
+			words += "\n\nIt does not fire: " + unconfirmedWords(job.Spec)
+			actions = append(actions, pluginsdk.RowAction{Label: "Show", Command: typed("show", job)}, confirming(job))
+		}
 	}
 	event, key := "schedule_changed", call.Name+":"+job.ID+":"+call.Call.ID
 	if call.Name == toolCreate {
 		event, key = "schedule_made", "made:"+job.ID
 	}
-	metadata, err := json.Marshal(notice{Event: event, Schedule: job.Spec.Name})
-	if err == nil {
-		_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-			ThreadID: call.ThreadID, Key: key, Deliver: true,
-			Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: metadata, Content: words}},
-		})
-	}
-	if err != nil {
+	if err := p.append(ctx, call.ThreadID, key, words, notice{Event: event, Schedule: job.Spec.Name, RowMetadata: offering(actions...)}); err != nil {
 		p.host.Log.Warn("nobody was told what the agent has done to a schedule", "tool", call.Name, "job", job.Spec.Name, "err", err)
 	}
+}
+
+// append tells the people of a thread something, once for the key.
+func (p *Plugin) append(ctx context.Context, threadID, key, words string, about notice) error {
+	metadata, err := json.Marshal(about)
+	if err != nil {
+		return err
+	}
+	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
+		ThreadID: threadID, Key: key, Deliver: true,
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: metadata, Content: words}},
+	})
+	return err
+}
+
+// typed is a command about a job. Its name is quoted: without quotes a command takes the beginning of a name as well, and a
+// button that is pressed after its job was removed would do something to another one.
+func typed(verb string, job pluginsdk.CronJob) string {
+	return "/" + name + " " + verb + " " + strconv.Quote(job.Spec.Name)
+}
+
+func turnOff(job pluginsdk.CronJob) pluginsdk.RowAction {
+	return pluginsdk.RowAction{Label: "Turn off", Command: typed("off", job)}
+}
+
+func turnOn(job pluginsdk.CronJob) pluginsdk.RowAction {
+	return pluginsdk.RowAction{Label: "Turn on", Command: typed("on", job)}
+}
+
+// confirming confirms what a job says now, and nothing else: the agent may change it before somebody presses.
+func confirming(job pluginsdk.CronJob) pluginsdk.RowAction {
+	return pluginsdk.RowAction{Label: "Confirm", Command: typed("confirm", job) + confirmedAs + powers(job.Spec)}
+}
+
+// offering has a row offer actions. One that no row may have, as of a very long name, is left out: its command stands in the words.
+func offering(actions ...pluginsdk.RowAction) (of pluginsdk.RowMetadata) {
+	for _, action := range actions {
+		if action.Check() == nil {
+			of.Actions = append(of.Actions, action)
+		}
+	}
+	return of
 }
 
 // promptWords are a prompt in short, with how long it is when that is not all of it.

@@ -310,10 +310,13 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	return p.told(job, "is changed")
 }
 
-// confirm says that what a job may do beyond others is wanted.
-func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.CronJob) (string, error) {
+// confirm says that what a job may do beyond others is wanted: of a job of which as is the checksum; empty: as it is now.
+func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.CronJob, as string) (string, error) {
 	if err := operator(by, "confirm"); err != nil {
 		return "", err
+	}
+	if as != "" && as != powers(job.Spec) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "%s was changed since you were asked to confirm it: look at it with %s, then %s", job.Spec.Name, typed("show", job), typed("confirm", job))
 	}
 	if confirmed(job) {
 		return "There is nothing to confirm about " + job.Spec.Name + ".", nil

@@ -2,7 +2,6 @@ package cron
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -42,6 +41,7 @@ type notice struct {
 	Event    string `json:"event"`
 	Schedule string `json:"schedule"`
 	Urgency  string `json:"urgency,omitempty"`
+	pluginsdk.RowMetadata
 }
 
 // notify carries the words of a schedule's run to the schedule's people.
@@ -53,18 +53,11 @@ func (p *Plugin) notify(ctx context.Context, call *pluginsdk.CallToolRequest, in
 	if err != nil {
 		return "", err
 	}
-	metadata, err := json.Marshal(notice{"schedule_notice", job.Spec.Name, in.Urgency})
-	if err != nil {
-		return "", err
-	}
 	text := in.Text
 	if in.Urgency == urgent {
 		text = "**Urgent** (" + job.Spec.Name + "): " + text
 	}
-	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: call.ThreadID, Key: "notice:" + call.Call.ID, Deliver: true,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text, Metadata: metadata}},
-	})
+	err = p.append(ctx, call.ThreadID, "notice:"+call.Call.ID, text, notice{Event: "schedule_notice", Schedule: job.Spec.Name, Urgency: in.Urgency})
 	if err != nil {
 		p.takeBack(call)
 		return "", err
@@ -116,14 +109,19 @@ func (p *Plugin) takeBack(call *pluginsdk.CallToolRequest) {
 // told, but that the job is turned off.
 func (p *Plugin) tellFailure(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.CronFire) error {
 	words := fmt.Sprintf("The schedule %[1]s has failed: %[2]s", job.Spec.Name, fire.Reason)
-	if job.Spec.FireAt.IsZero() && !job.Enabled {
-		words += "\n\nIt is off. To turn it on: /cron on " + job.Spec.Name
-	} else if job.Spec.FireAt.IsZero() {
-		words += fmt.Sprintf("\n\nIt goes on, and is turned off after %d failures in a row, which you would be told. What became of it: /cron history %s", pauseAfter, job.Spec.Name)
-	} else {
-		words += "\n\nTo try it again: /cron run " + job.Spec.Name
+	var action pluginsdk.RowAction
+	switch {
+	case !job.Spec.FireAt.IsZero():
+		action = pluginsdk.RowAction{Label: "Try again", Command: typed("run", job)}
+		words += "\n\nTo try it again: " + action.Command
+	case !job.Enabled:
+		action = turnOn(job)
+		words += "\n\nIt is off. To turn it on: " + action.Command
+	default:
+		action = turnOff(job)
+		words += fmt.Sprintf("\n\nIt goes on, and is turned off after %d failures in a row, which you would be told. What became of it: %s", pauseAfter, typed("history", job))
 	}
-	err := p.tell(ctx, job, "failed:"+submitKey(job.ID, fire.Due), words)
+	err := p.tell(ctx, job, "failed:"+submitKey(job.ID, fire.Due), words, action)
 	if err != nil && final(err) {
 		p.host.Log.Warn("nobody could be told that a schedule has failed", "job", job.Spec.Name, "err", err)
 		return nil
@@ -131,19 +129,11 @@ func (p *Plugin) tellFailure(ctx context.Context, job pluginsdk.CronJob, fire pl
 	return err
 }
 
-// tell appends words for the people of a job to its thread, once for the key.
-func (p *Plugin) tell(ctx context.Context, job pluginsdk.CronJob, key, words string) error {
+// tell appends words for the people of a job to its thread, with actions, once for the key.
+func (p *Plugin) tell(ctx context.Context, job pluginsdk.CronJob, key, words string, actions ...pluginsdk.RowAction) error {
 	threadID, err := p.thread(ctx, job)
 	if err != nil {
 		return err
 	}
-	metadata, err := json.Marshal(notice{Event: "schedule_failed", Schedule: job.Spec.Name})
-	if err != nil {
-		return err
-	}
-	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: threadID, Key: key, Deliver: true,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: words, Metadata: metadata}},
-	})
-	return err
+	return p.append(ctx, threadID, key, words, notice{Event: "schedule_failed", Schedule: job.Spec.Name, RowMetadata: offering(actions...)})
 }

@@ -50,8 +50,8 @@ func TestTheAgentMakesAReminder(t *testing.T) {
 		t.Fatalf("%+v", result)
 	}
 	told := w.host.Messages("talk")
-	if len(told) != 1 || told[0].Kind != pluginsdk.MessageNotification || !strings.Contains(told[0].Content, "/cron off stand-up") ||
-		!strings.Contains(told[0].Content, "/crons/job/stand-up") || !strings.Contains(told[0].Content, "Remind them of the stand-up.") || !strings.Contains(string(told[0].Metadata), "schedule_made") {
+	if len(told) != 1 || told[0].Kind != pluginsdk.MessageNotification || !strings.Contains(told[0].Content, "To turn it off: /cron off \"stand-up\"") ||
+		!slices.Equal(told[0].Actions(), []pluginsdk.RowAction{{Label: "Turn off", Command: `/cron off "stand-up"`}}) || !strings.Contains(told[0].Content, "Remind them of the stand-up.") || !strings.Contains(string(told[0].Metadata), "schedule_made") {
 		t.Errorf("people are told %+v", told)
 	}
 	w.look()

@@ -213,7 +213,7 @@ func clip(words string) string {
 // That nobody can be told does not leave it on.
 func (p *Plugin) pause(ctx context.Context, job pluginsdk.CronJob) error {
 	err := p.tell(ctx, job, "paused:"+submitKey(job.ID, job.Status.LastRun), fmt.Sprintf(
-		"The schedule %[1]s is off: it has failed %[2]d times in a row. The last time: %[3]s\n\nTo turn it on again: /cron on %[1]s", job.Spec.Name, job.Status.Failures, job.Status.LastResult))
+		"The schedule %s is off: it has failed %d times in a row. The last time: %s\n\nTo turn it on again: %s", job.Spec.Name, job.Status.Failures, job.Status.LastResult, turnOn(job).Command), turnOn(job))
 	if err != nil && !final(err) {
 		return err
 	}

@@ -34,6 +34,7 @@ func (p *Plugin) named(ctx context.Context, words string) (job pluginsdk.CronJob
 		if job := find(jobs, quoted); job != nil {
 			return *job, nil
 		}
+		return job, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no schedule has the name %s; there are %s", words, names(jobs)) // the beginning of a name is not quoted
 	}
 	if words == "" {
 		return job, pluginsdk.Errorf(pluginsdk.CodeInvalid, "which schedule is meant? There are %s", names(jobs))
