@@ -58,7 +58,9 @@ func (s messages) Submit(ctx context.Context, request *pluginsdk.SubmitMessageRe
 		return nil, err
 	}
 	key := submissionKey(submission.Source, submission.Key)
-	accepted, repeated, err := once(s.h, key, submission, func() pluginsdk.Accepted { return s.h.accept(s.manifest.Name, submission) })
+	said := submission // as in the core, who repeats it makes no difference
+	said.Author, said.Scope, said.Metadata = "", "", nil
+	accepted, repeated, err := once(s.h, key, said, func() pluginsdk.Accepted { return s.h.accept(s.manifest.Name, submission) })
 	accepted.Existed = repeated
 	return &pluginsdk.SubmitMessageResponse{Accepted: accepted}, err
 }
@@ -139,6 +141,7 @@ func (h *Host) amend(source, key string, message pluginsdk.Message) error {
 	}
 	submission := h.submissions[of]
 	submission.Content, submission.Attachments = message.Content, message.Attachments
+	submission.Author, submission.Scope, submission.Metadata = "", "", nil
 	encoded, err := json.Marshal(submission)
 	if err != nil {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %w", key, err)

@@ -31,6 +31,7 @@ func (d *delivery) parts(ctx context.Context) ([]rest.Message, error) {
 	if of, ok := noticeOf(d.request.Message); ok {
 		left = joined(left, d.of.taskLine(of))
 	}
+	left = joined(left, actionLines(d.request.Message))
 	cut := text.Split(joined(said, left), text.Limit)
 	if d.of.LongReplies == longAsFile && len(cut) >= max(d.of.LongerThan, 2) {
 		cut = text.Split(joined(text.Summary(said), "-# the whole answer is in the file", left), text.Limit)
@@ -137,7 +138,8 @@ func wholeAnswer(said string) *discordgo.File {
 }
 
 // offered are the buttons below what is delivered: to have a run again that failed, or to
-// go on with one that was stopped; and on a task that waits for a person, their word.
+// go on with one that was stopped; on a task that waits for a person, their word; and the
+// actions of a row of a plugin.
 func (d *delivery) offered(ctx context.Context) []discordgo.MessageComponent {
 	message := d.request.Message
 	if of, ok := noticeOf(message); ok && of.Status == pluginsdk.TaskWaiting {
@@ -148,7 +150,7 @@ func (d *delivery) offered(ctx context.Context) []discordgo.MessageComponent {
 		return of.words(found.Task)
 	}
 	if !d.ends || d.run.Channel != d.channel || d.outcome() != failed {
-		return nil
+		return actionButtons(message, func(string) bool { return true })
 	}
 	return buttons(
 		discordgo.Button{Label: "Try again", Style: discordgo.SecondaryButton, CustomID: press.ID{Action: press.Retry, Of: message.RunID}.String()},

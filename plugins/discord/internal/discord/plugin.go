@@ -78,7 +78,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapMessagesSubmit, Reason: "what people write is given to the agent"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "show how far the answer to a message is"},
 			{Capability: pluginsdk.CapRunsControl, Reason: "people stop and repeat what the agent does, by buttons and commands"},
-			{Capability: pluginsdk.CapDeliveriesRead, Reason: "know what was posted last before a post is repeated"},
+			{Capability: pluginsdk.CapDeliveriesRead, Reason: "know what was posted last before a post is repeated, and where a plugin's buttons were shown"},
 			{Capability: pluginsdk.CapEventsRead, Reason: "show an answer while it is written"},
 			{Capability: pluginsdk.CapCommandsRead, Reason: "offer the commands that there are as Discord's own"},
 			{Capability: pluginsdk.CapApprovalsRead, Reason: "show what the agent asks people"},

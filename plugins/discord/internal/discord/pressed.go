@@ -21,7 +21,7 @@ func (a *act) pressed(ctx context.Context) {
 		return
 	}
 	switch id.Action {
-	case press.Stop, press.Retry, press.Continue, press.Go, press.Ask:
+	case press.Stop, press.Retry, press.Continue, press.Go, press.Ask, press.Type:
 		if a.mayTalk(ctx) {
 			a.control(ctx, id)
 		}
@@ -45,6 +45,8 @@ func (a *act) control(ctx context.Context, id press.ID) {
 		a.does(ctx, func(ctx context.Context) error { return a.resume(ctx, id.Of) })
 	case press.Ask:
 		a.ask(ctx, id.Of)
+	case press.Type:
+		a.does(ctx, func(ctx context.Context) error { return a.types(ctx, id) })
 	}
 }
 
@@ -125,13 +127,16 @@ func (a *act) goOn(ctx context.Context) error {
 }
 
 // close takes the buttons of the message away that was pressed, and says why.
-func (a *act) close(ctx context.Context, why string) error {
+func (a *act) close(ctx context.Context, why string) error { return a.closeBut(ctx, why, nil) }
+
+// closeBut is close for a message of which some buttons stay.
+func (a *act) closeBut(ctx context.Context, why string, stay []discordgo.MessageComponent) error {
 	if a.i.Message == nil {
 		return nil
 	}
 	line := "-# " + text.Escape(why)
 	said := joined(text.Clip(a.i.Message.Content, text.Limit-text.Units(line)-2), line)
-	_, err := a.s.client().Edit(ctx, a.i.ChannelID, a.i.Message.ID, rest.Message{Content: said, Components: []discordgo.MessageComponent{}})
+	_, err := a.s.client().Edit(ctx, a.i.ChannelID, a.i.Message.ID, rest.Message{Content: said, Components: present(stay)})
 	return gone(err)
 }
 

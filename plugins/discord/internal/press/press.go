@@ -31,14 +31,15 @@ const (
 	Feedback Action = 'b' // an iteration of a task: the form in which is said what is wrong
 	Go       Action = 'g' // a run that waits for a plan
 	Ask      Action = 'k' // a message, as CHANNEL/MESSAGE: the form in which something is asked about it
+	Type     Action = 't' // a row of a plugin, as THREAD/MESSAGE, with one of its actions
 )
 
 // ID is what a component's custom id says.
 type ID struct {
 	Action Action
 	Of     string // the id of the run, thread, approval or task: at most 64 bytes, as all of Harness's
-	N      int    // of a choice its place, from 0; of a task the iteration, from 1; else 0
-	Check  string // of a choice: tells it from another that came to stand in its place
+	N      int    // of a choice and of a row's action its place, from 0; of a task the iteration, from 1; else 0
+	Check  string // of a choice and of a row's action: tells it from another that came to stand in its place
 }
 
 // Choice is the id for taking the nth choice of an approval.
@@ -53,6 +54,39 @@ func (id ID) Chosen(approval pluginsdk.Approval) (pluginsdk.ApprovalChoice, bool
 		return pluginsdk.ApprovalChoice{}, false
 	}
 	return approval.Choices[id.N], true
+}
+
+// Typing is the id for the nth action of a row. False: the row's thread has an id that is too
+// long for a button.
+func Typing(row pluginsdk.Message, n int) (ID, bool) {
+	id := ID{Action: Type, Of: row.ThreadID + "/" + strconv.FormatInt(row.ID, 10), N: n, Check: checkOfAction(row, row.Actions()[n])}
+	return id, id.valid()
+}
+
+// Row returns of which row an action was pressed. False: it is no such button.
+func (id ID) Row() (threadID string, message int64, ok bool) {
+	i := strings.LastIndexByte(id.Of, '/')
+	if id.Action != Type || i < 1 {
+		return "", 0, false
+	}
+	message, err := strconv.ParseInt(id.Of[i+1:], 10, 64)
+	return id.Of[:i], message, err == nil && message > 0
+}
+
+// Typed returns the action that was pressed, of the row as it is now. False: that action does
+// not stand there.
+func (id ID) Typed(row pluginsdk.Message) (pluginsdk.RowAction, bool) {
+	actions := row.Actions()
+	if threadID, message, ok := id.Row(); !ok || threadID != row.ThreadID || message != row.ID || id.N >= len(actions) || checkOfAction(row, actions[id.N]) != id.Check {
+		return pluginsdk.RowAction{}, false
+	}
+	return actions[id.N], true
+}
+
+// checkOfAction stands for an action and the plugin whose it is.
+func checkOfAction(row pluginsdk.Message, action pluginsdk.RowAction) string {
+	sum := sha256.Sum256([]byte(row.Plugin + "\x00" + action.Label + "\x00" + action.Command))
+	return hex.EncodeToString(sum[:checkSize/2])
 }
 
 // checkOf stands for a choice's own id, which can be long.
@@ -98,7 +132,7 @@ func (id ID) valid() bool {
 		return id.N == 0 && id.Check == ""
 	case Accept, Reject, Feedback:
 		return id.N >= 1 && id.Check == ""
-	case Approve:
+	case Approve, Type:
 		return id.N >= 0 && len(id.Check) == checkSize
 	}
 	return false

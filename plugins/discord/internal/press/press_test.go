@@ -35,6 +35,7 @@ func TestThereAndBack(t *testing.T) {
 		{Action: Accept, Of: uuid, N: 1},
 		{Action: Reject, Of: uuid, N: 12},
 		{Action: Feedback, Of: long, N: math.MaxInt32},
+		{Action: Type, Of: uuid + "/9223372036854775807", N: 4, Check: "01234567"},
 	} {
 		custom := id.String()
 		if len(custom) > 100 {
@@ -52,6 +53,7 @@ func TestWrittenForm(t *testing.T) {
 		"h1s:0::" + uuid:         {Action: Stop, Of: uuid},
 		"h1y:3::" + uuid:         {Action: Accept, Of: uuid, N: 3},
 		"h1a:1:3026a0ca:" + uuid: Choice(approval("allow", "deny"), 1),
+		"h1t:0:01234567:T/12":    {Action: Type, Of: "T/12", Check: "01234567"},
 	} {
 		if got, ok := Decode(custom); !ok || got != want {
 			t.Errorf("%s is %+v, %t; want %s", custom, got, ok, want)
@@ -149,4 +151,41 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%q takes %q", custom, choice.ID)
 		}
 	})
+}
+
+// A button types what it was shown with, and nothing that came to stand in its place.
+func TestTyping(t *testing.T) {
+	row := func(plugin, metadata string) pluginsdk.Message {
+		return pluginsdk.Message{ID: 12, ThreadID: "T", Plugin: plugin, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: []byte(metadata)}
+	}
+	const two = `{"actions":[{"label":"Off","command":"/p off x"},{"label":"On","command":"/p on x"}]}`
+	shown := row("p", two)
+	id, ok := Typing(shown, 1)
+	if got, stands := id.Typed(shown); !ok || !stands || got.Command != "/p on x" {
+		t.Fatalf("%+v stands for %+v", id, got)
+	}
+	for name, other := range map[string]pluginsdk.Message{
+		"another command":    row("p", `{"actions":[{"label":"Off","command":"/p off x"},{"label":"On","command":"/p on y"}]}`),
+		"another label":      row("p", `{"actions":[{"label":"Off","command":"/p off x"},{"label":"Off","command":"/p on x"}]}`),
+		"another plugin":     row("q", two),
+		"one action":         row("p", `{"actions":[{"label":"Off","command":"/p off x"}]}`),
+		"none":               row("p", ``),
+		"another message":    {ID: 13, ThreadID: "T", Plugin: "p", Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: []byte(two)},
+		"another thread":     {ID: 12, ThreadID: "U", Plugin: "p", Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: []byte(two)},
+		"a person's message": {ID: 12, ThreadID: "T", Plugin: "p", Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Metadata: []byte(two)},
+	} {
+		if got, stands := id.Typed(other); stands {
+			t.Errorf("%s: it types %+v", name, got)
+		}
+	}
+	long := shown
+	long.ThreadID = strings.Repeat("x", 64)
+	if _, ok := Typing(long, 0); ok {
+		t.Error("an id that is too long is shown")
+	}
+	for _, of := range []string{"T", "/12", "T/", "T/x", "T/-1", "T/0"} {
+		if _, _, ok := (ID{Action: Type, Of: of}).Row(); ok {
+			t.Errorf("%q is of a row", of)
+		}
+	}
 }
