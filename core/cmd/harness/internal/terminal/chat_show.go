@@ -23,7 +23,11 @@ func (c *Chat) welcome(recent []pluginsdk.Message) {
 	c.Screen.Line(c.Screen.Dim(Clean(name) + " (" + c.Thread.ID + ") at " + c.Client.Base()))
 	c.Screen.Line(c.Screen.Dim("/ lists the commands, Ctrl-C stops a turn, /quit leaves"))
 	for _, message := range recent {
-		c.Screen.Line(c.Screen.Dim(speaker(message) + "> " + Short(message.Content, recentLimit)))
+		shown := Short(message.Content, recentLimit)
+		c.Screen.Line(c.Screen.Dim(speaker(message) + "> " + shown))
+		for _, line := range offered(message, shown) {
+			c.Screen.Line(c.Screen.Dim(line))
+		}
 	}
 }
 
@@ -198,10 +202,14 @@ func (c *Chat) notified(ctx context.Context, id int64) {
 	head, rest, _ := strings.Cut(text, "\n")
 	c.Screen.Line(c.Screen.Yellow("! ") + c.Screen.Bold(head))
 	lines := strings.Split(strings.TrimSpace(rest), "\n")
+	rest = strings.Join(lines[:min(len(lines), notificationLines)], "\n")
 	if rest != "" {
 		c.Screen.Passage()
-		c.Screen.Text(strings.Join(lines[:min(len(lines), notificationLines)], "\n"))
+		c.Screen.Text(rest)
 		c.Screen.Fresh()
+	}
+	for _, line := range offered(rows[0], head+"\n"+rest) {
+		c.Screen.Line(c.Screen.Dim(line))
 	}
 	more := ""
 	if n := len(lines) - notificationLines; n > 0 {

@@ -41,3 +41,30 @@ func TestWhatAThreadIsToldOfIsShown(t *testing.T) {
 		t.Errorf("shown:\n%s", w.out)
 	}
 }
+
+// Where there are no buttons, people see what to type: of rows of plugins alone.
+func TestTheActionsOfARowAreShown(t *testing.T) {
+	daemon := clienttest.New(t, func(*clienttest.Turn) {})
+	row := func(plugin, content string) {
+		message := pluginsdk.Message{
+			ThreadID: clienttest.Primary, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "cron", Plugin: plugin, Content: content,
+			Metadata: []byte(`{"actions":[{"label":"Turn off","command":"/cron off tea"},{"label":"Show","command":"/cron show tea"}]}`),
+		}
+		id := daemon.AddMessage(message)
+		daemon.Publish(pluginsdk.EventThreadMessage, clienttest.Primary, pluginsdk.MessagePayload{
+			ThreadID: clienttest.Primary, MessageID: id, Role: message.Role, Kind: message.Kind,
+		})
+	}
+	row("cron", "Old.")
+	w := talk(t, daemon)
+	w.out.await(t, "harness> Old.\n  [Turn off] /cron off tea\n  [Show] /cron show tea\n")
+	w.out.await(t, "you> ")
+	row("cron", "New. To turn it off: /cron off tea")
+	w.out.await(t, "! New. To turn it off: /cron off tea\n  [Show] /cron show tea\nyou> ")
+	row("cron", "Long.\n"+strings.Repeat("line\n", notificationLines)+"To turn it off: /cron off tea")
+	w.out.await(t, "line\n  [Turn off] /cron off tea\n  [Show] /cron show tea\n(… 1 lines more)\nyou> ")
+	row("", "By the core.")
+	w.out.await(t, "! By the core.\nyou> ")
+	w.enter(t, "/quit")
+	w.leaves(t)
+}
