@@ -20,8 +20,9 @@ func (p *Plugin) announce(ctx context.Context, call *pluginsdk.CallToolRequest, 
 		off := turnOff(job)
 		words, actions = words+"\n\nTo turn it off: "+off.Command, append(actions, off)
 		if !confirmed(job) {
-			words += "\n\nIt does not fire: " + unconfirmedWords(job.Spec)
-			actions = append(actions, pluginsdk.RowAction{Label: "Show", Command: typed("show", job)}, confirming(job))
+			show, confirm := pluginsdk.RowAction{Label: "Show", Command: typed("show", job)}, confirming(job)
+			words += "\n\nIt does not fire: " + unconfirmedBy(show.Command, confirm.Command)
+			actions = append(actions, show, confirm)
 		}
 	}
 	event, key := "schedule_changed", call.Name+":"+job.ID+":"+call.Call.ID

@@ -24,7 +24,7 @@ func (w *world) presses(row pluginsdk.Message, label string, scope pluginsdk.Tok
 		w.Fatalf("the row has no button %s: %+v", label, row)
 	}
 	command, ok := strings.CutPrefix(actions[i].Command, "/"+name+" ")
-	if !ok || !strings.Contains(row.Content, actions[i].Command) && label == "Turn on" {
+	if !ok || !strings.Contains(row.Content, actions[i].Command) {
 		w.Errorf("the button types %q, and the words are %q", actions[i].Command, row.Content)
 	}
 	return w.as(scope, command)

@@ -55,5 +55,9 @@ const sumBytes = 8
 
 // unconfirmedWords say what is to be done about a job that is not confirmed.
 func unconfirmedWords(spec pluginsdk.CronSpec) string {
-	return "its when, model, permission_mode, tools or file, or the prompt that they are for, were not set by an operator: look at them with /cron show " + spec.Name + ", then /cron confirm " + spec.Name
+	return unconfirmedBy("/cron show "+spec.Name, "/cron confirm "+spec.Name)
+}
+
+func unconfirmedBy(show, confirm string) string {
+	return "its when, model, permission_mode, tools or file, or the prompt that they are for, were not set by an operator: look at them with " + show + ", then " + confirm
 }
