@@ -270,6 +270,47 @@ func TestTwoPeople(t *testing.T) {
 	})
 }
 
+// A schedule that the agent has made is turned off by one press on the row that tells of it, which has come while the page was
+// open; the answer appears as that of a command which was typed. Pressed again, it is meant again.
+func TestAScheduleIsTurnedOffByOnePress(t *testing.T) {
+	t.Parallel()
+	b := browser.Shared(t)
+	d := start(t, rule{"match": "stand-up", "toolName": "cron__cron_create", "text": "I will remind you.", "toolInput": object{
+		"name": "stand-up", "schedule": "0 9 * * mon-fri", "timezone": "America/Phoenix", "prompt": "Remind them of it, very-long-name-" + strings.Repeat("x", 200),
+	}})
+	thread := d.thread(t, object{"name": "Reminders"})
+	on := func() (enabled bool) {
+		var job pluginsdk.CronJob
+		d.call(t, http.MethodGet, "/api/crons/stand-up", nil, &job)
+		return job.Enabled
+	}
+	p := b.Page(t, phone)
+	p.Open(d.URL + "/chat/" + thread)
+	p.WaitTrue("window.harness.position.boot")
+	p.Type("#say", "Remind me of the stand-up")
+	p.Click(".send")
+	answers(t, p, "I will remind you.")
+	p.Wait(`.offers button[title='/cron off "stand-up"']`)
+	if !on() {
+		t.Error("it was not on")
+	}
+	forEverybody(t, p, "a row with a button on a phone")
+	p.Click(".offers button")
+	p.WaitText("#said-list", "stand-up is off.")
+	if on() {
+		t.Error("it is still on")
+	}
+	d.call(t, http.MethodPatch, "/api/crons/stand-up", object{"enabled": true}, nil)
+	p.Click(".offers button")
+	p.WaitTrue(`[...document.querySelectorAll("#said-list > .of-plugin")].filter((m) => m.innerText.includes("stand-up is off.")).length === 2`)
+	if on() {
+		t.Error("pressed again, it is on")
+	}
+	d.MustRun(t, "plugin", "disable", "cron")
+	p.Click(".offers button")
+	p.WaitText("body", "the plugin cron, which has written this, does not have the command /cron at the moment")
+}
+
 // Somebody's token is revoked while they have a page open: they are told, see nothing new,
 // and what they have typed is there when they are back.
 func TestLoggedOut(t *testing.T) {

@@ -456,3 +456,76 @@ func TestStopping(t *testing.T) {
 		t.Errorf("what waits is %s after all was stopped", state("waits"))
 	}
 }
+
+// A plugin's row offers commands of that plugin: a press types one in the thread, with the right of who presses, once. The
+// words of others make no button, and a form that was made up types nothing.
+func TestTheButtonsOfARow(t *testing.T) {
+	s := demanding(t)
+	s.host.AddThread(pluginsdk.Thread{ID: "A", Source: "web", SourceID: "2", Kind: pluginsdk.ThreadGeneral, Status: pluginsdk.ThreadActive, Name: "Rain"})
+	s.host.AddThread(pluginsdk.Thread{ID: "B", Source: "web", SourceID: "3", Kind: pluginsdk.ThreadGeneral, Status: pluginsdk.ThreadActive, Name: "Sun"})
+	const metadata = `{"actions":[{"label":"Turn \"off\" <b>","command":"/lamp off \"<i>\""},{"label":"Show","command":"/lamp show"}]}`
+	add := func(change func(*pluginsdk.Message)) string {
+		row := pluginsdk.Message{
+			ThreadID: "A", Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "lamps", Plugin: "lamps",
+			Content: "The lamp is on. To see it: /lamp show", Metadata: json.RawMessage(metadata),
+		}
+		change(&row)
+		return fmt.Sprint(s.host.AddMessage(row))
+	}
+	person := add(func(m *pluginsdk.Message) { m.Role, m.Kind, m.Author = pluginsdk.RoleUser, pluginsdk.MessageText, "Ann" })
+	agent := add(func(m *pluginsdk.Message) { m.Role, m.Kind, m.Plugin = pluginsdk.RoleAssistant, pluginsdk.MessageText, "" })
+	reader, chatter := s.logIn("Rita", pluginsdk.ScopeRead), s.logIn("Cleo", pluginsdk.ScopeChat)
+	chatter.reads("/chat/A", nil, `action="/chat/A/press"`)
+	row := add(func(*pluginsdk.Message) {})
+	reader.reads("/chat/A", []string{"The lamp is on."}, "/press", `name="command"`)
+	page := chatter.reads("/chat/A", []string{
+		`action="/chat/A/press"`, `name="command" value="/lamp off &#34;&lt;i&gt;&#34;" title="/lamp off &#34;&lt;i&gt;&#34;"`, "Turn &#34;off&#34; &lt;b&gt;",
+		`<code class="muted" dir="auto">/lamp off &#34;&lt;i&gt;&#34;</code>`,
+	}, `dir="auto">/lamp show</code>`)
+	key := regexp.MustCompile(`name="key" value="([^"]+)">\s*<span class="row"><button class="button small" name="command"`).FindStringSubmatch(page)
+	if key == nil {
+		t.Fatal("the form has no key")
+	}
+	press := func(what string, by *browser, thread, message, command string, status int, says ...string) {
+		t.Helper()
+		form := url.Values{"message": {message}, "command": {command}, "key": {key[1]}}
+		by.expect(what, by.submit("/chat/"+thread+"/press", "", form), status, says...)
+	}
+	const off = `/lamp off "<i>"`
+	press("of a plugin that is off", chatter, "A", row, off, http.StatusConflict, "the plugin lamps, which has written this, does not have the command /lamp at the moment")
+	s.host.AddCommand(pluginsdk.Command{Plugin: "lamps", CommandSpec: pluginsdk.CommandSpec{Name: "lamp"}})
+	press("by a reader", reader, "A", row, off, http.StatusForbidden)
+	press("of a person's message", chatter, "A", person, off, http.StatusConflict, "does not offer")
+	press("of an agent's", chatter, "A", agent, off, http.StatusConflict, "does not offer")
+	press("another command", chatter, "A", row, "/thread delete", http.StatusConflict, "does not offer")
+	press("in another thread", chatter, "B", row, off, http.StatusNotFound)
+	s.host.Fail("Messages.Submit", pluginsdk.Errorf(pluginsdk.CodeDenied, "/lamp needs the right work"))
+	press("without the command's right", chatter, "A", row, off, http.StatusForbidden, "needs the right work")
+	s.host.Fail("Messages.Submit", nil)
+	if said := s.host.Submissions(); len(said) != 0 {
+		t.Fatalf("submitted %+v", said)
+	}
+	press("twice", chatter, "A", row, off, http.StatusSeeOther)
+	press("twice", chatter, "A", row, off, http.StatusSeeOther)
+	press("another one", chatter, "A", row, "/lamp show", http.StatusSeeOther)
+	said := s.host.Submissions()
+	if len(said) != 2 || said[0].Content != off || said[0].ThreadID != "A" || said[0].Author != "Cleo" || said[1].Content != "/lamp show" {
+		t.Errorf("submitted %+v", said)
+	}
+	s.host.Fail("Commands.List", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "away"))
+	press("while the host is away", chatter, "A", row, off, http.StatusServiceUnavailable)
+}
+
+// A command that came to be another plugin's is not typed by the button of who had it before.
+func TestTheButtonOfACommandThatIsAnothers(t *testing.T) {
+	b := conversation(t)
+	b.host.AddCommand(pluginsdk.Command{Plugin: "rival", CommandSpec: pluginsdk.CommandSpec{Name: "lamp"}})
+	row := b.host.AddMessage(pluginsdk.Message{
+		ThreadID: "A", Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "lamps", Plugin: "lamps", Content: "x", Metadata: json.RawMessage(`{"actions":[{"label":"Off","command":"/lamp off"}]}`),
+	})
+	b.reads("/chat/A", []string{`title="/lamp off"`})
+	b.expect("press", b.submit("/chat/A/press", "", url.Values{"message": {fmt.Sprint(row)}, "command": {"/lamp off"}}), http.StatusConflict, "does not have the command")
+	if said := b.host.Submissions(); len(said) != 0 {
+		t.Errorf("submitted %+v", said)
+	}
+}

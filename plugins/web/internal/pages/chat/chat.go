@@ -47,6 +47,7 @@ func Register(s *site.Site, turns Turns) {
 	s.Form("POST /chat/{thread}/stop", pluginsdk.ScopeChat, c.stop)
 	s.Form("POST /chat/{thread}/busy", pluginsdk.ScopeChat, c.busy)
 	s.Form("POST /chat/{thread}/retry", pluginsdk.ScopeChat, c.retry)
+	s.Form("POST /chat/{thread}/press", pluginsdk.ScopeChat, c.press)
 	s.Form("POST /chat/{thread}/branch", pluginsdk.ScopeChat, c.branch)
 	s.Page("GET /chat/{thread}/edit", pluginsdk.ScopeChat, c.edit)
 	s.Form("POST /chat/{thread}/edit", pluginsdk.ScopeChat, c.resend)

@@ -462,6 +462,8 @@
 
   // --- forms in place: what they do is news ---
 
+  const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join("");
+
   chat.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!form.matches("[data-quiet]")) return;
@@ -471,6 +473,7 @@
     try {
       const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, submitter)), redirect: "manual", headers: { "X-Harness-Script": "1" } });
       if (answer.type !== "opaqueredirect") throw new Error((await answer.json().catch(() => ({}))).detail || "Something went wrong (" + answer.status + ").");
+      if (form.elements.key) form.elements.key.value = newKey(); // pressed again, it is meant again
     } catch (error) {
       toast(error instanceof TypeError ? "Harness does not answer. Try again in a moment." : error.message, { bad: true });
     } finally {
