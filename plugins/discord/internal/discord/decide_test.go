@@ -452,7 +452,15 @@ func TestForgedPresses(t *testing.T) {
 	w.discord.Say(fake.Said{Channel: elsewhere, Text: "<@" + w.who.Bot + "> a secret"})
 	run := w.run(1)
 	w.noted(run.ID)
+	w.host.AddCommand(lamps)
+	row, _ := w.row(elsewhere, true, "On")
+	lamp, _ := press.Typing(row, 0)
+	unlike, nowhere := lamp, lamp
+	unlike.Check, nowhere.Of = "01234567", "nowhere/1"
 	for _, test := range []struct{ id, told string }{
+		{lamp.String(), noSuchPush}, // which stands elsewhere
+		{unlike.String(), noSuchPush},
+		{nowhere.String(), noSuchPush},
 		{press.ID{Action: press.Stop, Of: run.ID}.String(), "over already"},
 		{press.ID{Action: press.Retry, Of: run.ID}.String(), "somewhere else"},
 		{"click_me", noSuchPush},

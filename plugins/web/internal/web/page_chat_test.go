@@ -472,8 +472,12 @@ func TestTheButtonsOfARow(t *testing.T) {
 		change(&row)
 		return fmt.Sprint(s.host.AddMessage(row))
 	}
-	person := add(func(m *pluginsdk.Message) { m.Role, m.Kind, m.Author = pluginsdk.RoleUser, pluginsdk.MessageText, "Ann" })
-	agent := add(func(m *pluginsdk.Message) { m.Role, m.Kind, m.Plugin = pluginsdk.RoleAssistant, pluginsdk.MessageText, "" })
+	person := add(func(m *pluginsdk.Message) {
+		m.Role, m.Kind, m.Author = pluginsdk.RoleUser, pluginsdk.MessageText, "Ann"
+	})
+	agent := add(func(m *pluginsdk.Message) {
+		m.Role, m.Kind, m.Plugin = pluginsdk.RoleAssistant, pluginsdk.MessageText, ""
+	})
 	reader, chatter := s.logIn("Rita", pluginsdk.ScopeRead), s.logIn("Cleo", pluginsdk.ScopeChat)
 	chatter.reads("/chat/A", nil, `action="/chat/A/press"`)
 	row := add(func(*pluginsdk.Message) {})
