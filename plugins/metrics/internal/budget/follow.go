@@ -3,6 +3,7 @@ package budget
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -251,13 +252,23 @@ func (p *Plugin) tell(ctx context.Context, b Budget, account, threadID string, s
 		return err
 	}
 	text := fmt.Sprintf("The budget %s (%s) is passed: %s are spent. It is soft, so turns go on. To have it hold: harness budget set %s hard", b.Name, b.words(), b.say(spent), b.Name)
+	action := pluginsdk.RowAction{Label: "Have it hold", Command: "/" + command + " set " + b.Name + " hard"}
 	if !p.known.Load().ledger.Confirmed {
 		text = fmt.Sprintf("%s were spent, which is more than %s %s. Nobody has confirmed a budget on this installation yet, so nothing is stopped. "+
 			"To have this budget hold: harness budget confirm. To have another one: harness budget set %s %s", b.say(spent), b.say(b.limit()), b.Window.words(), b.Name, more(b))
+		action = pluginsdk.RowAction{Label: "Confirm the budgets", Command: "/" + command + " confirm"}
+	}
+	var offers pluginsdk.RowMetadata
+	if action.Check() == nil {
+		offers.Actions = []pluginsdk.RowAction{action}
+	}
+	metadata, err := json.Marshal(offers)
+	if err != nil {
+		return err
 	}
 	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
 		ThreadID: threadID, Key: fmt.Sprintf("soft:%s:%s:%.2f", b.Name, account, b.limit()), Deliver: true,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text}},
+		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Content: text, Metadata: metadata}},
 	})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict { // it was told, with what was spent then
 		return nil

@@ -166,9 +166,13 @@ func TestAnOldInstallationIsOnlyWarned(t *testing.T) {
 	w.look()
 	told := w.host.Messages("primary")
 	if len(told) != 1 || told[0].Kind != pluginsdk.MessageNotification || !strings.Contains(told[0].Content, "$26.50 were spent, which is more than $25.00 a day") || !strings.Contains(told[0].Content, "harness budget confirm") {
-		t.Errorf("people are told %+v", told)
+		t.Fatalf("people are told %+v", told)
 	}
-	w.wantSays("confirm", "The budgets hold from the next turn on")
+	offered := told[0].Actions()
+	if len(offered) != 1 || offered[0] != (pluginsdk.RowAction{Label: "Confirm the budgets", Command: "/budget confirm"}) {
+		t.Fatalf("people are offered %+v", offered)
+	}
+	w.wantSays(strings.TrimPrefix(offered[0].Command, "/budget "), "The budgets hold from the next turn on")
 	w.wantAccounts(message("talk"), "day:2026-11-28/billed 25.00 0.05")
 }
 
@@ -468,8 +472,13 @@ func TestASoftBudgetIsToldOnce(t *testing.T) {
 	}
 	told := w.host.Messages("talk")
 	if len(told) != 1 || !strings.Contains(told[0].Content, "The budget talk ($1.00 a day for the thread talk, soft) is passed: $1.20 are spent") || len(w.host.Deliveries()) > 1 {
-		t.Errorf("told %+v", told)
+		t.Fatalf("told %+v", told)
 	}
+	offered := told[0].Actions()
+	if len(offered) != 1 || offered[0].Label != "Have it hold" {
+		t.Fatalf("people are offered %+v", offered)
+	}
+	w.wantSays(strings.TrimPrefix(offered[0].Command, "/budget "), "$1.00 a day for the thread talk; ", "It holds from the next turn on")
 }
 
 // Killed at any of its calls while a budget is set, it has the one or the other, and goes on.
