@@ -326,6 +326,21 @@ func TestUsageIsReadFromTheSums(t *testing.T) {
 }
 
 // Several may roll up at a time, and a task may go meanwhile: each turn is in the sums once.
+// Without this, usage by thread takes as long as there are turns in the database, however many of them are in the sums.
+// Postgres knows how many turns there are, and chooses by that.
+func TestUsageOfWhatIsRolledUpScansNoTurnsOnSQLite(t *testing.T) {
+	s := storetest.OpenConfig(t, storetest.SQLite(t))
+	check(t, s.FillAgentRuns(t.Context(), 2000))
+	must[bool](t)(s.RollUpUsage(t.Context(), 2000))
+	for _, by := range []pluginsdk.UsageBy{"", pluginsdk.UsageByThread, pluginsdk.UsageByTask, pluginsdk.UsageByModel, pluginsdk.UsageByPurpose, pluginsdk.UsageByDay} {
+		for _, plan := range s.Plans(func() { must[*pluginsdk.UsageResponse](t)(s.Usage(t.Context(), pluginsdk.UsageRequest{By: by})) }) {
+			if strings.Contains(plan, "SCAN a ") || strings.Contains(plan, "SCAN a\n") {
+				t.Errorf("by %q:\n%s", by, plan)
+			}
+		}
+	}
+}
+
 func TestSeveralRollUpAtATime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		b := newBooks(5)

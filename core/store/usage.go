@@ -219,10 +219,10 @@ func (q *usageQuery) not(column string) string {
 
 // turns adds a part of the query: what turns have used that began in a time.
 func (q *usageQuery) turns(of stretch, more ...string) {
-	conditions, startedAt, threadID := more, "a.started_at", "a.thread_id"
+	conditions, startedAt, threadID, name := more, "a.started_at", "a.thread_id", q.of
 	switch {
 	case len(more) > 0 && strings.HasPrefix(more[0], "a.id"): // it is by the id that there are few
-		startedAt, threadID = q.not(startedAt), q.not(threadID)
+		startedAt, threadID, name = q.not(startedAt), q.not(threadID), q.not(name)
 	case len(more) > 0:
 		threadID = q.not(threadID)
 	}
@@ -246,7 +246,6 @@ func (q *usageQuery) turns(of stretch, more ...string) {
 	if len(conditions) > 0 {
 		where = " WHERE " + strings.Join(conditions, " AND ")
 	}
-	name := q.of
 	if q.postgres {
 		name = "(" + name + `) COLLATE "C"` // as the names of sums: in the order of their bytes
 	}
