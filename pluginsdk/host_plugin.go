@@ -149,7 +149,22 @@ type Budgets interface {
 	// (Wait): more may be spent, or nothing is limited any more. One for which there is still no room
 	// waits on. Needs turns.decide.
 	Recheck(ctx context.Context, request *RecheckBudgetsRequest) (*RecheckBudgetsResponse, error)
+	// CountSpent counts in an account of the plugin's own what was spent while the plugin's gate set nothing
+	// aside in it, such as before the budget was made. Needs turns.decide.
+	CountSpent(ctx context.Context, request *CountSpentRequest) (*CountSpentResponse, error)
 }
+
+// CountSpentRequest says how much was spent from an account. Repeated, it changes nothing.
+type CountSpentRequest struct {
+	Account string // as in Reservation
+	Unit    Unit   // of the account; CodeInvalid for one that is in the other unit
+	// AtLeast is what is spent from the account from now on, by runs that are over and by those that are not. An account
+	// from which more was spent stays as it is.
+	AtLeast float64
+}
+
+// CountSpentResponse has the account as it is now.
+type CountSpentResponse struct{ Account BudgetAccount }
 
 // RecheckBudgetsRequest asks for all that waits for the plugin.
 type RecheckBudgetsRequest struct{}

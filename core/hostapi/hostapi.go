@@ -49,6 +49,7 @@ type Store interface {
 
 	// BudgetAccount returns how an account of a plugin's stands.
 	BudgetAccount(ctx context.Context, plugin, account string) (pluginsdk.BudgetAccount, error)
+	CountSpent(ctx context.Context, plugin string, request pluginsdk.CountSpentRequest) (pluginsdk.BudgetAccount, error)
 
 	GetState(ctx context.Context, plugin, key string) (pluginsdk.StateEntry, error)
 	WriteState(ctx context.Context, write ledger.StateWrite) (revision int64, err error)

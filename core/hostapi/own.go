@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -17,6 +19,7 @@ const (
 	maxEventData  = 256 << 10
 	maxEventType  = 256  // bytes, also of the id of its thread
 	maxMetrics    = 1000 // of one call
+	maxAccount    = 200  // bytes of the name of an account, as in a reservation
 )
 
 type busEvents struct{ *caller }
@@ -190,5 +193,21 @@ func (s budgets) Account(ctx context.Context, request *pluginsdk.GetBudgetAccoun
 func (s budgets) Recheck(ctx context.Context, _ *pluginsdk.RecheckBudgetsRequest) (*pluginsdk.RecheckBudgetsResponse, error) {
 	return serve(s.caller, "Budgets.Recheck", func() (*pluginsdk.RecheckBudgetsResponse, error) {
 		return &pluginsdk.RecheckBudgetsResponse{}, s.Inbox.Recheck(ctx, s.plugin)
+	})
+}
+
+// CountSpent counts in an account of the plugin that asks, and in no other.
+func (s budgets) CountSpent(ctx context.Context, request *pluginsdk.CountSpentRequest) (*pluginsdk.CountSpentResponse, error) {
+	return serve(s.caller, "Budgets.CountSpent", func() (*pluginsdk.CountSpentResponse, error) {
+		switch {
+		case request.Account == "" || len(request.Account) > maxAccount || strings.ContainsRune(request.Account, 0) || !utf8.ValidString(request.Account):
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "account: want 1 to %d bytes of text, got %.40q", maxAccount, request.Account)
+		case request.Unit != pluginsdk.UnitUSD && request.Unit != pluginsdk.UnitTokens:
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "unit: %q is not accepted: want %s, or nothing for US dollars", request.Unit, pluginsdk.UnitTokens)
+		case !(request.AtLeast >= 0) || math.IsInf(request.AtLeast, 0): // also what is no number
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "atLeast: must be 0 or more, got %v", request.AtLeast)
+		}
+		account, err := s.Store.CountSpent(ctx, s.plugin, *request)
+		return &pluginsdk.CountSpentResponse{Account: account}, err
 	})
 }

@@ -18,7 +18,7 @@ var anybodys = []string{
 	"Accounts.List", "Accounts.Rights",
 	"Agent.Cancel", "Agent.Start", "Agent.Wait",
 	"Approvals.Get", "Approvals.List", "Approvals.Revoke", "Approvals.Rules",
-	"Budgets.Account", "Budgets.Recheck",
+	"Budgets.Account", "Budgets.CountSpent", "Budgets.Recheck",
 	"Commands.List",
 	"Crons.Ask", "Crons.Delete", "Crons.Fire", "Crons.Fires", "Crons.List", "Crons.Report", "Crons.Save", "Crons.SetEnabled",
 	"Deliveries.List", "Deliveries.Retry",

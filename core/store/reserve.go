@@ -243,10 +243,49 @@ func (t *tx) takeAccount(ctx context.Context, one ledger.Reservation) (spent flo
 		return 0, err
 	}
 	if unit != string(one.Unit) {
-		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the account %s of the plugin %s is in %s, and keeps to that: the plugin has to give the other unit another account",
-			one.Account, one.Plugin, cmp.Or(unit, "US dollars"))
+		return 0, otherUnit(one.Plugin, one.Account, unit)
 	}
 	return t.bookOver(ctx, one.Plugin, one.Account, spent)
+}
+
+func otherUnit(plugin, account, unit string) error {
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "the account %s of the plugin %s is in %s, and keeps to that: the plugin has to give the other unit another account",
+		account, plugin, cmp.Or(unit, "US dollars"))
+}
+
+// CountSpent counts in an account of a plugin what was spent while its gate set nothing aside there: at least so
+// much is spent from it then. It returns how the account stands.
+func (s *Store) CountSpent(ctx context.Context, plugin string, request pluginsdk.CountSpentRequest) (pluginsdk.BudgetAccount, error) {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		return tx.countSpent(ctx, plugin, request)
+	})
+	if err != nil {
+		return pluginsdk.BudgetAccount{}, wrap("count what was spent from an account", err)
+	}
+	return s.BudgetAccount(ctx, plugin, request.Account)
+}
+
+func (t *tx) countSpent(ctx context.Context, plugin string, request pluginsdk.CountSpentRequest) error {
+	var spent, running float64
+	var unit string
+	err := t.row(ctx, `INSERT INTO reservations (plugin, account, run_id, usd, unit) VALUES ($1, $2, '', 0, $3)
+		ON CONFLICT (plugin, account, run_id) DO UPDATE SET usd = reservations.usd RETURNING usd, unit`,
+		[]any{plugin, request.Account, string(request.Unit)}, &spent, &unit)
+	switch {
+	case err != nil:
+		return err
+	case unit != string(request.Unit):
+		return otherUnit(plugin, request.Account, unit)
+	}
+	if spent, err = t.bookOver(ctx, plugin, request.Account, spent); err != nil {
+		return err
+	}
+	err = t.row(ctx, "SELECT COALESCE(SUM("+spentSQL+"), 0) FROM reservations v JOIN runs r ON r.id = v.run_id WHERE v.plugin = $1 AND v.account = $2",
+		[]any{plugin, request.Account}, &running)
+	if missing := request.AtLeast - spent - running; err == nil && missing > 0 {
+		_, err = t.run(ctx, "UPDATE reservations SET usd = usd + $1 WHERE plugin = $2 AND account = $3 AND run_id = ''", missing, plugin, request.Account)
+	}
+	return err
 }
 
 // settleAccount takes an account for the transaction, books what the runs have cost

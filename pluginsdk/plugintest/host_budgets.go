@@ -27,6 +27,20 @@ func (s budgets) Recheck(ctx context.Context, _ *pluginsdk.RecheckBudgetsRequest
 	return &pluginsdk.RecheckBudgetsResponse{}, nil
 }
 
+// CountSpent raises what is spent from an account.
+func (s budgets) CountSpent(ctx context.Context, request *pluginsdk.CountSpentRequest) (*pluginsdk.CountSpentResponse, error) {
+	leave, err := s.h.enter(ctx, "Budgets.CountSpent")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	key := s.manifest.Name + "/" + request.Account
+	account := s.h.budgets[key]
+	account.SpentUSD = max(account.SpentUSD, request.AtLeast)
+	s.h.budgets[key] = account
+	return &pluginsdk.CountSpentResponse{Account: account}, nil
+}
+
 // Rechecks returns how often a plugin has called Budgets.Recheck.
 func (h *Host) Rechecks(plugin string) int {
 	h.mu.Lock()

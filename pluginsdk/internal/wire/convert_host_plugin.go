@@ -233,6 +233,34 @@ func listFiguresResponseFrom(m *hostv1.ListFiguresResponse) pluginsdk.ListFigure
 	}
 }
 
+func countSpentRequestTo(v pluginsdk.CountSpentRequest) *hostv1.CountSpentRequest {
+	return &hostv1.CountSpentRequest{
+		Account: v.Account,
+		Unit:    string(v.Unit),
+		AtLeast: v.AtLeast,
+	}
+}
+
+func countSpentRequestFrom(m *hostv1.CountSpentRequest) pluginsdk.CountSpentRequest {
+	return pluginsdk.CountSpentRequest{
+		Account: m.GetAccount(),
+		Unit:    pluginsdk.Unit(m.GetUnit()),
+		AtLeast: m.GetAtLeast(),
+	}
+}
+
+func countSpentResponseTo(v pluginsdk.CountSpentResponse) *hostv1.CountSpentResponse {
+	return &hostv1.CountSpentResponse{
+		Account: budgetAccountTo(v.Account),
+	}
+}
+
+func countSpentResponseFrom(m *hostv1.CountSpentResponse) pluginsdk.CountSpentResponse {
+	return pluginsdk.CountSpentResponse{
+		Account: budgetAccountFrom(m.GetAccount()),
+	}
+}
+
 func getBudgetAccountRequestTo(v pluginsdk.GetBudgetAccountRequest) *hostv1.GetBudgetAccountRequest {
 	return &hostv1.GetBudgetAccountRequest{
 		Name: v.Name,

@@ -138,6 +138,14 @@ func (c budgetClient) Recheck(ctx context.Context, request *pluginsdk.RecheckBud
 	return ask(ctx, request, emptyTo[hostv1.RecheckBudgetsRequest], c.client.RecheckBudgets, emptyFrom[pluginsdk.RecheckBudgetsResponse])
 }
 
+func (s hostServer) CountSpent(ctx context.Context, m *hostv1.CountSpentRequest) (*hostv1.CountSpentResponse, error) {
+	return answer(ctx, m, countSpentRequestFrom, s.host.Budgets.CountSpent, countSpentResponseTo)
+}
+
+func (c budgetClient) CountSpent(ctx context.Context, request *pluginsdk.CountSpentRequest) (*pluginsdk.CountSpentResponse, error) {
+	return ask(ctx, request, countSpentRequestTo, c.client.CountSpent, countSpentResponseFrom)
+}
+
 // toolClient is the host's Tools as a plugin sees it.
 type toolClient struct {
 	client hostv1.ToolServiceClient

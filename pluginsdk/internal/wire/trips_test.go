@@ -143,6 +143,8 @@ func trips() []trip {
 		roundTrip(getBudgetAccountResponseTo, getBudgetAccountResponseFrom),
 		roundTrip(emptyTo[hostv1.RecheckBudgetsRequest, pluginsdk.RecheckBudgetsRequest], emptyFrom[pluginsdk.RecheckBudgetsRequest, hostv1.RecheckBudgetsRequest]),
 		roundTrip(emptyTo[hostv1.RecheckBudgetsResponse, pluginsdk.RecheckBudgetsResponse], emptyFrom[pluginsdk.RecheckBudgetsResponse, hostv1.RecheckBudgetsResponse]),
+		roundTrip(countSpentRequestTo, countSpentRequestFrom),
+		roundTrip(countSpentResponseTo, countSpentResponseFrom),
 		roundTrip(budgetAccountTo, budgetAccountFrom),
 		roundTrip(onBehalfTo, onBehalfFrom),
 		roundTrip(listToolsRequestTo, listToolsRequestFrom),

@@ -22,6 +22,113 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type CountSpentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in Reservation.account.
+	Account string `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// As in Reservation.unit.
+	Unit string `protobuf:"bytes,2,opt,name=unit,proto3" json:"unit,omitempty"`
+	// In that unit; by runs that are over, and by those that are not.
+	AtLeast       float64 `protobuf:"fixed64,3,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountSpentRequest) Reset() {
+	*x = CountSpentRequest{}
+	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountSpentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountSpentRequest) ProtoMessage() {}
+
+func (x *CountSpentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountSpentRequest.ProtoReflect.Descriptor instead.
+func (*CountSpentRequest) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *CountSpentRequest) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
+func (x *CountSpentRequest) GetUnit() string {
+	if x != nil {
+		return x.Unit
+	}
+	return ""
+}
+
+func (x *CountSpentRequest) GetAtLeast() float64 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+type CountSpentResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Account       *v1.BudgetAccount      `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountSpentResponse) Reset() {
+	*x = CountSpentResponse{}
+	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountSpentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountSpentResponse) ProtoMessage() {}
+
+func (x *CountSpentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountSpentResponse.ProtoReflect.Descriptor instead.
+func (*CountSpentResponse) Descriptor() ([]byte, []int) {
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *CountSpentResponse) GetAccount() *v1.BudgetAccount {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
 type RecheckBudgetsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -30,7 +137,7 @@ type RecheckBudgetsRequest struct {
 
 func (x *RecheckBudgetsRequest) Reset() {
 	*x = RecheckBudgetsRequest{}
-	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -42,7 +149,7 @@ func (x *RecheckBudgetsRequest) String() string {
 func (*RecheckBudgetsRequest) ProtoMessage() {}
 
 func (x *RecheckBudgetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_budget_proto_msgTypes[0]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -55,7 +162,7 @@ func (x *RecheckBudgetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecheckBudgetsRequest.ProtoReflect.Descriptor instead.
 func (*RecheckBudgetsRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{0}
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{2}
 }
 
 type RecheckBudgetsResponse struct {
@@ -66,7 +173,7 @@ type RecheckBudgetsResponse struct {
 
 func (x *RecheckBudgetsResponse) Reset() {
 	*x = RecheckBudgetsResponse{}
-	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -78,7 +185,7 @@ func (x *RecheckBudgetsResponse) String() string {
 func (*RecheckBudgetsResponse) ProtoMessage() {}
 
 func (x *RecheckBudgetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_budget_proto_msgTypes[1]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -91,7 +198,7 @@ func (x *RecheckBudgetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecheckBudgetsResponse.ProtoReflect.Descriptor instead.
 func (*RecheckBudgetsResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{1}
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{3}
 }
 
 type GetBudgetAccountRequest struct {
@@ -104,7 +211,7 @@ type GetBudgetAccountRequest struct {
 
 func (x *GetBudgetAccountRequest) Reset() {
 	*x = GetBudgetAccountRequest{}
-	mi := &file_harness_host_v1_budget_proto_msgTypes[2]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -116,7 +223,7 @@ func (x *GetBudgetAccountRequest) String() string {
 func (*GetBudgetAccountRequest) ProtoMessage() {}
 
 func (x *GetBudgetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_budget_proto_msgTypes[2]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -129,7 +236,7 @@ func (x *GetBudgetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBudgetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetBudgetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{2}
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetBudgetAccountRequest) GetName() string {
@@ -148,7 +255,7 @@ type GetBudgetAccountResponse struct {
 
 func (x *GetBudgetAccountResponse) Reset() {
 	*x = GetBudgetAccountResponse{}
-	mi := &file_harness_host_v1_budget_proto_msgTypes[3]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -160,7 +267,7 @@ func (x *GetBudgetAccountResponse) String() string {
 func (*GetBudgetAccountResponse) ProtoMessage() {}
 
 func (x *GetBudgetAccountResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_harness_host_v1_budget_proto_msgTypes[3]
+	mi := &file_harness_host_v1_budget_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -173,7 +280,7 @@ func (x *GetBudgetAccountResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBudgetAccountResponse.ProtoReflect.Descriptor instead.
 func (*GetBudgetAccountResponse) Descriptor() ([]byte, []int) {
-	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{3}
+	return file_harness_host_v1_budget_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetBudgetAccountResponse) GetAccount() *v1.BudgetAccount {
@@ -187,16 +294,24 @@ var File_harness_host_v1_budget_proto protoreflect.FileDescriptor
 
 const file_harness_host_v1_budget_proto_rawDesc = "" +
 	"\n" +
-	"\x1charness/host/v1/budget.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1aharness/types/v1/run.proto\"\x17\n" +
+	"\x1charness/host/v1/budget.proto\x12\x0fharness.host.v1\x1a harness/host/v1/capability.proto\x1a\x1aharness/types/v1/run.proto\"\\\n" +
+	"\x11CountSpentRequest\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
+	"\x04unit\x18\x02 \x01(\tR\x04unit\x12\x19\n" +
+	"\bat_least\x18\x03 \x01(\x01R\aatLeast\"O\n" +
+	"\x12CountSpentResponse\x129\n" +
+	"\aaccount\x18\x01 \x01(\v2\x1f.harness.types.v1.BudgetAccountR\aaccount\"\x17\n" +
 	"\x15RecheckBudgetsRequest\"\x18\n" +
 	"\x16RecheckBudgetsResponse\"-\n" +
 	"\x17GetBudgetAccountRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"U\n" +
 	"\x18GetBudgetAccountResponse\x129\n" +
-	"\aaccount\x18\x01 \x01(\v2\x1f.harness.types.v1.BudgetAccountR\aaccount2\xff\x01\n" +
+	"\aaccount\x18\x01 \x01(\v2\x1f.harness.types.v1.BudgetAccountR\aaccount2\xe8\x02\n" +
 	"\rBudgetService\x12y\n" +
 	"\x10GetBudgetAccount\x12(.harness.host.v1.GetBudgetAccountRequest\x1a).harness.host.v1.GetBudgetAccountResponse\"\x10\x92\xe1\x18\fbudgets.read\x12s\n" +
-	"\x0eRecheckBudgets\x12&.harness.host.v1.RecheckBudgetsRequest\x1a'.harness.host.v1.RecheckBudgetsResponse\"\x10\x92\xe1\x18\fturns.decideB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
+	"\x0eRecheckBudgets\x12&.harness.host.v1.RecheckBudgetsRequest\x1a'.harness.host.v1.RecheckBudgetsResponse\"\x10\x92\xe1\x18\fturns.decide\x12g\n" +
+	"\n" +
+	"CountSpent\x12\".harness.host.v1.CountSpentRequest\x1a#.harness.host.v1.CountSpentResponse\"\x10\x92\xe1\x18\fturns.decideB?Z=github.com/seed-706843ae/harness/proto/harness/host/v1;hostv1b\x06proto3"
 
 var (
 	file_harness_host_v1_budget_proto_rawDescOnce sync.Once
@@ -210,25 +325,30 @@ func file_harness_host_v1_budget_proto_rawDescGZIP() []byte {
 	return file_harness_host_v1_budget_proto_rawDescData
 }
 
-var file_harness_host_v1_budget_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_harness_host_v1_budget_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_harness_host_v1_budget_proto_goTypes = []any{
-	(*RecheckBudgetsRequest)(nil),    // 0: harness.host.v1.RecheckBudgetsRequest
-	(*RecheckBudgetsResponse)(nil),   // 1: harness.host.v1.RecheckBudgetsResponse
-	(*GetBudgetAccountRequest)(nil),  // 2: harness.host.v1.GetBudgetAccountRequest
-	(*GetBudgetAccountResponse)(nil), // 3: harness.host.v1.GetBudgetAccountResponse
-	(*v1.BudgetAccount)(nil),         // 4: harness.types.v1.BudgetAccount
+	(*CountSpentRequest)(nil),        // 0: harness.host.v1.CountSpentRequest
+	(*CountSpentResponse)(nil),       // 1: harness.host.v1.CountSpentResponse
+	(*RecheckBudgetsRequest)(nil),    // 2: harness.host.v1.RecheckBudgetsRequest
+	(*RecheckBudgetsResponse)(nil),   // 3: harness.host.v1.RecheckBudgetsResponse
+	(*GetBudgetAccountRequest)(nil),  // 4: harness.host.v1.GetBudgetAccountRequest
+	(*GetBudgetAccountResponse)(nil), // 5: harness.host.v1.GetBudgetAccountResponse
+	(*v1.BudgetAccount)(nil),         // 6: harness.types.v1.BudgetAccount
 }
 var file_harness_host_v1_budget_proto_depIdxs = []int32{
-	4, // 0: harness.host.v1.GetBudgetAccountResponse.account:type_name -> harness.types.v1.BudgetAccount
-	2, // 1: harness.host.v1.BudgetService.GetBudgetAccount:input_type -> harness.host.v1.GetBudgetAccountRequest
-	0, // 2: harness.host.v1.BudgetService.RecheckBudgets:input_type -> harness.host.v1.RecheckBudgetsRequest
-	3, // 3: harness.host.v1.BudgetService.GetBudgetAccount:output_type -> harness.host.v1.GetBudgetAccountResponse
-	1, // 4: harness.host.v1.BudgetService.RecheckBudgets:output_type -> harness.host.v1.RecheckBudgetsResponse
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	6, // 0: harness.host.v1.CountSpentResponse.account:type_name -> harness.types.v1.BudgetAccount
+	6, // 1: harness.host.v1.GetBudgetAccountResponse.account:type_name -> harness.types.v1.BudgetAccount
+	4, // 2: harness.host.v1.BudgetService.GetBudgetAccount:input_type -> harness.host.v1.GetBudgetAccountRequest
+	2, // 3: harness.host.v1.BudgetService.RecheckBudgets:input_type -> harness.host.v1.RecheckBudgetsRequest
+	0, // 4: harness.host.v1.BudgetService.CountSpent:input_type -> harness.host.v1.CountSpentRequest
+	5, // 5: harness.host.v1.BudgetService.GetBudgetAccount:output_type -> harness.host.v1.GetBudgetAccountResponse
+	3, // 6: harness.host.v1.BudgetService.RecheckBudgets:output_type -> harness.host.v1.RecheckBudgetsResponse
+	1, // 7: harness.host.v1.BudgetService.CountSpent:output_type -> harness.host.v1.CountSpentResponse
+	5, // [5:8] is the sub-list for method output_type
+	2, // [2:5] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_budget_proto_init() }
@@ -243,7 +363,7 @@ func file_harness_host_v1_budget_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_harness_host_v1_budget_proto_rawDesc), len(file_harness_host_v1_budget_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	BudgetService_GetBudgetAccount_FullMethodName = "/harness.host.v1.BudgetService/GetBudgetAccount"
 	BudgetService_RecheckBudgets_FullMethodName   = "/harness.host.v1.BudgetService/RecheckBudgets"
+	BudgetService_CountSpent_FullMethodName       = "/harness.host.v1.BudgetService/CountSpent"
 )
 
 // BudgetServiceClient is the client API for BudgetService service.
@@ -36,6 +37,9 @@ type BudgetServiceClient interface {
 	// RecheckBudgets has the runs tried again now that wait for what the plugin's gate has not
 	// let through.
 	RecheckBudgets(ctx context.Context, in *RecheckBudgetsRequest, opts ...grpc.CallOption) (*RecheckBudgetsResponse, error)
+	// CountSpent counts in an account what was spent while the plugin's gate set nothing aside in it.
+	// An account from which more was spent stays as it is.
+	CountSpent(ctx context.Context, in *CountSpentRequest, opts ...grpc.CallOption) (*CountSpentResponse, error)
 }
 
 type budgetServiceClient struct {
@@ -66,6 +70,16 @@ func (c *budgetServiceClient) RecheckBudgets(ctx context.Context, in *RecheckBud
 	return out, nil
 }
 
+func (c *budgetServiceClient) CountSpent(ctx context.Context, in *CountSpentRequest, opts ...grpc.CallOption) (*CountSpentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CountSpentResponse)
+	err := c.cc.Invoke(ctx, BudgetService_CountSpent_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // BudgetServiceServer is the server API for BudgetService service.
 // All implementations must embed UnimplementedBudgetServiceServer
 // for forward compatibility.
@@ -79,6 +93,9 @@ type BudgetServiceServer interface {
 	// RecheckBudgets has the runs tried again now that wait for what the plugin's gate has not
 	// let through.
 	RecheckBudgets(context.Context, *RecheckBudgetsRequest) (*RecheckBudgetsResponse, error)
+	// CountSpent counts in an account what was spent while the plugin's gate set nothing aside in it.
+	// An account from which more was spent stays as it is.
+	CountSpent(context.Context, *CountSpentRequest) (*CountSpentResponse, error)
 	mustEmbedUnimplementedBudgetServiceServer()
 }
 
@@ -94,6 +111,9 @@ func (UnimplementedBudgetServiceServer) GetBudgetAccount(context.Context, *GetBu
 }
 func (UnimplementedBudgetServiceServer) RecheckBudgets(context.Context, *RecheckBudgetsRequest) (*RecheckBudgetsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RecheckBudgets not implemented")
+}
+func (UnimplementedBudgetServiceServer) CountSpent(context.Context, *CountSpentRequest) (*CountSpentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CountSpent not implemented")
 }
 func (UnimplementedBudgetServiceServer) mustEmbedUnimplementedBudgetServiceServer() {}
 func (UnimplementedBudgetServiceServer) testEmbeddedByValue()                       {}
@@ -152,6 +172,24 @@ func _BudgetService_RecheckBudgets_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _BudgetService_CountSpent_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CountSpentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(BudgetServiceServer).CountSpent(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: BudgetService_CountSpent_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(BudgetServiceServer).CountSpent(ctx, req.(*CountSpentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // BudgetService_ServiceDesc is the grpc.ServiceDesc for BudgetService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -166,6 +204,10 @@ var BudgetService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RecheckBudgets",
 			Handler:    _BudgetService_RecheckBudgets_Handler,
+		},
+		{
+			MethodName: "CountSpent",
+			Handler:    _BudgetService_CountSpent_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
