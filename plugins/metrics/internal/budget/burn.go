@@ -54,6 +54,11 @@ func (p *Plugin) burn(ctx context.Context) error {
 			return err
 		}
 	}
+	if k := p.known.Load(); k.broken == nil {
+		if err := p.countSpent(ctx, k, k.ledger.Budgets...); err != nil {
+			return err
+		}
+	}
 	p.burnt = now
 	p.spikes.Store(&found)
 	return nil

@@ -138,6 +138,9 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 			before = found.Budgets[i]
 		}
 		found.Budgets, made, err = asked.put(found.Budgets, by, p.now())
+		if err == nil {
+			err = p.countSpent(ctx, p.known.Load(), made) // before it lets anything through
+		}
 		return found, err
 	})
 	if err != nil {
@@ -147,8 +150,11 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if err != nil {
 		return "", err
 	}
-	if before.Name != "" && (before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
-		line += fmt.Sprintf("\n\nIt was %s. What was spent of that does not count here: they are not in the same unit.", before.words())
+	if before.Name != "" && (before.Scope != made.Scope || before.Window != made.Window || before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
+		line += fmt.Sprintf("\n\nIt was %s.", before.words())
+	}
+	if made.Soft {
+		return line + "\n\nIt is soft: people are told when it is passed, and turns go on.", nil
 	}
 	return line + "\n\nIt holds from the next turn on. Messages that wait for it go on by themselves; what was denied is given again with /retry.", nil
 }

@@ -145,6 +145,11 @@ func (p *Plugin) Activate(ctx context.Context) error {
 	if err := p.remember(ctx); err != nil {
 		p.host.Log.Warn("it is not known yet what turns usually cost; the least is set aside for each", "err", err)
 	}
+	if k := p.known.Load(); k.broken == nil {
+		if err := p.countSpent(ctx, k, k.ledger.Budgets...); err != nil {
+			p.host.Log.Warn("what was spent while the plugin was off does not count in all budgets; it is counted within the hour", "err", err)
+		}
+	}
 	p.recheck(ctx) // the budgets may have been changed right before it died
 	work, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.end, p.ended = end, make(chan struct{})

@@ -100,7 +100,7 @@ func TestWhatIsSaidTwiceOrInOtherUnits(t *testing.T) {
 	}
 	w.wantSays("set x --window-share 50", "**x**: 50 % of each window of the plan")
 	w.wantSays("set y --window-share 50% plugin=cron", "**y**: 50 % of each window of the plan for the plugin cron")
-	w.wantSays("set y --tokens 2M", "**y**: 2M tokens", "It was 50 % of each window of the plan for the plugin cron. What was spent of that does not count here")
+	w.wantSays("set y --tokens 2M", "**y**: 2M tokens", "It was 50 % of each window of the plan for the plugin cron.")
 	if said := w.say("set y 3M tokens"); strings.Contains(said, "It was") {
 		t.Errorf("a raise says %q", said)
 	}

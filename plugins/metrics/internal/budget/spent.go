@@ -1,0 +1,114 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// What was spent while nothing was set aside is in no account: before a budget was made or its window was changed, and
+// while the plugin was off. The usage of the installation has it, and it is counted from there.
+
+// countedNames is of how many threads, tasks, schedules, plugins and accounts it is counted, those that have cost the most.
+const countedNames = 1000
+
+// countSpent counts in the accounts of the budgets what was spent in the windows that are open now. Repeated, it
+// changes nothing.
+func (p *Plugin) countSpent(ctx context.Context, k *known, budgets ...Budget) error {
+	var failed []error
+	for _, b := range budgets {
+		if b.Share == 0 {
+			failed = append(failed, p.countSpentOf(ctx, k, b))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (p *Plugin) countSpentOf(ctx context.Context, k *known, b Budget) error {
+	now, zone := p.now(), p.settings.Load().zone
+	spent, err := p.spentOf(ctx, k, b, b.Window.begins(now, zone))
+	if err != nil {
+		return err
+	}
+	accounts := make(map[string]float64) // two schedules can be one account: their names differ in case
+	for of, amount := range spent {
+		if account, _ := b.account(turnOf(of), now, zone); account != "" && amount > 0 {
+			accounts[account] += amount
+		}
+	}
+	for account, amount := range accounts {
+		_, err := p.host.Budgets.CountSpent(ctx, &pluginsdk.CountSpentRequest{Account: account, Unit: b.unit(), AtLeast: amount})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turnOf is a turn that is of the thread, the task, the schedule, the plugin and the account of a name.
+func turnOf(of string) turn {
+	return turn{threadID: of, job: of, plugin: of, account: of, billed: true, kind: pluginsdk.ThreadTask}
+}
+
+// spentOf is what was spent since a time of what a budget counts, in its unit, by the names of its accounts.
+func (p *Plugin) spentOf(ctx context.Context, k *known, b Budget, since time.Time) (map[string]float64, error) {
+	request := &pluginsdk.UsageRequest{Since: since, Limit: countedNames}
+	switch b.Scope.Kind {
+	case All:
+	case Billed, Account:
+		request.By = pluginsdk.UsageByAccount
+	case Named:
+		request.By = pluginsdk.UsageByPlugin
+	case Cron:
+		request.By = pluginsdk.UsageByCron
+	case Task, Thread:
+		request.By = pluginsdk.UsageByThread
+		if b.Scope.Of != each {
+			request.ThreadID = b.Scope.Of
+		}
+		if b.Scope.Kind == Task && b.Scope.Of == each {
+			request.By = pluginsdk.UsageByTask
+		}
+	}
+	answer, err := p.host.Installation.Usage(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	spent := make(map[string]float64)
+	if request.By == "" {
+		spent["all"] = b.amountOf(answer.Total)
+		return spent, nil
+	}
+	for _, sum := range answer.Sums {
+		switch {
+		case sum.Of == "":
+		case b.Scope.Kind == Billed:
+			if k.billed(sum.Of) {
+				sum.CostUSD -= sum.NotionalUSD
+				spent["billed"] += b.amountOf(sum)
+			}
+		case request.By == pluginsdk.UsageByTask:
+			task, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: sum.Of})
+			if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			spent[task.Task.ThreadID] += b.amountOf(sum) // tasks that follow each other in a thread are one account
+		default:
+			spent[sum.Of] += b.amountOf(sum)
+		}
+	}
+	return spent, nil
+}
+
+// amountOf is what turns have used, in the unit of the budget.
+func (b Budget) amountOf(sum pluginsdk.UsageSum) float64 {
+	if b.Tokens > 0 {
+		return float64(sum.Usage.InputTokens + sum.Usage.OutputTokens + sum.Usage.CacheReadTokens + sum.Usage.CacheWriteTokens)
+	}
+	return sum.CostUSD
+}
