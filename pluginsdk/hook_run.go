@@ -15,6 +15,8 @@ type OnBeforeRunRequest struct {
 	Thread  Thread
 	Message Message
 	Run     Run // without what it has come to so far: result, events, steps, hooks
+	// Model is that which the turn is to have, by its name or an alias such as opus; empty: the agent's own choice.
+	Model string
 }
 
 // OnBeforeRunResponse is a gate's verdict. The zero value allows the run. A run has

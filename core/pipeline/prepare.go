@@ -42,7 +42,7 @@ func (p *Pipeline) mayRun(ctx context.Context, t *trip, on *hooks.Occasion, mess
 			return verdict(process.OnBeforeRun(ctx, request))
 		},
 		Request: func(call pluginsdk.Call, _ *pluginsdk.PluginInfo) *pluginsdk.OnBeforeRunRequest {
-			return &pluginsdk.OnBeforeRunRequest{Call: call, Thread: t.thread.Thread, Message: message, Run: bare(t.run.Run)}
+			return &pluginsdk.OnBeforeRunRequest{Call: call, Thread: t.thread.Thread, Message: message, Run: bare(t.run.Run), Model: p.modelOf(t)}
 		},
 	}, func(plugin string, answer *pluginsdk.OnBeforeRunResponse) (denied bool, reason string) {
 		p.collect(t, plugin, answer.Effects)

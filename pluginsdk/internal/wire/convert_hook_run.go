@@ -11,6 +11,7 @@ func onBeforeRunRequestTo(v pluginsdk.OnBeforeRunRequest) *pluginv1.OnBeforeRunR
 		Thread:  threadTo(v.Thread),
 		Message: messageTo(v.Message),
 		Run:     runTo(v.Run),
+		Model:   v.Model,
 	}
 }
 
@@ -20,6 +21,7 @@ func onBeforeRunRequestFrom(m *pluginv1.OnBeforeRunRequest) pluginsdk.OnBeforeRu
 		Thread:  threadFrom(m.GetThread()),
 		Message: messageFrom(m.GetMessage()),
 		Run:     runFrom(m.GetRun()),
+		Model:   m.GetModel(),
 	}
 }
 

@@ -29,8 +29,14 @@ type begun struct {
 	wake chan struct{} // has an element when there is something to look at
 
 	mu   sync.Mutex
-	runs map[string]time.Time
+	runs map[string]awaited
 	soft map[string]passing // accounts of soft budgets, by name
+}
+
+// awaited is a run that was let through.
+type awaited struct {
+	since time.Time
+	plain bool // no model was asked for: the agent has chosen it
 }
 
 // passing are the soft budgets of an account, and where a turn was last counted in it.
@@ -39,16 +45,16 @@ type passing struct {
 	threadID string
 }
 
-func (b *begun) note(runID, threadID string, now time.Time, accounts []account) {
+func (b *begun) note(runID string, asked turn, now time.Time, accounts []account) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.runs == nil {
-		b.runs, b.soft = make(map[string]time.Time), make(map[string]passing)
+		b.runs, b.soft = make(map[string]awaited), make(map[string]passing)
 	}
-	b.runs[runID] = now
+	b.runs[runID] = awaited{now, asked.model == ""}
 	for _, one := range accounts {
 		if len(one.soft) > 0 {
-			b.soft[one.name] = passing{one.soft, threadID}
+			b.soft[one.name] = passing{one.soft, asked.threadID}
 		}
 	}
 	b.awake()
@@ -69,7 +75,7 @@ func (b *begun) awake() {
 }
 
 // take returns what there is to look at, and keeps nothing of it.
-func (b *begun) take() (runs map[string]time.Time, soft map[string]passing) {
+func (b *begun) take() (runs map[string]awaited, soft map[string]passing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	runs, soft = b.runs, b.soft
@@ -78,14 +84,14 @@ func (b *begun) take() (runs map[string]time.Time, soft map[string]passing) {
 }
 
 // again has what could not be looked at, or is not over, be looked at once more.
-func (b *begun) again(runs map[string]time.Time, soft map[string]passing) {
+func (b *begun) again(runs map[string]awaited, soft map[string]passing) {
 	if len(runs)+len(soft) == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.runs == nil {
-		b.runs, b.soft = make(map[string]time.Time), make(map[string]passing)
+		b.runs, b.soft = make(map[string]awaited), make(map[string]passing)
 	}
 	maps.Copy(b.runs, runs)
 	for name, one := range soft {
@@ -180,8 +186,8 @@ func (p *Plugin) look(ctx context.Context) error {
 }
 
 // lookAtRuns returns those that are to be looked at once more.
-func (p *Plugin) lookAtRuns(ctx context.Context, runs map[string]time.Time) (open map[string]time.Time, err error) {
-	open = make(map[string]time.Time)
+func (p *Plugin) lookAtRuns(ctx context.Context, runs map[string]awaited) (open map[string]awaited, err error) {
+	open = make(map[string]awaited)
 	now := p.now()
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(runs)), mostAsked) {
 		answer, failed := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{IDs: ids, Limit: mostAsked}})
@@ -193,9 +199,13 @@ func (p *Plugin) lookAtRuns(ctx context.Context, runs map[string]time.Time) (ope
 			continue
 		}
 		for _, run := range answer.Runs {
+			over := p.take(run)
+			if over && runs[run.ID].plain && run.Result != nil && run.Result.Model != "" {
+				p.ownChoice.Store(&run.Result.Model)
+			}
 			switch {
-			case p.take(run):
-			case now.Sub(runs[run.ID]) < forget:
+			case over:
+			case now.Sub(runs[run.ID].since) < forget:
 				open[run.ID] = runs[run.ID]
 			default:
 				p.rows.Late(run.ID)

@@ -24,23 +24,27 @@ func (p *Plugin) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRe
 	asked := known.turnOf(request)
 	p.rows.Begun(request.Run.ID, asked.job)
 	if b, window, held := known.heldByShare(asked, now); held {
-		p.begun.note(request.Run.ID, asked.threadID, now, nil) // so that it is noticed when less of the window is used
+		p.begun.note(request.Run.ID, asked, now, nil) // so that it is noticed when less of the window is used
 		return denied(b, window, asked.waits), nil
 	}
 	accounts := p.accounts(known, asked, now)
 	if len(accounts) > 0 || p.rows.On() {
-		p.begun.note(request.Run.ID, asked.threadID, now, accounts)
+		p.begun.note(request.Run.ID, asked, now, accounts)
 	}
 	if len(accounts) == 0 {
 		return nil, nil //nolint:nilnil // no budget counts it
 	}
 	answer := &pluginsdk.OnBeforeRunResponse{}
+	model := asked.model
+	if chosen := p.ownChoice.Load(); model == "" && chosen != nil {
+		model = *chosen
+	}
 	for _, one := range accounts {
 		reservation := pluginsdk.Reservation{Account: one.name, Unit: one.unit}
 		if one.limit > 0 {
-			usual := p.costs.usual(asked.model, least)
+			usual := p.costs.usual(model, least)
 			if one.unit == pluginsdk.UnitTokens {
-				usual = p.tokens.usual(asked.model, leastTokens)
+				usual = p.tokens.usual(model, leastTokens)
 			}
 			reservation.LimitUSD, reservation.AmountUSD = one.limit, min(usual, one.limit)
 			reservation.Reason, reservation.CapAtRest = one.reason, one.unit == pluginsdk.UnitUSD
@@ -57,7 +61,7 @@ func (p *Plugin) OnBeforeRun(_ context.Context, request *pluginsdk.OnBeforeRunRe
 func (k *known) turnOf(request *pluginsdk.OnBeforeRunRequest) turn {
 	run, thread := request.Run, request.Thread
 	asked := turn{
-		threadID: thread.ID, threadName: thread.Name, kind: thread.Kind, model: thread.Model,
+		threadID: thread.ID, threadName: thread.Name, kind: thread.Kind, model: cmp.Or(request.Model, thread.Model),
 		plugin:  cmp.Or(run.Plugin, request.Message.Plugin),
 		root:    run.OnBehalfOf.Source,
 		account: cmp.Or(thread.Account, k.standard),
@@ -178,12 +182,12 @@ func (c *costs) add(model string, usd float64) {
 	}
 }
 
-// usual is what a turn of the model is thought to cost: 9 of 10 have cost less. Where the model is
-// not known, it is that of any.
+// usual is what a turn of the model is thought to cost: 9 of 10 have cost less. Without a model it is that of any;
+// of a model that has answered nothing yet, the least.
 func (c *costs) usual(model string, least float64) float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := c.of[c.named(model)]
+	all := c.of[c.named(model)] // none of a model that is not known
 	if len(all) == 0 {
 		return least
 	}
@@ -201,5 +205,5 @@ func (c *costs) named(model string) string {
 			return name
 		}
 	}
-	return ""
+	return model
 }

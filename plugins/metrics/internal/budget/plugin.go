@@ -36,7 +36,8 @@ type Plugin struct {
 	settings   atomic.Pointer[options]
 	known      atomic.Pointer[known]
 	costs      costs
-	tokens     costs // of the same turns, in tokens
+	tokens     costs                  // of the same turns, in tokens
+	ownChoice  atomic.Pointer[string] // the model that has answered when none was asked for; nil: not known yet
 	begun      begun
 	checked    atomic.Pointer[checked]
 	burnt      time.Time               // when it was last looked for spikes; of the goroutine that looks

@@ -283,7 +283,7 @@ func TestWhatATurnUsuallyCosts(t *testing.T) {
 	if err := w.own.remember(t.Context()); err != nil { // once more: what it has done at its start is the same
 		t.Fatal(err)
 	}
-	for model, want := range map[string]string{"": "1.80", "opus": "1.90", "claude-haiku-5": "0.90", "unheard": "1.80"} {
+	for model, want := range map[string]string{"": "1.80", "opus": "1.90", "claude-haiku-5": "0.90", "unheard": "0.05"} {
 		of := message("talk")
 		of.Thread.Model = model
 		w.wantAccounts(of, "day:2026-11-28/billed 25.00 "+want)
@@ -293,6 +293,20 @@ func TestWhatATurnUsuallyCosts(t *testing.T) {
 	of := message("talk")
 	of.Thread.Model = "claude-new-1"
 	w.wantAccounts(of, "day:2026-11-28/billed 25.00 9.00")
+	summary := message("talk") // a turn of another model, in a thread that has its own
+	summary.Thread.Model, summary.Model = "opus", "haiku"
+	w.wantAccounts(summary, "day:2026-11-28/billed 25.00 0.90")
+}
+
+// Where nobody asks for a model, a turn costs what one of the model does that the agent chooses.
+func TestATurnWithoutAModelCostsWhatTheAgentsOwnChoiceDoes(t *testing.T) {
+	w := newWorld(t, func(host *plugintest.Host) {
+		host.AddRun(pluginsdk.Run{ID: "dear", ThreadID: "talk", State: pluginsdk.RunSucceeded, CostUSD: 9, QueuedAt: saturday, Result: &pluginsdk.InvokeResult{Model: "claude-opus-5"}})
+	})
+	w.wantAccounts(message("talk"), "day:2026-11-28/billed 25.00 9.00")
+	w.host.AddRun(pluginsdk.Run{ID: "run-of-talk", ThreadID: "talk", State: pluginsdk.RunSucceeded, CostUSD: 0.5, Result: &pluginsdk.InvokeResult{Model: "claude-sonnet-5"}})
+	w.look()
+	w.wantAccounts(message("talk"), "day:2026-11-28/billed 25.00 0.50")
 }
 
 // A turn waits for nobody: the gate answers from memory.

@@ -29,7 +29,9 @@ type OnBeforeRunRequest struct {
 	Thread  *v1.Thread             `protobuf:"bytes,2,opt,name=thread,proto3" json:"thread,omitempty"`
 	Message *v1.Message            `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Without what it has come to so far: result, events, steps.
-	Run           *v1.Run `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
+	Run *v1.Run `protobuf:"bytes,4,opt,name=run,proto3" json:"run,omitempty"`
+	// That which the turn is to have, by its name or an alias; empty: the agent's own choice.
+	Model         string `protobuf:"bytes,5,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -90,6 +92,13 @@ func (x *OnBeforeRunRequest) GetRun() *v1.Run {
 		return x.Run
 	}
 	return nil
+}
+
+func (x *OnBeforeRunRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
 }
 
 // A run has several of these: one of each plugin, and one more of each for every message
@@ -950,12 +959,13 @@ var File_harness_plugin_v1_pipeline_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_pipeline_proto_rawDesc = "" +
 	"\n" +
-	" harness/plugin/v1/pipeline.proto\x12\x11harness.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1eharness/types/v1/effects.proto\x1a\x1dharness/types/v1/invoke.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\x1a\x1dharness/types/v1/thread.proto\"\xd0\x01\n" +
+	" harness/plugin/v1/pipeline.proto\x12\x11harness.plugin.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bharness/types/v1/call.proto\x1a\x1eharness/types/v1/effects.proto\x1a\x1dharness/types/v1/invoke.proto\x1a\x1eharness/types/v1/message.proto\x1a\x1aharness/types/v1/run.proto\x1a\x1dharness/types/v1/thread.proto\"\xe6\x01\n" +
 	"\x12OnBeforeRunRequest\x12*\n" +
 	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\x120\n" +
 	"\x06thread\x18\x02 \x01(\v2\x18.harness.types.v1.ThreadR\x06thread\x123\n" +
 	"\amessage\x18\x03 \x01(\v2\x19.harness.types.v1.MessageR\amessage\x12'\n" +
-	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\"\x87\x02\n" +
+	"\x03run\x18\x04 \x01(\v2\x15.harness.types.v1.RunR\x03run\x12\x14\n" +
+	"\x05model\x18\x05 \x01(\tR\x05model\"\x87\x02\n" +
 	"\x13OnBeforeRunResponse\x12\x12\n" +
 	"\x04deny\x18\x01 \x01(\bR\x04deny\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12A\n" +
