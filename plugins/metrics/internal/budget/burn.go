@@ -20,7 +20,7 @@ const (
 	burnTimes = 4.0
 	// burnWeeks is with how many weeks the last day is compared. The usual day is that of the median week.
 	burnWeeks = 4
-	// burnNames is how many plugins, schedules and threads are compared, those that cost the most.
+	// burnNames is how many plugins, schedules and threads of a day are looked at, those that cost the most.
 	burnNames = 50
 )
 
@@ -66,7 +66,7 @@ func (p *Plugin) burn(ctx context.Context) error {
 
 func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Time) (found []spike, err error) {
 	begins := now.Truncate(time.Hour).Add(-24 * time.Hour) // whole hours are rolled up
-	day, err := p.spent(ctx, by, begins, time.Time{})
+	day, err := p.spent(ctx, pluginsdk.UsageRequest{By: by, Since: begins, Limit: burnNames})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Ti
 	var weeks [burnWeeks]map[string]float64
 	for n := range weeks {
 		until := begins.AddDate(0, 0, -7*n)
-		if weeks[n], err = p.spent(ctx, by, until.AddDate(0, 0, -7), until); err != nil {
+		if weeks[n], err = p.weekOf(ctx, by, found, until); err != nil {
 			return nil, err
 		}
 	}
@@ -101,9 +101,31 @@ func (p *Plugin) spikesOf(ctx context.Context, by pluginsdk.UsageBy, now time.Ti
 	return found, nil
 }
 
-// spent is what each has cost in a time, in USD, of those that have cost the most.
-func (p *Plugin) spent(ctx context.Context, by pluginsdk.UsageBy, since, until time.Time) (map[string]float64, error) {
-	answer, err := p.host.Installation.Usage(ctx, &pluginsdk.UsageRequest{By: by, Since: since, Until: until, Limit: burnNames})
+// weekOf is what those that may be spikes have cost in the week before a time, in USD. A thread that usually costs little is
+// not among those that have cost the most then: it is asked for by itself.
+func (p *Plugin) weekOf(ctx context.Context, by pluginsdk.UsageBy, of []spike, until time.Time) (map[string]float64, error) {
+	request := pluginsdk.UsageRequest{By: by, Since: until.AddDate(0, 0, -7), Until: until, Limit: countedNames}
+	week, err := p.spent(ctx, request)
+	if err != nil || by != pluginsdk.UsageByThread || len(week) < countedNames {
+		return week, err
+	}
+	for _, one := range of {
+		if _, there := week[one.of]; there {
+			continue
+		}
+		request.ThreadID = one.of
+		its, err := p.spent(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		week[one.of] = its[one.of]
+	}
+	return week, nil
+}
+
+// spent is what each has cost, in USD.
+func (p *Plugin) spent(ctx context.Context, request pluginsdk.UsageRequest) (map[string]float64, error) {
+	answer, err := p.host.Installation.Usage(ctx, &request)
 	if err != nil {
 		return nil, err
 	}

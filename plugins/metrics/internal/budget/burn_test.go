@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,25 @@ func TestASpikeIsToldOnceADay(t *testing.T) {
 	look()
 	if checks := strings.Join(w.checks(), "\n"); strings.Contains(checks, "looper") {
 		t.Errorf("two days later doctor says %s", checks)
+	}
+}
+
+// A thread that usually costs little is not among those that cost the most, and its spike is told all the same.
+func TestTheSpikeOfACheapThreadIsTold(t *testing.T) {
+	w := newWorld(t, nil)
+	for week := range burnWeeks {
+		at := w.now.AddDate(0, 0, -7*week-2)
+		for n := range countedNames + 1 {
+			w.host.AddTurn(plugintest.Turn{ThreadID: fmt.Sprint("dear", n), At: at, Usage: pluginsdk.UsageSum{CostUSD: 2}})
+		}
+		w.host.AddTurn(plugintest.Turn{ThreadID: "talk", At: at, Usage: pluginsdk.UsageSum{CostUSD: 0.7}})
+	}
+	w.spends(1, 3, plugintest.Turn{ThreadID: "talk"})
+	if err := w.own.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if told := w.host.Messages("primary"); len(told) != 1 || !strings.Contains(told[0].Content, "the thread talk cost $3.00 in the last 24 hours; on a usual day of the four weeks before it was $0.10") {
+		t.Errorf("people are told %+v", told)
 	}
 }
 

@@ -153,6 +153,11 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if before.Name != "" && (before.Scope != made.Scope || before.Window != made.Window || before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
 		line += fmt.Sprintf("\n\nIt was %s.", before.words())
 	}
+	if unheard, err := p.unheardOf(ctx, made.Scope); err != nil {
+		return "", err
+	} else if unheard != "" {
+		line += "\n\n" + unheard
+	}
 	if made.Soft {
 		return line + "\n\nIt is soft: people are told when it is passed, and turns go on.", nil
 	}

@@ -3,6 +3,8 @@ package budget
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -111,4 +113,34 @@ func (b Budget) amountOf(sum pluginsdk.UsageSum) float64 {
 		return float64(sum.Usage.InputTokens + sum.Usage.OutputTokens + sum.Usage.CacheReadTokens + sum.Usage.CacheWriteTokens)
 	}
 	return sum.CostUSD
+}
+
+// unheardOf warns of a scope that names nothing that has ever cost something: it may be mistyped. Empty: it is known.
+func (p *Plugin) unheardOf(ctx context.Context, scope Scope) (string, error) {
+	request, list := &pluginsdk.UsageRequest{Limit: countedNames}, ""
+	switch scope.Kind {
+	case Cron:
+		request.By, list = pluginsdk.UsageByCron, "harness cron list"
+	case Named:
+		request.By, list = pluginsdk.UsageByPlugin, "harness plugin list"
+	case Account:
+		request.By, list = pluginsdk.UsageByAccount, "harness account list"
+	case All, Billed, Thread, Task: // a thread and a task are looked up
+		return "", nil
+	}
+	if scope.Of == each {
+		return "", nil
+	}
+	answer, err := p.host.Installation.Usage(ctx, request)
+	if err != nil || slices.ContainsFunc(answer.Sums, func(sum pluginsdk.UsageSum) bool {
+		_, counted := scope.counts(turnOf(sum.Of))
+		return sum.Of != "" && counted
+	}) {
+		return "", err
+	}
+	what := string(scope.Kind)
+	if scope.Kind == Cron {
+		what = "schedule"
+	}
+	return fmt.Sprintf("No turn of a %s %s has cost anything so far. Is the name right? %s has the names.", what, scope.Of, list), nil
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,18 @@ func TestWhatWasSpentWhileThePluginWasOffCounts(t *testing.T) {
 	w.wantSpent("day:2026-11-28/all", 2.5)
 	w.serve()
 	w.wantSpent("day:2026-11-28/all", 2.5)
+}
+
+// A budget of a name that is mistyped would count nothing, and nobody would know.
+func TestABudgetOfANameThatNothingHasIsWarnedOf(t *testing.T) {
+	w := newWorld(t, nil)
+	w.spends(1, 1, plugintest.Turn{ThreadID: "talk", Cron: "Morning Digest", Plugin: "summaries", Account: "key"})
+	for typed, warned := range map[string]bool{
+		"set a 1 day cron=morning_digest": false, "set b 1 day cron=mornign_digest": true, "set c 1 day cron=*": false,
+		"set d 1 day plugin=summaries": false, "set e 1 day plugin=summarys": true, "set f 1 day account=key": false, "set g 1 day account=kee": true,
+	} {
+		if said := w.say(typed); strings.Contains(said, "Is the name right?") != warned || !strings.Contains(said, "It holds") {
+			t.Errorf("%s says %q", typed, said)
+		}
+	}
 }

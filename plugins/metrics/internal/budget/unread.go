@@ -66,7 +66,7 @@ func (p *Plugin) steady(ctx context.Context, now time.Time) (map[string]float64,
 	var all map[string]float64
 	for n := range unreadDays {
 		until := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -n)
-		day, err := p.spent(ctx, pluginsdk.UsageByThread, until.AddDate(0, 0, -1), until)
+		day, err := p.spent(ctx, pluginsdk.UsageRequest{By: pluginsdk.UsageByThread, Since: until.AddDate(0, 0, -1), Until: until, Limit: countedNames})
 		if err != nil {
 			return nil, err
 		}
