@@ -74,7 +74,7 @@ var Plugins = Table{
 	{"summaries", []Grants{{Since: 13, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesWrite, pluginsdk.CapRunsRead,
 		pluginsdk.CapAgentInvoke, pluginsdk.CapWorkspaceRead, pluginsdk.CapWorkspaceWrite, pluginsdk.CapState, pluginsdk.CapEventsRead,
-	}}}},
+	}}, {Since: 16, Capabilities: []pluginsdk.Capability{pluginsdk.CapApprovalsRead}}}},
 }
 
 // Limits are those of the shipped plugins' processes that begin with other ones than the

@@ -25,9 +25,10 @@ func learns(t *testing.T, settings string) *world {
 	return w
 }
 
-// learned has the agent add a line to the inbox in the run that answers a message.
+// learned has the agent add a line to the inbox in the run that answers a message, which says what the line says.
 func (w *world) learned(message pluginsdk.Message, line string) string {
 	w.Helper()
+	message.Content += ": " + line
 	run := w.said(message, "Noted.")
 	w.host.ChangeContextFile(pluginsdk.WorkspaceChange{Path: inboxFile, Kind: pluginsdk.ChangeByAgent, RunID: run, ThreadID: message.ThreadID}, w.file(inboxFile)+"- "+line+"\n")
 	return run

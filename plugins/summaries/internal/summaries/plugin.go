@@ -67,6 +67,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapMessagesRead, Reason: "read what is to be summarised"},
 			{Capability: pluginsdk.CapMessagesWrite, Reason: "add a summary to long threads"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "know whose message a run answers, and what a turn has cost"},
+			{Capability: pluginsdk.CapApprovalsRead, Reason: "know what people have answered to the agent's questions: that is their word, too"},
 			{Capability: pluginsdk.CapAgentInvoke, Reason: "have a small model write summaries, and propose what is to stay in memory"},
 			{Capability: pluginsdk.CapWorkspaceRead, Reason: "read thread-summaries.md, memory.md and inbox.md, and who has written which line"},
 			{Capability: pluginsdk.CapWorkspaceWrite, Reason: "write thread-summaries.md, memory.md, inbox.md and the archive"},

@@ -3,8 +3,13 @@ package summaries
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
+	"github.com/seed-706843ae/harness/plugins/summaries/internal/digest"
+	"github.com/seed-706843ae/harness/plugins/summaries/internal/heard"
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/memory"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -14,12 +19,32 @@ const (
 	mostChanges = 1000
 	// mostLines is how many lines are consolidated at a time.
 	mostLines = 100
+	// mostSaidBefore is how many messages of a person's before the one that a run answers count as what they have said in it.
+	mostSaidBefore = 10
 )
 
 // origin is where a line of the inbox is from.
 type origin struct {
 	day, of, thread string // as in memory.Line; of is empty: no person's message is behind it
 	why             string // there is none
+
+	// said is what people have said to the agent that has written the line; nil: a person has written it.
+	said    *heard.Words
+	written time.Time
+	names   []string // of the thread
+}
+
+// holds says why a line is not what people have said; empty: it is.
+func (o origin) holds(line string) string {
+	if o.said == nil {
+		return ""
+	}
+	missing := o.said.Missing(line, o.written, o.names...)
+	if len(missing) == 0 {
+		return ""
+	}
+	const most = 5
+	return "nothing that people said contains it: " + digest.OneLine(strings.Join(missing[:min(most, len(missing))], ", "), 100)
 }
 
 // lines returns the lines of the inbox that have a person's message behind them, or were written by a person, and those
@@ -37,6 +62,8 @@ func (p *Plugin) lines(ctx context.Context, c config, inbox file) (kept []memory
 			leftOut = append(leftOut, memory.Note{What: item.Raw, Why: "the history of the inbox does not say who has written it"})
 		case from.of == "":
 			leftOut = append(leftOut, memory.Note{What: item.Raw, Why: from.why})
+		case from.holds(item.Text) != "":
+			leftOut = append(leftOut, memory.Note{What: item.Raw, Why: from.holds(item.Text)})
 		default:
 			kept = append(kept, memory.Line{Item: item, Day: from.day, Origin: from.of, Thread: from.thread})
 		}
@@ -60,7 +87,7 @@ func (p *Plugin) lines(ctx context.Context, c config, inbox file) (kept []memory
 // origins finds for each item the change that has added it last, going back through the history of the inbox. What this
 // plugin has written itself (it puts lines back) is passed over: they are from who wrote them first.
 func (p *Plugin) origins(ctx context.Context, c config, inbox file, items []memory.Item) (map[string]origin, error) {
-	found := make(map[string]origin)
+	found, runs := make(map[string]origin), make(map[string]origin)
 	after, before := set(items), int64(0)
 	for looked := 0; looked < mostChanges; {
 		page, err := p.host.Workspace.History(ctx, &pluginsdk.WorkspaceHistoryRequest{Path: inbox.path, Before: before, Limit: 100})
@@ -85,7 +112,7 @@ func (p *Plugin) origins(ctx context.Context, c config, inbox file, items []memo
 					continue
 				}
 				if from == nil {
-					if from, err = p.origin(ctx, c, change); err != nil {
+					if from, err = p.origin(ctx, c, change, runs); err != nil {
 						return nil, err
 					}
 				}
@@ -124,8 +151,8 @@ func (p *Plugin) version(ctx context.Context, path, version string) (map[string]
 }
 
 // origin says whose a change is. A person's edit, through the API or with an editor, counts as their word; of an agent's the
-// run has to answer a person, in a thread that memory learns from.
-func (p *Plugin) origin(ctx context.Context, c config, change pluginsdk.WorkspaceChange) (*origin, error) {
+// run has to answer a person, in a thread that memory learns from. runs are the origins of the runs that are known already.
+func (p *Plugin) origin(ctx context.Context, c config, change pluginsdk.WorkspaceChange, runs map[string]origin) (*origin, error) {
 	from := &origin{day: change.At.UTC().Format(dayLayout)}
 	label := change.Label()
 	switch {
@@ -136,22 +163,31 @@ func (p *Plugin) origin(ctx context.Context, c config, change pluginsdk.Workspac
 	case change.Kind == pluginsdk.ChangeByAgent && change.RunID == "":
 		from.why = "several turns were at work when it was written, and it is not known which"
 	case change.Kind == pluginsdk.ChangeByAgent:
-		return p.originOfRun(ctx, c, change.RunID, from)
+		known, ok := runs[change.RunID]
+		if !ok {
+			var err error
+			if known, err = p.originOfRun(ctx, c, change.RunID); err != nil {
+				return nil, err
+			}
+			runs[change.RunID] = known
+		}
+		known.written = change.At
+		return &known, nil
 	default:
 		from.why = "it was written by " + label.String()
 	}
 	return from, nil
 }
 
-// originOfRun says whether a run answers a person.
-func (p *Plugin) originOfRun(ctx context.Context, c config, id string, from *origin) (*origin, error) {
+// originOfRun says whether a run answers a person, and what people have said there.
+func (p *Plugin) originOfRun(ctx context.Context, c config, id string) (from origin, err error) {
 	got, err := p.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: id})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
 		from.why = "the run in which it was written is not kept any more"
 		return from, nil
 	}
 	if err != nil {
-		return nil, err
+		return from, err
 	}
 	run := got.Run
 	thread, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: run.ThreadID})
@@ -160,17 +196,74 @@ func (p *Plugin) originOfRun(ctx context.Context, c config, id string, from *ori
 		return from, nil
 	}
 	if err != nil {
-		return nil, err
+		return from, err
 	}
 	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{ThreadID: run.ThreadID, After: run.MessageID - 1, Limit: 1}})
 	if err != nil {
-		return nil, err
+		return from, err
 	}
 	if run.Kind != pluginsdk.RunMessage || run.Purpose != "" || run.CauseRunID != "" || len(page.Messages) == 0 || page.Messages[0].ID != run.MessageID || !personal(page.Messages[0]) {
 		from.why = "no person's message is behind the run " + run.ID + " in which it was written"
 		return from, nil
 	}
-	from.thread = run.ThreadID
+	from.thread, from.names = run.ThreadID, namesOf(thread.Thread)
 	from.of, from.day = fmt.Sprintf("message %d", run.MessageID), page.Messages[0].CreatedAt.UTC().Format(dayLayout)
-	return from, nil
+	from.said, err = p.saidTo(ctx, run, page.Messages[0])
+	return from, err
+}
+
+// namesOf is how notes call a thread.
+func namesOf(thread pluginsdk.Thread) []string {
+	kind := string(thread.Kind)
+	return []string{thread.Name, thread.ID, kind, kind + " thread", "the " + kind + " thread"}
+}
+
+// saidTo is what people have said to the agent in a run: the messages that the run answers, those of the same person shortly before,
+// and what people have answered to its questions. What the agent, its tools and its prompt say is not among it.
+func (p *Plugin) saidTo(ctx context.Context, run pluginsdk.Run, message pluginsdk.Message) (*heard.Words, error) {
+	newest := slices.Max(append([]int64{run.MessageID}, run.Absorbed...))
+	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
+		ThreadID: run.ThreadID, Roles: []pluginsdk.Role{pluginsdk.RoleUser}, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText}, Before: newest + 1, Last: true, Limit: 100,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	all, before := []heard.Message{{Text: message.Author}, {Text: message.Content, At: message.CreatedAt}}, 0
+	for _, row := range slices.Backward(page.Messages) {
+		switch {
+		case row.ID == message.ID || !personal(row):
+			continue
+		case slices.Contains(run.Absorbed, row.ID):
+		case row.ID > message.ID || row.Author != message.Author || before == mostSaidBefore:
+			continue
+		default:
+			before++
+		}
+		all = append(all, heard.Message{Text: row.Content, At: row.CreatedAt})
+	}
+	answers, err := p.answersIn(ctx, run.ID)
+	return heard.New(append(all, answers...)...), err
+}
+
+// answersIn is what people have answered to what the agent asked in a run. Without the right to read that, nobody has answered.
+func (p *Plugin) answersIn(ctx context.Context, runID string) (all []heard.Message, err error) {
+	page, err := p.host.Approvals.List(ctx, &pluginsdk.ListApprovalsRequest{Query: pluginsdk.ApprovalQuery{
+		RunID: runID, States: []pluginsdk.ApprovalState{pluginsdk.ApprovalAllowed, pluginsdk.ApprovalDenied}, Newest: true,
+	}})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeDenied {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range page.Approvals {
+		if one.Label().OfAgent() {
+			continue
+		}
+		all = append(all, heard.Message{Text: one.Words, At: one.DecidedAt})
+		for _, answer := range one.Answers {
+			all = append(all, heard.Message{Text: strings.Join(append(answer.Labels, answer.Text), "\n"), At: one.DecidedAt})
+		}
+	}
+	return all, nil
 }
