@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxLines is how many lines memory.md has, and maxBytes how many bytes: the plugin context shows 64 KiB of a file.
-	MaxLines, maxBytes = 100, 60 << 10
+	// MaxLines is how many lines memory.md has, and MaxBytes how many bytes: the plugin context shows 64 KiB of a file.
+	MaxLines, MaxBytes = 100, 60 << 10
 	// maxText is how many bytes an entry has.
 	maxText = 400
 	// share is which part of the entries, and of the lines, may fall out at a time: one in so many.
@@ -288,8 +288,8 @@ func (p *planner) room(raw, section string, replaces []string) string {
 		trial.Remove(p.entry(id).Raw)
 	}
 	trial.Add(p.section(section), raw)
-	if after := trial.Lines(); after > MaxLines && after > before || len(trial.String()) > maxBytes {
-		return fmt.Sprintf("memory.md would have %d lines and %d bytes, and may have %d and %d: something has to fall out first", after, len(trial.String()), MaxLines, maxBytes)
+	if after := trial.Lines(); after > MaxLines && after > before || len(trial.String()) > MaxBytes {
+		return fmt.Sprintf("memory.md would have %d lines and %d bytes, and may have %d and %d: something has to fall out first", after, len(trial.String()), MaxLines, MaxBytes)
 	}
 	return ""
 }

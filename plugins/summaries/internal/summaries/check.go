@@ -9,8 +9,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// OnCheck says what is used of the day's budget, why the last turn has failed, and which file is too long. It asks nobody.
-func (p *Plugin) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
+// OnCheck says what is used of the day's budget, why the last turn has failed, and which file is too long. It asks no agent.
+func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
 	c, w := *p.config.Load(), p.known.Load()
 	if w == nil {
 		return &pluginsdk.OnCheckResponse{}, nil
@@ -26,14 +26,27 @@ func (p *Plugin) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk
 			Remedy: "shorten that, or move it to a file below notes/",
 		})
 	}
-	if lines := p.memoryLines.Load(); lines > memory.MaxLines {
-		answer.Checks = append(answer.Checks, pluginsdk.Check{
-			Name: memoryFile, State: pluginsdk.CheckWarning,
-			Detail: fmt.Sprintf("it has %d lines, and nothing is added to it while it has more than %d", lines, memory.MaxLines),
-			Remedy: "shorten what people or the agent have written there",
-		})
+	if c.Memory {
+		answer.Checks = append(answer.Checks, p.longMemory(ctx)...)
 	}
 	return answer, nil
+}
+
+// longMemory says that memory.md is too long, whoever has written it.
+func (p *Plugin) longMemory(ctx context.Context) []pluginsdk.Check {
+	is, err := p.read(ctx, memoryFile)
+	if err != nil {
+		return []pluginsdk.Check{{Name: memoryFile, State: pluginsdk.CheckWarning, Detail: "it cannot be read, so that it is not known how long it is: " + err.Error(), Remedy: "put right what it names"}}
+	}
+	lines := memory.Parse(is.text).Lines()
+	if lines <= memory.MaxLines && len(is.text) <= memory.MaxBytes {
+		return nil
+	}
+	return []pluginsdk.Check{{
+		Name: memoryFile, State: pluginsdk.CheckWarning,
+		Detail: fmt.Sprintf("it has %d lines and %d bytes; while it has more than %d lines or %d bytes, no consolidation adds anything that does not replace something", lines, len(is.text), memory.MaxLines, memory.MaxBytes),
+		Remedy: "shorten it: `harness context edit " + memoryFile + "`",
+	}}
 }
 
 // check is how summaries do.

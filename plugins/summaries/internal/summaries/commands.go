@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -188,13 +189,22 @@ func (r *record) line() string {
 	switch r.Phase {
 	case phaseDone, phaseReverted, phaseReverting:
 		text += fmt.Sprintf("; %d added, %d removed, %d lines left aside, %d refused, %d left in the inbox; $%.3f",
-			len(r.Plan.Added), len(r.Plan.Removed), len(r.Plan.Skipped), len(r.Plan.Refused), len(r.LeftOut), r.CostUSD)
+			len(r.Plan.Added), len(r.Plan.Removed), len(r.Plan.Skipped), len(r.Plan.Refused), r.left(), r.CostUSD)
 	case phaseAsked, phaseTurning, phaseWriting, phaseNothing, phaseFailed:
 	}
 	if r.Phase == phaseReverted {
 		text += fmt.Sprintf("; reverted %s by %s", r.RevertedAt.UTC().Format(time.RFC3339), r.RevertedBy)
 	}
 	return text
+}
+
+// left is how many lines the inbox had afterwards: those that were left out, and those that the agent was given in vain.
+func (r *record) left() int {
+	inbox := r.Inbox.After
+	if r.Phase == phaseReverted {
+		inbox = r.RevertedInbox.After
+	}
+	return len(memory.Parse(inbox).Items())
 }
 
 // mostDetails is how many lines of a kind are shown.
@@ -205,7 +215,7 @@ func (r *record) details() (lines []string) {
 	for _, kind := range []struct {
 		what  string
 		notes []memory.Note
-	}{{"refused", r.Plan.Refused}, {"left in the inbox", r.LeftOut}} {
+	}{{"refused", r.Plan.Refused}, {"left in the inbox", append(slices.Clone(r.LeftOut), r.inVain()...)}} {
 		for i, note := range kind.notes {
 			if i == mostDetails {
 				lines = append(lines, fmt.Sprintf("  - %d more %s", len(kind.notes)-i, kind.what))
@@ -217,8 +227,28 @@ func (r *record) details() (lines []string) {
 	return lines
 }
 
+// inVain are the lines that a consolidation has left in the inbox though it has not left them out.
+func (r *record) inVain() (lines []memory.Note) {
+	if r.Phase != phaseDone {
+		return nil
+	}
+	for _, item := range memory.Parse(r.Inbox.After).Items() {
+		if !slices.ContainsFunc(r.LeftOut, func(note memory.Note) bool { return note.What == item.Raw }) {
+			lines = append(lines, memory.Note{What: item.Raw, Why: "nothing was made of it"})
+		}
+	}
+	return lines
+}
+
 // diff shows what a consolidation has changed; 0: the newest that has changed something.
 func (p *Plugin) diff(ctx context.Context, n int) (string, error) {
+	open, err := p.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	if open != nil && n == open.N {
+		return open.atWork(), nil
+	}
 	all, err := p.numbers(ctx)
 	if err != nil {
 		return "", err
@@ -239,6 +269,18 @@ func (p *Plugin) diff(ctx context.Context, n int) (string, error) {
 		return "", pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no consolidation %d; /memory log shows those that are kept", n)
 	}
 	return "No consolidation has changed anything yet.", nil
+}
+
+// atWork says that what a consolidation changes is not known yet.
+func (r *record) atWork() string {
+	switch r.Phase {
+	case phaseReverting:
+		return fmt.Sprintf("Consolidation %d is being reverted; /memory log shows what becomes of it.\n\n%s", r.N, r.diff())
+	case phaseWriting:
+		return fmt.Sprintf("Consolidation %d is being written; /memory log shows what becomes of it.\n\n%s", r.N, r.diff())
+	case phaseAsked, phaseTurning, phaseDone, phaseNothing, phaseFailed, phaseReverted:
+	}
+	return fmt.Sprintf("Consolidation %d is at work (%s): it has changed nothing yet. /memory log shows what becomes of it.", r.N, r.Phase)
 }
 
 func (r *record) diff() string {

@@ -237,7 +237,6 @@ func (p *Plugin) plan(ctx context.Context, r *record) error {
 	r.Memory.Before, r.Inbox.Before = was.text, inbox.text
 	r.Plan, r.Memory.After, r.Inbox.After = memory.Apply(was.text, inbox.text, r.Input, r.Answer)
 	r.Phase = phaseWriting
-	p.memoryLines.Store(int64(memory.Parse(r.Memory.After).Lines()))
 	return nil
 }
 

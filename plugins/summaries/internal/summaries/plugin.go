@@ -35,8 +35,7 @@ type Plugin struct {
 
 	stuck atomic.Pointer[string] // why the last step came to nothing, for doctor; nil: it did not
 
-	memory      atomic.Bool  // something may be at work on the memory
-	memoryLines atomic.Int64 // how many lines memory.md had after the last consolidation; 0: it is not known
+	memory atomic.Bool // something may be at work on the memory
 
 	wake  chan struct{}      // has an element when there is something to do
 	end   context.CancelFunc // of the goroutine that works; nil: it is not active

@@ -187,9 +187,11 @@ func (p *Plugin) begin(ctx context.Context, w *work, c config, now time.Time) er
 	if err := p.dropGone(ctx, c, page, file); err != nil {
 		return err
 	}
-	if w.Quiet, err = p.demo(ctx, threads); err != nil || w.Quiet {
-		p.know(w)
-		return err
+	if len(threads) > 0 {
+		if w.Quiet, err = p.demo(ctx); err != nil || w.Quiet {
+			p.know(w)
+			return err
+		}
 	}
 	t := turn{Until: until}
 	var data []conversation
@@ -265,16 +267,25 @@ func conversationOf(n news, ref string, c config, page *digest.File) conversatio
 	return one
 }
 
-// demo reports whether the demo agent answers people: nothing is asked of it.
-func (p *Plugin) demo(ctx context.Context, threads []pluginsdk.Thread) (bool, error) {
-	if len(threads) == 0 {
-		return false, nil
+// demo reports whether the demo agent answers, as the newest run says that an agent has answered: nothing is asked of it. Commands
+// are answered by no agent.
+func (p *Plugin) demo(ctx context.Context) (bool, error) {
+	query := pluginsdk.RunQuery{States: []pluginsdk.RunState{pluginsdk.RunSucceeded}, Newest: true, Limit: 100}
+	for range mostPages {
+		page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: query})
+		if err != nil {
+			return false, err
+		}
+		for _, run := range page.Runs {
+			if query.After = run.ID; run.Kind != pluginsdk.RunCommand && run.Result != nil {
+				return run.Result.Demo, nil
+			}
+		}
+		if len(page.Runs) < query.Limit {
+			break
+		}
 	}
-	page, err := p.host.Runs.List(ctx, &pluginsdk.ListRunsRequest{Query: pluginsdk.RunQuery{ThreadID: threads[0].ID, States: []pluginsdk.RunState{pluginsdk.RunSucceeded}, Newest: true, Limit: 1}})
-	if err != nil || len(page.Runs) == 0 {
-		return false, err
-	}
-	return page.Runs[0].Result != nil && page.Runs[0].Result.Demo, nil
+	return false, nil
 }
 
 // finish waits for the turn that was begun, and takes its answer in. Done again after a crash, it does nothing twice.
