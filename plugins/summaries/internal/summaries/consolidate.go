@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/memory"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -243,24 +242,17 @@ func (p *Plugin) plan(ctx context.Context, r *record) error {
 // carryOut writes what is decided: first what falls out to the archive, then the memory, then the inbox. When somebody has
 // changed a file meanwhile, it is decided anew.
 func (p *Plugin) carryOut(ctx context.Context, r *record) error {
-	var out strings.Builder
-	for _, note := range append(append([]memory.Note{}, r.Plan.Removed...), r.Plan.Skipped...) {
-		fmt.Fprintf(&out, "%s\n  - %s\n", note.What, note.Why)
-	}
-	if out.Len() > 0 {
-		text := fmt.Sprintf("## %s, consolidation %d\n\n%s\n", r.At.UTC().Format(dayLayout), r.N, out.String())
-		if err := p.archive(ctx, "memory", text); err != nil {
-			return err
-		}
-		if err := p.findable(ctx, fmt.Sprintf("archive/%d/%.8s", r.N, versionOf(text)), text); err != nil {
-			return err
-		}
+	if err := p.putAway(ctx, r); err != nil {
+		return err
 	}
 	done, err := p.become(ctx, r, memoryFile, r.Memory)
 	if err != nil {
 		return err
 	}
 	if !done {
+		if err := p.takeBack(ctx, r); err != nil { // it is decided anew, or nothing is done
+			return err
+		}
 		if r.Tries++; r.Tries > mostRounds {
 			r.fail("memory.md could not be written: it is changed again and again, or is no text file of at most 1 MiB")
 			return nil

@@ -114,24 +114,6 @@ func (p *Plugin) archive(ctx context.Context, what, text string) error {
 	}
 }
 
-// findable adds what has fallen out of the memory to a thread that is only there for it: the search for messages finds it.
-func (p *Plugin) findable(ctx context.Context, key, text string) error {
-	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{Source: name, SourceID: "archive", Name: "Archive of the memory"}})
-	if err != nil {
-		return err
-	}
-	if archived := pluginsdk.ThreadArchived; made.Thread.Status != archived {
-		if _, err := p.host.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: made.Thread.ID, Patch: pluginsdk.ThreadPatch{Status: &archived}}); err != nil {
-			return err
-		}
-	}
-	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: made.Thread.ID, Key: key,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageSummary, Content: text}},
-	})
-	return err
-}
-
 // forget removes the sections of threads that were deleted from the archives.
 func (p *Plugin) forget(ctx context.Context) error {
 	p.deletedMu.Lock()

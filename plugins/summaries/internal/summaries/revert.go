@@ -25,6 +25,8 @@ func (p *Plugin) revert(ctx context.Context, n int, by string) (string, error) {
 		return "", err
 	case r == nil:
 		return "", pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no consolidation %d; /memory log shows those that are kept", n)
+	case r.Phase == phaseReverted:
+		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "consolidation %d has nothing left to revert: it is reverted already, %s by %s", n, r.RevertedAt.UTC().Format("2006-01-02 15:04"), r.RevertedBy)
 	case r.Phase != phaseDone:
 		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "consolidation %d has changed nothing that could be reverted: it is %s", n, r.Phase)
 	}
@@ -92,7 +94,8 @@ func behind(text, lines string) string {
 	return text + lines
 }
 
-// carryBack writes what the files were. When somebody changes memory.md meanwhile, nothing is reverted.
+// carryBack writes what the files were, and then takes back what was put away, and that lines rest. When somebody changes memory.md
+// meanwhile, nothing is reverted.
 func (p *Plugin) carryBack(ctx context.Context, r *record) error {
 	done, err := p.become(ctx, r, memoryFile, texts{r.Memory.After, r.Memory.Before})
 	if err != nil {
@@ -116,6 +119,12 @@ func (p *Plugin) carryBack(ctx context.Context, r *record) error {
 		}
 		r.RevertedInbox = texts{now.text, back}
 		return nil // written with the next step
+	}
+	if err := p.takeBack(ctx, r); err != nil {
+		return err
+	}
+	if err := p.forgetVain(ctx, r); err != nil {
+		return err
 	}
 	r.Phase, r.Why = phaseReverted, ""
 	return nil

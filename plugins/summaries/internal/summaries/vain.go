@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/memory"
@@ -21,6 +22,7 @@ const (
 type vain struct {
 	Times int
 	Until time.Time // it is not given again before
+	By    int       // the consolidation that has given it last
 }
 
 // vainLines reads them, by the version of their text.
@@ -72,17 +74,40 @@ func (p *Plugin) noteVain(ctx context.Context, r *record) error {
 		}
 	}
 	for _, line := range r.Input.Lines {
-		if left[line.Raw] {
-			one := next[versionOf(line.Raw)]
+		if one := next[versionOf(line.Raw)]; left[line.Raw] && one.By != r.N {
+			one.By = r.N
 			one.Until = p.now().AddDate(0, 0, min(1<<min(one.Times, 10), longestVain))
 			one.Times++
 			next[versionOf(line.Raw)] = one
 		}
 	}
-	if len(known) == 0 && len(next) == 0 {
+	return p.keepVain(ctx, known, next)
+}
+
+// forgetVain has the lines that a consolidation has given in vain given again at once: it is not done any more.
+func (p *Plugin) forgetVain(ctx context.Context, r *record) error {
+	known, err := p.vainLines(ctx)
+	if err != nil {
+		return err
+	}
+	next := make(map[string]vain)
+	for version, one := range known {
+		if one.By == r.N {
+			one = vain{Times: one.Times - 1}
+		}
+		if one.Times > 0 {
+			next[version] = one
+		}
+	}
+	return p.keepVain(ctx, known, next)
+}
+
+// keepVain keeps which lines were given in vain; was are those that are kept now.
+func (p *Plugin) keepVain(ctx context.Context, was, lines map[string]vain) error {
+	if maps.Equal(was, lines) {
 		return nil
 	}
-	encoded, err := json.Marshal(next)
+	encoded, err := json.Marshal(lines)
 	if err != nil {
 		return err
 	}
