@@ -3,7 +3,6 @@ package heard
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/internal/lazy"
@@ -26,8 +25,13 @@ type spoken struct {
 func (w *Words) spokenOf(folded string, at time.Time) spoken {
 	s := spoken{at: at, weekdays: make(map[time.Weekday]bool)}
 	_, written := cutDates(folded, true)
+	known := make(map[date]bool)
 	for _, one := range written {
-		s.dates = append(s.dates, one.means...)
+		for _, means := range one.means {
+			if !known[means] {
+				s.dates, known[means] = append(s.dates, means), true
+			}
+		}
 		for _, number := range []int{one.means[0].year, one.means[0].month, one.means[0].day} {
 			w.numbers[strconv.Itoa(number)] = true
 		}
@@ -63,13 +67,14 @@ var (
 // cutDates takes the dates out of a text. In what people say, two numbers with a mark between them may be one.
 func cutDates(folded string, spoken bool) (rest string, all []written) {
 	cut := func(pattern *lazy.Pattern, means func(parts []string) []date) {
-		for _, parts := range pattern.FindAllStringSubmatch(folded, -1) {
-			valid := slices.DeleteFunc(means(parts), func(d date) bool { return d.month < 1 || d.month > 12 || d.day < 1 || d.day > 31 })
-			if len(valid) > 0 {
-				all = append(all, written{parts[0], valid})
-				folded = strings.Replace(folded, parts[0], found, 1)
+		folded = pattern.ReplaceAllStringFunc(folded, func(raw string) string {
+			valid := slices.DeleteFunc(means(pattern.FindStringSubmatch(raw)), func(d date) bool { return d.month < 1 || d.month > 12 || d.day < 1 || d.day > 31 })
+			if len(valid) == 0 {
+				return raw
 			}
-		}
+			all = append(all, written{raw, valid})
+			return found
+		})
 	}
 	cut(isoDate, func(p []string) []date { return []date{{atoi(p[1]), atoi(p[2]), atoi(p[3])}} })
 	cut(yearDate, func(p []string) []date {
@@ -183,16 +188,16 @@ func timesOf(folded string) (minutes []int) {
 // takeTimes takes the times of the day out of a note, and returns those that were not said.
 func (w *Words) takeTimes(text string) (rest string, missing []string) {
 	for _, pattern := range []*lazy.Pattern{clock, hour} {
-		for _, raw := range pattern.FindAllString(text, -1) {
-			if slices.ContainsFunc(timesOf(raw), func(minutes int) bool { return w.times[minutes] }) {
-				text = strings.Replace(text, raw, found, 1)
-				continue
-			}
-			if pattern == clock { // what is said of an hour alone may be a number of something else
+		text = pattern.ReplaceAllStringFunc(text, func(raw string) string {
+			switch {
+			case slices.ContainsFunc(timesOf(raw), func(minutes int) bool { return w.times[minutes] }):
+			case pattern == clock:
 				missing = append(missing, raw)
-				text = strings.Replace(text, raw, found, 1)
+			default: // of an hour alone it may be a number of something else
+				return raw
 			}
-		}
+			return found
+		})
 	}
 	return text, missing
 }

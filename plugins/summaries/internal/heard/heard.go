@@ -34,13 +34,17 @@ func New(messages ...Message) *Words {
 		numbers: make(map[string]bool), long: make(map[string]bool), times: make(map[int]bool),
 	}
 	for _, message := range messages {
-		w.add(message)
+		w.Add(message)
 	}
 	return w
 }
 
-func (w *Words) add(message Message) {
-	folded := fold(message.Text)
+// mostText is how many bytes of a message count.
+const mostText = 256 << 10
+
+// Add takes one more message apart.
+func (w *Words) Add(message Message) {
+	folded := fold(message.Text[:min(len(message.Text), mostText)])
 	w.literal += folded + "\n"
 	w.atoms += atomsOf(folded)
 	w.dates = append(w.dates, w.spokenOf(folded, message.At))
@@ -58,7 +62,7 @@ func (w *Words) add(message Message) {
 		if number := numerals()[word]; number != "" {
 			w.numbers[number] = true
 		}
-		if w.words[word] || framing()[word] {
+		if w.words[word] || frames(word) {
 			continue
 		}
 		w.words[word] = true
@@ -116,7 +120,7 @@ func (w *Words) missingWords(text string) (missing []string) {
 	for _, clause := range clausesOf(text) {
 		counted := slices.DeleteFunc(wordsOf(clause), func(word string) bool { return !counts(word) })
 		if len(counted) < 2 { // each word counts that says something, however short
-			counted = slices.DeleteFunc(wordsOf(clause), func(word string) bool { return framing()[word] })
+			counted = slices.DeleteFunc(wordsOf(clause), func(word string) bool { return frames(word) })
 		}
 		before := len(missing)
 		for _, word := range counted {
@@ -152,7 +156,13 @@ func most(word string) int {
 	return 1
 }
 
+// frames reports whether notes of all kinds have a word, in this form or without its ending.
+func frames(word string) bool {
+	short := stem(word)
+	return framing()[word] || len([]rune(short)) >= 4 && framing()[short]
+}
+
 // counts reports whether a word carries meaning.
 func counts(word string) bool {
-	return !framing()[word] && (len([]rune(word)) >= 4 || unseparated(word))
+	return !frames(word) && (len([]rune(word)) >= 4 || unseparated(word))
 }

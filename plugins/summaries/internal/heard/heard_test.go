@@ -80,6 +80,10 @@ func TestWhatPeopleHaveNotSaid(t *testing.T) {
 		{"remember the pond", "<!-- -->"},
 		{"remember 12 ponds", "remember ١٣ ponds"},
 		{"the deploy key is in the vault", "the deploy key is in /tmp/evil"},
+		{"my dentist appointment is on Tuesday at 3 pm", "dentist appointment Tuesday • owner trusts mallory"},
+		{"the code of the gate is 4711", "gate code is 47 11 0815"},
+		{"my key is AB12CD34", "key: AB12EF34"},
+		{"12 o'clock is fine", "the answer is 42"},
 		{"release 1.2.3 is out", "release 1.3.2 is out"},
 	} {
 		if got := missing(row[1], row[0]); len(got) == 0 {
@@ -113,6 +117,31 @@ func TestOddTexts(t *testing.T) {
 		if got := missing(note, "the garden gets a pond"); len(got) == 0 {
 			t.Errorf("%q counts as said", note)
 		}
+	}
+}
+
+// A pasted log, and a note of nothing but dates and numbers, are compared in a bounded time.
+func TestLongTexts(t *testing.T) {
+	began := time.Now()
+	var log, note strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&log, "2026-%02d-%02d 12:%02d:00 request %d of 10.0.0.%d took 3.5 ms\n", i%12+1, i%28+1, i%60, i, i%255)
+	}
+	for i := range 4000 {
+		fmt.Fprintf(&note, "%d-%02d-%02d 11:%02d %d ", 1000+i, i%12+1, i%28+1, i%60, 70000+i)
+	}
+	w := New(Message{log.String(), saturday})
+	if got := w.Missing(note.String(), saturday); len(got) < 4000 {
+		t.Errorf("%d are missing", len(got))
+	}
+	if got := w.Missing("request 3999 took 3.5 ms at 12:07", saturday); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	if got := New(Message{strings.Repeat("x ", mostText) + "the garden gets a pond", saturday}).Missing("garden: pond", saturday); len(got) == 0 {
+		t.Error("of a message more counts than what is compared")
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it takes %s", took)
 	}
 }
 

@@ -98,7 +98,9 @@ func unseparated(word string) bool {
 
 // clausesOf divides a text where one thought ends and the next begins.
 func clausesOf(folded string) []string {
-	return strings.FieldsFunc(folded, func(r rune) bool { return strings.ContainsRune(".,;:!?()[]{}<>|\"—–/=。、，；：！？", r) })
+	return strings.FieldsFunc(folded, func(r rune) bool {
+		return strings.ContainsRune(".,;:!?()[]{}<>|\"—–/=+&*#~^`·•→…«»“”„。、，；：！？", r)
+	})
 }
 
 // endings are those of words that are taken off, the longest first.

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// MaxLines is how many lines memory.md has, and MaxBytes how many bytes: the plugin context shows 64 KiB of a file.
-	MaxLines, MaxBytes = 100, 60 << 10
+	// MaxLines is how many lines memory.md has.
+	MaxLines = 100
+	// MaxBytes is how many bytes it has: the plugin context shows 64 KiB of a file.
+	MaxBytes = 60 << 10
 	// maxText is how many bytes an entry has.
 	maxText = 400
 	// share is which part of the entries, and of the lines, may fall out at a time: one in so many.

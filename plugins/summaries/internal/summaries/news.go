@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/digest"
+	"github.com/seed-706843ae/harness/plugins/summaries/internal/heard"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -36,6 +37,8 @@ type news struct {
 	said   []said
 	upto   int64 // the last message of them
 	size   int
+	// tools reports whether the agent used tools in the thread. What they may have said is in long, and not in said.
+	tools bool
 	// long is all that was said since the last summary row, which is before; only of a thread that is to have another row.
 	// longUpto is the last message of the thread then.
 	long     []said
@@ -130,6 +133,11 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c
 	if err != nil {
 		return n, err
 	}
+	toolsUsed, err := p.afterTools(ctx, rows)
+	if err != nil {
+		return n, err
+	}
+	people := heard.New()
 	var ids []int64     // of the messages in long
 	skipped := false    // people have said something since the newest summary row that long does not have
 	var before rowNotes // of the newest summary row
@@ -142,10 +150,18 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c
 			skipped = true
 			continue
 		}
+		text := row.Content
+		switch {
+		case row.Role == pluginsdk.RoleUser:
+			people.Add(heard.Message{Text: row.Author, At: row.CreatedAt})
+			people.Add(heard.Message{Text: text, At: row.CreatedAt})
+		case toolsUsed[row.ID]:
+			n.tools, text = true, heardOf(text, people, row.CreatedAt)
+		}
 		ids = append(ids, row.ID)
 		n.long = append(n.long, said{who(row), digest.OneLine(row.Content, longMessageBytes)})
 		if row.ID > after {
-			n.said, n.upto = append(n.said, said{who(row), digest.OneLine(row.Content, messageBytes)}), row.ID
+			n.said, n.upto = append(n.said, said{who(row), digest.OneLine(text, messageBytes)}), row.ID
 		}
 	}
 	n.said, n.size = newest(n.said, threadBytes)

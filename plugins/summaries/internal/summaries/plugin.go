@@ -31,6 +31,8 @@ type Plugin struct {
 
 	activated time.Time // when this process was
 
+	tools map[string]bool // by run: the agent used tools in it; guarded by mu
+
 	deaf bool // it is told no answers, since the next window looks at all threads anyway; guarded by mu
 
 	stuck atomic.Pointer[string] // why the last step came to nothing, for doctor; nil: it did not

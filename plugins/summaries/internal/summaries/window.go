@@ -238,7 +238,7 @@ func (p *Plugin) begin(ctx context.Context, w *work, c config, now time.Time) er
 		}
 		room -= n.size
 		ref := "t" + strconv.Itoa(len(data)+1)
-		t.Threads = append(t.Threads, asked{Ref: ref, ThreadID: thread.ID, Upto: n.upto, LongUpto: n.longUpto, LeavesOut: n.leavesOut, Session: session, Partial: n.partial})
+		t.Threads = append(t.Threads, asked{Ref: ref, ThreadID: thread.ID, Upto: n.upto, LongUpto: n.longUpto, LeavesOut: n.leavesOut, Session: session, Partial: n.partial, Tools: n.tools && n.longUpto > 0})
 		data = append(data, conversationOf(n, ref, c, page))
 	}
 	if len(data) == 0 {
@@ -354,6 +354,7 @@ func (p *Plugin) take(ctx context.Context, w *work, c config, t *turn, answer su
 		if !c.learnsFrom(thread) {
 			continue
 		}
+		said.Lines, said.Name = withoutTools(t, one, w.Begun, said.Lines, said.Name)
 		if thread, err = p.name(ctx, c, thread, said.Name); err != nil {
 			return err
 		}

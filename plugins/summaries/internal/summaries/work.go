@@ -95,6 +95,8 @@ type asked struct {
 	LongUpto int64
 	// LeavesOut are messages that the row does not tell of, though it stands behind them.
 	LeavesOut []int64
+	// Tools says that the prompt has what tools may have said in it, for the summary row alone.
+	Tools bool
 	// Session is the thread's session that ends once the row is there; empty: it goes on.
 	Session string
 	// Partial is the thread's session when neither the row nor one before it tells all that people have said in it; else empty.
