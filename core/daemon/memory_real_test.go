@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -29,6 +30,9 @@ func TestTheRealAgentsMemory(t *testing.T) {
 			return fakeapi.Directed(r)
 		}
 		asked <- r
+		if len(asked) > 1 { // after it was reverted
+			return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "StructuredOutput", Input: json.RawMessage(`{"entries": [], "delete": [], "skip": [{"id": "i1", "why": "true for a day only"}]}`)}}}
+		}
 		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "StructuredOutput", Input: json.RawMessage(`{"entries": [
 			{"text": "The garden gets a pond", "section": "Projects", "sources": ["i1"]}, {"text": "They own 17 castles", "section": "Projects", "sources": ["i1"]},
 			{"text": "The garden gets a pond", "section": "Projects", "sources": ["i7"]}], "delete": [{"id": "m5", "why": "gone"}], "skip": []}`)}}}
@@ -79,6 +83,29 @@ func TestTheRealAgentsMemory(t *testing.T) {
 		!strings.Contains(log, "DE99 EVIL (nothing that people said contains it") || strings.Contains(file("memory.md"), "EVIL") {
 		t.Errorf("log:\n%s", log)
 	}
+	if got := reply("/memory revert 1"); !strings.Contains(got, "is reverted") || file("memory.md") != memory || file("inbox.md") != inbox {
+		t.Errorf("%s\nmemory.md is\n%s\ninbox.md is\n%s", got, file("memory.md"), file("inbox.md"))
+	}
+	// The line is given again at once. What nothing is kept of is found in the archive, until that is reverted, too.
+	found := func() (hits struct {
+		Hits []pluginsdk.SearchHit `json:"hits"`
+	},
+	) {
+		in.call("GET", "/api/search?q=true+for+a+day+only", nil, &hits)
+		return hits
+	}
+	in.say(watch, thread, "/memory consolidate")
+	in.until("what the second consolidation has put away is found", func() bool { return len(found().Hits) == 1 })
+	in.until("the second consolidation is done", func() bool { return strings.Contains(reply("/memory log 2"), ": done;") })
+	if archive := file("archive/" + time.Now().UTC().Format("memory-2006-01.md")); !strings.Contains(archive, "- the garden gets a pond\n  - true for a day only\n") || found().Hits[0].ThreadName != "Archive of the memory, consolidation 2" {
+		t.Errorf("the archive is\n%s\nfound is %+v", archive, found())
+	}
+	if got := reply("/memory revert 2"); !strings.Contains(got, "is reverted") || file("inbox.md") != inbox || len(found().Hits) != 0 {
+		t.Errorf("%s\nfound is %+v", got, found())
+	}
+	if archive := file("archive/" + time.Now().UTC().Format("memory-2006-01.md")); strings.Contains(archive, "pond") {
+		t.Errorf("the archive is\n%s", archive)
+	}
 	select {
 	case request := <-asked:
 		for _, tool := range request.Tools {
@@ -88,8 +115,5 @@ func TestTheRealAgentsMemory(t *testing.T) {
 		}
 	default:
 		t.Error("the model was not asked")
-	}
-	if got := reply("/memory revert 1"); !strings.Contains(got, "is reverted") || file("memory.md") != memory || file("inbox.md") != inbox {
-		t.Errorf("%s\nmemory.md is\n%s\ninbox.md is\n%s", got, file("memory.md"), file("inbox.md"))
 	}
 }

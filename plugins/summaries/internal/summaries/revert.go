@@ -41,7 +41,8 @@ func (p *Plugin) revert(ctx context.Context, n int, by string) (string, error) {
 		return fmt.Sprintf("Consolidation %d will be reverted when the turn that is under way is over: /memory log", n), nil
 	}
 	defer p.mu.Unlock()
-	if err := p.settle(ctx); err != nil {
+	// As the plugin's own work, not the command's: what a command has begun may not delete threads, and this takes back a copy.
+	if err := p.settle(pluginsdk.WithCall(ctx, pluginsdk.Call{})); err != nil {
 		return "", err
 	}
 	if r, err = p.record(ctx, recordKey(n)); err != nil || r == nil {
