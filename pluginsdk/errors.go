@@ -37,6 +37,17 @@ const (
 	CodeInternal Code = "internal"
 )
 
+// Refuses reports whether an error of this code from OnCommand refuses the command: what was typed is wrong, names what is
+// not there, or is not allowed, which is the answer to who gave it. It is shown as it is, and does not count as a failure of
+// the plugin. An error of any other code is one.
+func (c Code) Refuses() bool {
+	switch c { //nolint:exhaustive // the others are failures
+	case CodeInvalid, CodeNotFound, CodeConflict, CodeDenied, CodeStale, CodeExhausted:
+		return true
+	}
+	return false
+}
+
 // Error is an error with a code for programs and a message for people.
 type Error struct {
 	Code    Code

@@ -210,7 +210,8 @@ type OnCommandResponse struct {
 
 // CommandHook answers commands. Plugins that declare the name (or *) are asked
 // in the operator's order until one handles it. An error is shown to the
-// person and the command is not handed to another plugin.
+// person and the command is not handed to another plugin. An error whose code
+// refuses (Code.Refuses) is no failure of the plugin.
 type CommandHook interface {
 	OnCommand(ctx context.Context, request *OnCommandRequest) (*OnCommandResponse, error)
 }

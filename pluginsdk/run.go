@@ -157,6 +157,7 @@ type CallState string
 const (
 	CallAnswered   CallState = "answered"
 	CallDenied     CallState = "denied"      // by a gate, in its own words
+	CallRefused    CallState = "refused"     // a command that the plugin does not carry out, in its own words: see Code.Refuses
 	CallFailed     CallState = "failed"      // an error, a deadline, a death; or it was not asked although it must not be passed over
 	CallPassedOver CallState = "passed_over" // it was not asked: it does not serve, or the run's time for hooks was used up
 	CallWaiting    CallState = "waiting"     // it has not ended: the run waits for it, and does nothing else
@@ -173,7 +174,7 @@ type HookCall struct {
 	StartedAt time.Time     `json:"startedAt"`
 	Duration  time.Duration `json:"duration"` // nanoseconds, with the wait for a plugin that was about to serve
 	State     CallState     `json:"state"`
-	Error     string        `json:"error,omitempty"`   // why it was denied, failed or passed over: the first 200 bytes
+	Error     string        `json:"error,omitempty"`   // why it was denied, refused, failed or passed over: the first 200 bytes
 	Omitted   int           `json:"omitted,omitempty"` // 0 but for the last element
 }
 
@@ -185,6 +186,8 @@ type Outcome struct {
 	Handled bool   `json:"handled"`
 	Reply   string `json:"reply,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Refused says that Error is the answer to who gave the command, and no fault of the plugin: see Code.Refuses.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // Failed is an attempt of a run that failed and was followed by another.

@@ -26,6 +26,15 @@ type Ending struct {
 // Succeeded reports whether the run did what was asked.
 func (e *Ending) Succeeded() bool { return e.Err == nil && e.Run.State == pluginsdk.RunSucceeded }
 
+// Answered reports whether the run succeeded, and, if it is a command that was typed, the command was carried out: a
+// plugin has not refused it, nor failed in it. Of a message it does not matter what became of the agent's own commands.
+func (e *Ending) Answered() bool {
+	if !e.Succeeded() {
+		return false
+	}
+	return e.Run.Kind != pluginsdk.RunCommand || !slices.ContainsFunc(e.Run.Outcomes, func(o pluginsdk.Outcome) bool { return !o.Handled })
+}
+
 // Merged reports whether another run answered the message.
 func (e *Ending) Merged() bool { return e.Err == nil && e.Run.ID != e.Accepted.RunID }
 

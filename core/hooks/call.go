@@ -188,6 +188,12 @@ func Gate[Req, Res any](ctx context.Context, r *Runner, on *Occasion, q Question
 	return nil
 }
 
+// Refuses reports whether the error with which a plugin has answered a hook is no failure of the plugin, but its answer
+// to who gave the command.
+func Refuses(hook pluginsdk.Hook, err error) bool {
+	return hook == pluginsdk.HookCommand && pluginsdk.CodeOf(err).Refuses()
+}
+
 // noVerdict reports an error that is a fault on the way and not the plugin's
 // own word: it does not serve, it died, it took too long.
 func noVerdict(err error) bool {
@@ -254,8 +260,11 @@ func ask[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 	}
 	if err != nil {
 		call.State, call.Error = pluginsdk.CallFailed, recorded(err.Error())
-		if !asked && mayPass(plugin.Info(), q.Hook) {
+		switch {
+		case !asked && mayPass(plugin.Info(), q.Hook):
 			call.State = pluginsdk.CallPassedOver
+		case asked && Refuses(q.Hook, err):
+			call.State = pluginsdk.CallRefused
 		}
 	}
 	return call, answer, err

@@ -213,7 +213,7 @@ const notifyCommand = "notify"
 // first asks the plugins that declare the command, in order, until one handles it, then those that
 // declare *: they answer what nobody else does.
 // An error is the outcome: a plugin that failed may have done half of the command, so no
-// other is asked. Of an agent's command it asks only the plugins that declared it when
+// other is asked. One that refuses the command (hooks.Refuses) is no failure, unless the hook is closed for the plugin. Of an agent's command it asks only the plugins that declared it when
 // the answer was stored: one that is gone since may have handled it. Of a person's it
 // asks those that declare it now, also after a crash.
 func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
@@ -265,6 +265,9 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)
 		if err != nil {
 			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
+			if outcome.Refused = hooks.Refuses(pluginsdk.HookCommand, err); outcome.Refused && ctx.Err() == nil && info.FailureMode(pluginsdk.HookCommand) == pluginsdk.FailOpen {
+				return outcome, nil
+			}
 			return outcome, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)
 		}
 		if answer == nil {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,6 +86,50 @@ func TestHandledCommandWithoutWordsIsConfirmed(t *testing.T) {
 	}
 	if rows := b.store.finishes[0].Rows; len(rows) != 1 || rows[0].Message.Content != "/deploy: done." {
 		t.Errorf("%+v", rows)
+	}
+}
+
+// A mistake of who types a command is told in the plugin's own words, and not as a failure of the plugin. A plugin that fails
+// is named.
+func TestACommandThatIsRefusedIsNoFailure(t *testing.T) {
+	for _, row := range []struct {
+		err     error
+		kind    pluginsdk.RunKind
+		refused bool
+		shown   string
+	}{
+		{pluginsdk.Errorf(pluginsdk.CodeNotFound, "no schedule has the name x"), pluginsdk.RunCommand, true, "no schedule has the name x"},
+		{pluginsdk.Errorf(pluginsdk.CodeInvalid, "no"), pluginsdk.RunCommand, true, "no"},
+		{pluginsdk.Errorf(pluginsdk.CodeStale, "too late"), pluginsdk.RunCommand, true, "too late"},
+		{pluginsdk.Errorf(pluginsdk.CodeInvalid, "no"), pluginsdk.RunMessage, true, "The command deploy was refused: no"},
+		{errors.New("out of order"), pluginsdk.RunCommand, false, "The command deploy failed in the plugin a: out of order"},
+		{pluginsdk.Errorf(pluginsdk.CodeUnavailable, "away"), pluginsdk.RunCommand, false, "The command deploy failed in the plugin a: away"},
+	} {
+		b := newBench("a")
+		b.plugins[0].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+		b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) { return nil, row.err }
+		if b.claim.Run.Kind = row.kind; row.kind == pluginsdk.RunCommand {
+			b.claim.Message.Content = "/deploy x"
+		} else {
+			b.agent.answer = says("Well.\n/deploy x\n")
+		}
+		if err := b.handle(); err != nil {
+			t.Fatal(err)
+		}
+		end := b.store.finishes[0]
+		outcome := b.store.outcomes[0]
+		if end.State != pluginsdk.RunSucceeded || outcome.Refused != row.refused || outcome.Error == "" || outcome.Handled || end.Rows[0].Message.Content != row.shown {
+			t.Errorf("%v: %s %+v, shown %q", row.err, end.State, outcome, end.Rows[0].Message.Content)
+		}
+		last := end.Hooks[len(end.Hooks)-1]
+		for _, call := range end.Hooks {
+			if call.Hook == pluginsdk.HookCommand {
+				last = call
+			}
+		}
+		if state := map[bool]pluginsdk.CallState{true: pluginsdk.CallRefused, false: pluginsdk.CallFailed}[row.refused]; last.State != state {
+			t.Errorf("%v: the call is %+v", row.err, last)
+		}
 	}
 }
 

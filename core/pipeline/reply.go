@@ -139,7 +139,7 @@ func (p *Pipeline) finish(t *trip, doing string, end ledger.Finish) (last int64,
 func (t *trip) replyRows() []ledger.Row {
 	var rows []ledger.Row
 	for _, outcome := range t.outcomes {
-		if text := outcomeText(outcome); text != "" {
+		if text := t.outcomeText(outcome); text != "" {
 			source := outcome.Plugin
 			if source == "" {
 				source = "core"
@@ -179,8 +179,14 @@ func (t *trip) row(key string, message pluginsdk.NewMessage) ledger.Row {
 	return ledger.Row{Key: t.run.ID + ":" + key, Message: message}
 }
 
-func outcomeText(outcome pluginsdk.Outcome) string {
+// outcomeText is what people read of a command. That one was refused is the whole answer to who has typed it; of the
+// agent's the command is named.
+func (t *trip) outcomeText(outcome pluginsdk.Outcome) string {
 	switch {
+	case outcome.Refused && t.run.Kind == pluginsdk.RunCommand:
+		return outcome.Error
+	case outcome.Refused:
+		return fmt.Sprintf("The command %s was refused: %s", outcome.Name, outcome.Error)
 	case outcome.Error != "" && outcome.Plugin != "":
 		return fmt.Sprintf("The command %s failed in the plugin %s: %s", outcome.Name, outcome.Plugin, outcome.Error)
 	case outcome.Error != "":

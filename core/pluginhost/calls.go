@@ -165,6 +165,8 @@ func (i *Instance) redacted(err error) error {
 	}
 	words := cut(i.redact(err.Error()), maxErrorWords)
 	switch {
+	case errors.Is(err, launch.ErrAnswerTooLarge): // the plugin's fault, and no limit that its caller has reached
+		return pluginsdk.Errorf(pluginsdk.CodeInternal, "%s", words)
 	case words == err.Error():
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
@@ -176,13 +178,13 @@ func (i *Instance) redacted(err error) error {
 }
 
 // judge counts a call in the figures, counts a failed one against the plugin, and watches
-// one that went past its deadline. A call whose caller gave up counts as no failure. A
+// one that went past its deadline. A call whose caller gave up counts as no failure, nor does a command that was refused. A
 // call that was too large to be sent is not counted: the plugin never had it.
 func (i *Instance) judge(ctx context.Context, v *version, hook pluginsdk.Hook, callID string, took time.Duration, err error) {
 	if errors.Is(err, launch.ErrTooLarge) {
 		return
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || hooks.Refuses(hook, err) {
 		err = nil
 	}
 	i.report.figures.record(hook, took, err)

@@ -100,6 +100,36 @@ func TestACallThatIsTooLargeIsNotThePluginsFault(t *testing.T) {
 	}
 }
 
+// A person who mistypes a command must not make the plugin look broken. What else fails counts: the same error of another hook,
+// a failure without a code, and an answer that is too large.
+func TestACommandThatIsRefusedIsNotThePluginsFault(t *testing.T) {
+	h, r := start(t, "first")
+	i := serving(t, h, r, "first")
+	large := &pluginsdk.Error{Code: pluginsdk.CodeExhausted, Message: "received message larger than max", Cause: launch.ErrAnswerTooLarge}
+	for _, row := range []struct {
+		hook     pluginsdk.Hook
+		err      error
+		failures int
+	}{
+		{pluginsdk.HookCommand, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no x"), 0},
+		{pluginsdk.HookCommand, pluginsdk.Errorf(pluginsdk.CodeExhausted, "there are 50 already"), 0},
+		{pluginsdk.HookMessage, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no x"), 1},
+		{pluginsdk.HookCommand, errors.New("out of order"), 2},
+		{pluginsdk.HookCommand, large, 3},
+	} {
+		_ = i.Do(t.Context(), "", row.hook, "call", func(*Process) error { return row.err })
+		i.report.mu.Lock()
+		failures := int(i.report.failures)
+		i.report.mu.Unlock()
+		if failures != row.failures {
+			t.Errorf("%s, %v: %d failures, want %d", row.hook, row.err, failures, row.failures)
+		}
+	}
+	if of := h.Live(r.row("first")).Figures.Hooks[pluginsdk.HookCommand]; of.Calls != 4 || of.Errors != 2 {
+		t.Errorf("%+v", of)
+	}
+}
+
 // Its secrets are taken out of the error, and it is known for what it is.
 func TestAnErrorWithoutSecretsIsStillTooLarge(t *testing.T) {
 	i := &Instance{}

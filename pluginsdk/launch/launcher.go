@@ -15,6 +15,10 @@ var ErrStopped = errors.New("the plugin launcher is stopped")
 // request has more bytes than a message may have: not the plugin's fault.
 var ErrTooLarge = wire.ErrTooLarge
 
+// ErrAnswerTooLarge is the cause of the error of a call whose answer is larger than a message
+// may be.
+var ErrAnswerTooLarge = wire.ErrAnswerTooLarge
+
 // Launcher starts plugins, between Start and Stop.
 type Launcher struct {
 	forker *proc.Forker

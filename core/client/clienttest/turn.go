@@ -87,6 +87,15 @@ func (t *Turn) Answer(state pluginsdk.RunState, text string) {
 	t.Tell(row)
 }
 
+// Refuse ends the run of a typed command that a plugin has refused.
+func (t *Turn) Refuse(why string) {
+	t.change(func(run *client.Run) {
+		run.Kind = pluginsdk.RunCommand
+		run.Outcomes = []pluginsdk.Outcome{{Name: "refused", Plugin: "a", Error: why, Refused: true}}
+	})
+	t.Answer(pluginsdk.RunSucceeded, why)
+}
+
 // Fail ends the run with a status row.
 func (t *Turn) Fail(state pluginsdk.RunState, text string) {
 	event := "pipeline_error"

@@ -97,10 +97,11 @@ func awaitAnswer(cmd *cobra.Command, ask func(context.Context, *client.Client, c
 	return ending, err
 }
 
-// printEnding prints the answer on stdout and everything else on stderr.
+// printEnding prints the answer on stdout and everything else on stderr. A command that was refused, or that nobody has
+// carried out, has no answer: why goes to stderr, and the command line fails.
 func printEnding(cmd *cobra.Command, ending *client.Ending) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	if !ending.Succeeded() {
+	if !ending.Answered() {
 		out = errs
 	}
 	show := func(text string) string { return text }
@@ -124,6 +125,9 @@ func printEnding(cmd *cobra.Command, ending *client.Ending) error {
 		fmt.Fprintln(errs, show(message.Content))
 	}
 	if ending.Succeeded() {
+		if !ending.Answered() {
+			return errSilent
+		}
 		return nil
 	}
 	if len(ending.Messages) == 0 {

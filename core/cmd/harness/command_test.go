@@ -17,6 +17,10 @@ func withCommands(t *testing.T) *clienttest.Daemon {
 			turn.Answer(pluginsdk.RunFailed, "It is broken.")
 			return
 		}
+		if strings.HasSuffix(turn.Said, " nosuch") {
+			turn.Refuse("nothing has the name nosuch")
+			return
+		}
 		where := ""
 		if turn.Accepted.ThreadID != clienttest.Primary {
 			where = " in " + turn.Accepted.ThreadID
@@ -47,6 +51,8 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 		"--no-ask --timeout 5m discord send": {0, "did /discord send\n", ""},
 		"--thread elsewhere discord status":  {0, "did /discord status in elsewhere\n", ""},
 		"discord break":                      {exitFailed, "", "It is broken.\n"},
+		"discord nosuch":                     {exitFailed, "", "nothing has the name nosuch\n"},
+		"send /discord nosuch":               {exitFailed, "", "nothing has the name nosuch\n"},
 	} {
 		if got := harness(t, "", strings.Fields(line)...); got != want {
 			t.Errorf("%s: %+v, want %+v", line, got, want)

@@ -175,6 +175,7 @@ func outcomeTo(v pluginsdk.Outcome) *typesv1.Outcome {
 		Handled: v.Handled,
 		Reply:   v.Reply,
 		Error:   v.Error,
+		Refused: v.Refused,
 	}
 }
 
@@ -186,6 +187,7 @@ func outcomeFrom(m *typesv1.Outcome) pluginsdk.Outcome {
 		Handled: m.GetHandled(),
 		Reply:   m.GetReply(),
 		Error:   m.GetError(),
+		Refused: m.GetRefused(),
 	}
 }
 

@@ -180,11 +180,22 @@ func callError(ctx context.Context, err error) error {
 	}
 	err = errorFrom(err)
 	var answered *pluginsdk.Error
-	if errors.As(err, &answered) && answered.Code == pluginsdk.CodeDeadline {
+	switch {
+	case !errors.As(err, &answered):
+	case answered.Code == pluginsdk.CodeDeadline:
 		answered.Cause = nil
+	case answered.Code == pluginsdk.CodeExhausted && strings.Contains(answered.Message, answerTooLarge):
+		answered.Cause = ErrAnswerTooLarge
 	}
 	return err
 }
+
+// answerTooLarge is what grpc says of an answer that has more bytes than a message may have.
+const answerTooLarge = "received message larger than max"
+
+// ErrAnswerTooLarge is the cause of the CodeExhausted of a call whose answer has more than MaxMessageBytes. The other side has
+// carried the call out.
+var ErrAnswerTooLarge = errors.New("the answer is too large to be received")
 
 // clockSlack is how much earlier than this side the other one may see that the
 // deadline has come.

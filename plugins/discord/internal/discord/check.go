@@ -215,7 +215,7 @@ func (p *Plugin) OnCommand(ctx context.Context, given *pluginsdk.OnCommandReques
 	case "status":
 		reply = status(p.checks(ctx))
 	default:
-		reply = fmt.Sprintf("/discord %s: want `/discord invite`, which prints the link to invite the bot, or `/discord status`, which says how it stands with Discord.", what)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "/discord %s: want `/discord invite`, which prints the link to invite the bot, or `/discord status`, which says how it stands with Discord", what)
 	}
 	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
 }

@@ -299,12 +299,16 @@ func TestTheCommand(t *testing.T) {
 	for body, want := range map[string]string{
 		" invite ": "https://discord.com/oauth2/authorize?client_id=" + w.who.App + "&scope=bot%20applications.commands&permissions=309237746752",
 		"STATUS":   "- intents: warning, Message Content Intent is off",
-		"":         "want `/discord invite`",
-		"dance":    "/discord dance: want",
 	} {
 		got, err := w.plugin.OnCommand(t.Context(), &pluginsdk.OnCommandRequest{Name: "discord", Body: body})
 		if err != nil || !got.Handled || !strings.Contains(got.Reply, want) {
 			t.Errorf("%q: %+v, %v", body, got, err)
+		}
+	}
+	for body, want := range map[string]string{"": "want `/discord invite`", "dance": "/discord dance: want"} {
+		got, err := w.plugin.OnCommand(t.Context(), &pluginsdk.OnCommandRequest{Name: "discord", Body: body})
+		if got != nil || !pluginsdk.CodeOf(err).Refuses() || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v; want it refused", body, got, err)
 		}
 	}
 	if got, err := w.plugin.OnCommand(t.Context(), &pluginsdk.OnCommandRequest{Name: "other"}); err != nil || got.Handled {

@@ -56,8 +56,8 @@ type HookCall struct {
 	Attempt        int                 `json:"attempt"`
 	StartedAt      time.Time           `json:"startedAt,omitzero"`
 	DurationMicros int64               `json:"durationMicros" doc:"In microseconds"`
-	State          pluginsdk.CallState `json:"state" doc:"answered, denied (by a gate), failed, passed_over (it was not asked), waiting (it has not answered yet, and the run waits for it)"`
-	Error          string              `json:"error,omitempty" doc:"Why it was denied, failed or passed over: the first 200 bytes"`
+	State          pluginsdk.CallState `json:"state" doc:"answered, denied (by a gate), refused (a command, by the plugin that it is for), failed, passed_over (it was not asked), waiting (it has not answered yet, and the run waits for it)"`
+	Error          string              `json:"error,omitempty" doc:"Why it was denied, refused, failed or passed over: the first 200 bytes"`
 	Omitted        int                 `json:"omitted,omitempty" doc:"Of the last one, when it says nothing else: how many calls came after those that are kept"`
 }
 

@@ -639,10 +639,12 @@ type Outcome struct {
 	Index int64                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The plugin that handled it; empty also when the core did.
-	Plugin        string `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
-	Handled       bool   `protobuf:"varint,4,opt,name=handled,proto3" json:"handled,omitempty"`
-	Reply         string `protobuf:"bytes,5,opt,name=reply,proto3" json:"reply,omitempty"`
-	Error         string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	Plugin  string `protobuf:"bytes,3,opt,name=plugin,proto3" json:"plugin,omitempty"`
+	Handled bool   `protobuf:"varint,4,opt,name=handled,proto3" json:"handled,omitempty"`
+	Reply   string `protobuf:"bytes,5,opt,name=reply,proto3" json:"reply,omitempty"`
+	Error   string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// The command was refused: error is the answer to who gave it, and no fault of the plugin.
+	Refused       bool `protobuf:"varint,7,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -717,6 +719,13 @@ func (x *Outcome) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Outcome) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
 }
 
 // An attempt of a run that failed and was followed by another.
@@ -1225,14 +1234,15 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\bduration\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x14\n" +
 	"\x05state\x18\x06 \x01(\tR\x05state\x12\x14\n" +
 	"\x05error\x18\a \x01(\tR\x05error\x12\x18\n" +
-	"\aomitted\x18\b \x01(\x03R\aomitted\"\x91\x01\n" +
+	"\aomitted\x18\b \x01(\x03R\aomitted\"\xab\x01\n" +
 	"\aOutcome\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x03R\x05index\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06plugin\x18\x03 \x01(\tR\x06plugin\x12\x18\n" +
 	"\ahandled\x18\x04 \x01(\bR\ahandled\x12\x14\n" +
 	"\x05reply\x18\x05 \x01(\tR\x05reply\x12\x14\n" +
-	"\x05error\x18\x06 \x01(\tR\x05error\"d\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x18\n" +
+	"\arefused\x18\a \x01(\bR\arefused\"d\n" +
 	"\x06Failed\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x03R\aattempt\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12*\n" +

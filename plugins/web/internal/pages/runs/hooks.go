@@ -61,6 +61,8 @@ func callOf(asked api.HookCall) call {
 	switch asked.State {
 	case pluginsdk.CallDenied:
 		one.tone, one.wrong = ui.Bad, "said no"
+	case pluginsdk.CallRefused:
+		one.tone, one.wrong = ui.Wait, "refused the command"
 	case pluginsdk.CallFailed:
 		one.tone, one.wrong = ui.Bad, "failed"
 	case pluginsdk.CallPassedOver:
