@@ -21,7 +21,7 @@ const commandsPatience = 5 * time.Second
 
 // addPluginCommands has the root take a name that is no subcommand for a command of a
 // plugin's: `harness discord invite` is what /discord invite is in a thread. Its flags are
-// those of send.
+// those of send, and the named options of the command.
 func addPluginCommands(root *cobra.Command) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := newSend().Flags()
@@ -57,11 +57,18 @@ func noCommand(word, hint string) error {
 }
 
 // givePluginCommand gives a command to the plugin that declares it, as `harness send` does
-// with a slash before it.
+// with a slash before it. This program's own flags are taken out of the command line first, so that a word that
+// is none of them changes nothing about which daemon is meant.
 func givePluginCommand(cmd *cobra.Command, args []string) error {
 	name, flags := args[0], cmd.Flags()
 	flags.SetInterspersed(true)
-	wrong := flags.Parse(args[1:])
+	own, parts := divide(args[1:], flags)
+	if err := flags.Parse(own); err != nil {
+		return &misused{err, ""}
+	}
+	if err := checkPlace(cmd); err != nil {
+		return err
+	}
 	known, err := askCommands(cmd)
 	if err != nil {
 		words := strings.ReplaceAll(terminal.Clean(err.Error()), "\n", "; ")
@@ -73,14 +80,18 @@ func givePluginCommand(cmd *cobra.Command, args []string) error {
 		return noCommand(name, "")
 	case known[at].Plugin == "":
 		return noCommand(name, "It is a command of a thread: harness send /"+name)
-	case wrong != nil:
-		return &misused{wrong, "A word for the plugin that begins with - follows --"}
 	}
 	if help, _ := flags.GetBool("help"); help {
 		explain(cmd.OutOrStdout(), known[at])
 		return nil
 	}
-	words := strings.Join(append([]string{"/" + name}, flags.Args()...), " ")
+	words, wrong, err := typedWords(known[at], parts)
+	if wrong != nil {
+		err = flags.Parse([]string{wrong.raw}) // which says that there is no such flag
+	}
+	if err != nil {
+		return &misused{err, flagsHint(known[at])}
+	}
 	ending, err := awaitSent(cmd, words)
 	if err != nil {
 		return err
@@ -94,6 +105,15 @@ func givePluginCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return nil
+}
+
+// flagsHint says which flags a plugin's command has.
+func flagsHint(command pluginsdk.Command) string {
+	hint := "A word for the plugin that begins with - follows --"
+	if names := flagNames(command); len(names) > 0 {
+		hint = "/" + command.Name + " has " + strings.Join(names, ", ") + ". " + hint
+	}
+	return hint
 }
 
 // proposed is the command that keeps what the plugin cron proposes for the words of `/cron add NAME | WHEN | TIMEZONE |
@@ -137,6 +157,11 @@ func keep(cmd *cobra.Command, command string) error {
 func explain(out io.Writer, command pluginsdk.Command) {
 	usage := strings.TrimPrefix(strings.TrimPrefix(command.Usage, "/"), command.Name)
 	fmt.Fprintf(out, "harness %s %s\n%s\n", command.Name, terminal.OneLine(strings.TrimSpace(usage)), terminal.OneLine(command.Description))
+	for _, option := range command.Options {
+		if option.Named {
+			fmt.Fprintf(out, "  --%s  %s\n", terminal.OneLine(option.Name), terminal.OneLine(option.Description))
+		}
+	}
 }
 
 func askCommands(cmd *cobra.Command) ([]pluginsdk.Command, error) {

@@ -31,6 +31,7 @@ func withCommands(t *testing.T) *clienttest.Daemon {
 	for _, name := range []string{"discord", "search", "*"} {
 		daemon.AddCommand(pluginsdk.Command{CommandSpec: pluginsdk.CommandSpec{Name: name, Usage: "/" + name + " invite|status", Description: "of a plugin", Options: []pluginsdk.CommandOption{
 			{Name: "what", Type: pluginsdk.OptionChoice, Choices: []string{"invite", "status"}},
+			{Name: "from", Type: pluginsdk.OptionText, Named: true, Description: "since when"}, {Name: "loud", Type: pluginsdk.OptionFlag, Named: true},
 		}}, Plugin: "discord"})
 	}
 	t.Setenv("HARNESS_URL", daemon.URL())
@@ -47,7 +48,7 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 		"discord invite -- --for ann -x":     {0, "did /discord invite --for ann -x\n", ""},
 		"discord invite --no-ask ann":        {0, "did /discord invite ann\n", ""},
 		"discord status --thread elsewhere":  {0, "did /discord status in elsewhere\n", ""},
-		"discord --help":                     {0, "harness discord invite|status\nof a plugin\n", ""},
+		"discord --help":                     {0, "harness discord invite|status\nof a plugin\n  --from  since when\n  --loud  \n", ""},
 		"--no-ask --timeout 5m discord send": {0, "did /discord send\n", ""},
 		"--thread elsewhere discord status":  {0, "did /discord status in elsewhere\n", ""},
 		"discord break":                      {exitFailed, "", "It is broken.\n"},
@@ -61,6 +62,42 @@ func TestAPluginsCommandIsGivenByItsName(t *testing.T) {
 	t.Setenv("HARNESS_URL", "http://127.0.0.1:1")
 	harness(t, "", "--server", daemon.URL(), "discord", "here").want(t, 0, "did /discord here\n", "")
 	harness(t, "", "discord", "there", "--server", daemon.URL()).want(t, 0, "did /discord there\n", "")
+}
+
+// What a command declares as a named option is a flag of it. This program's own flags count wherever they stand, also beside
+// one that nobody has, which is named.
+func TestFlagsOfAPluginsCommand(t *testing.T) {
+	daemon := withCommands(t)
+	t.Setenv("HARNESS_URL", "http://127.0.0.1:1")
+	for _, row := range []struct {
+		args []string
+		want result
+	}{
+		{[]string{"invite", "ann", "--from", "2026-11-02 00:00"}, result{0, "did /discord from=\"2026-11-02 00:00\" invite ann\n", ""}},
+		{[]string{"--from=now", "invite"}, result{0, "did /discord from=now invite\n", ""}},
+		{[]string{"--from", "", "invite"}, result{0, "did /discord from=\"\" invite\n", ""}},
+		{[]string{"--from", `the "day"`, "invite"}, result{0, "did /discord from='the \"day\"' invite\n", ""}},
+		{[]string{"invite", "--loud", "ann"}, result{0, "did /discord loud invite ann\n", ""}},
+		{[]string{"invite", "-", "--no-ask", "--timeout=5m"}, result{0, "did /discord invite -\n", ""}},
+		{[]string{"invite", "--from"}, result{exitUsage, "", "--from needs a value"}},
+		{[]string{"invite", "--from", `'"`}, result{exitUsage, "", "both kinds of quotes"}},
+		{[]string{"invite", "--form", "x"}, result{exitUsage, "", "harness: there is no flag --form"}},
+		{[]string{"invite", "--form", "x"}, result{exitUsage, "", "/discord has --from, --loud. A word for the plugin"}},
+		{[]string{"invite", "-3"}, result{exitUsage, "", "there is no flag -3"}},
+		{[]string{"invite", "-from", "x"}, result{exitUsage, "", "there is no flag -f"}},
+		{[]string{"--what", "invite"}, result{exitUsage, "", "there is no flag --what"}},
+	} {
+		for _, at := range [][]string{ // before and behind what the plugin gets
+			append([]string{"discord", "--server", daemon.URL()}, row.args...), append(append([]string{"discord"}, row.args...), "--server="+daemon.URL()),
+		} {
+			got := harness(t, "", at...)
+			if got.code != row.want.code || got.out != row.want.out || !strings.Contains(got.err, row.want.err) {
+				t.Errorf("%q: %+v, want %+v", at, got, row.want)
+			}
+		}
+	}
+	harness(t, "", "discord", "invite", "--port").want(t, exitUsage, "", "--port needs a value")
+	harness(t, "", "nosuch", "--json", "--server", daemon.URL()).want(t, exitUsage, "", "there is no command nosuch")
 }
 
 // What a command proposes is kept when a person says so: on a terminal, or with --yes. Without either it is shown, and

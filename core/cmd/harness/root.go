@@ -23,7 +23,8 @@ func newRoot(std streams) (root *cobra.Command, begun *bool) {
 runs each through a pipeline of plugins, and stores all of it.
 
 A command of a plugin's is given by its name: harness delegate, as /delegate in a
-thread. Its flags are those of send.
+thread. Its flags are those of send, and the named options of the command (harness
+delegate --help lists them): --model opus is model=opus.
 
 Settings come from flags, else the environment, else DATA/harness.env, else
 defaults; docs/operating.md lists them.`,

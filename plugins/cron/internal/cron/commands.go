@@ -16,6 +16,8 @@ func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
 		Name: name, Scope: pluginsdk.ScopeWork, Description: "scheduled jobs: what there is, what became of it, on and off", Usage: usage,
 		Options: []pluginsdk.CommandOption{
+			{Name: "from", Description: "for backfill: the first time, such as 2026-11-02 00:00", Type: pluginsdk.OptionText, Named: true},
+			{Name: "to", Description: "for backfill: the last time", Type: pluginsdk.OptionText, Named: true},
 			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "show", "next", "history", "on", "off", "run", "rm", "add", "edit", "confirm", "backfill"}},
 			{Name: "schedule", Description: "its name; for add: NAME | SCHEDULE | TIMEZONE | PROMPT", Type: pluginsdk.OptionText},
 		},
@@ -30,7 +32,11 @@ func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if request.Origin != pluginsdk.FromPerson {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "/cron is for people; an agent calls the tools cron_list, cron_create and so on")
 	}
-	verb, rest, _ := strings.Cut(strings.TrimSpace(request.Body), " ")
+	body, err := withSpan(strings.TrimSpace(request.Body))
+	if err != nil {
+		return nil, err
+	}
+	verb, rest, _ := strings.Cut(body, " ")
 	reply, err := p.typed(ctx, request, verb, strings.TrimSpace(rest))
 	if err != nil {
 		return nil, err

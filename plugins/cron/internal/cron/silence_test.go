@@ -468,6 +468,9 @@ func TestBackfill(t *testing.T) {
 	w.hourly(pluginsdk.CronSpec{})
 	day := w.now.Format(time.DateOnly)
 	for typed, want := range map[string]string{
+		"from=2026-11-02 backfill watch":                         "to is missing",
+		"to=2026-11-02 backfill watch":                           "from is missing",
+		"from=2026-11-02 to=2026-11-03 list":                     "not for \"list\"",
 		"backfill watch":                                        "say it so",
 		"backfill watch | yesterday | today":                    "no time",
 		"backfill ghost | " + day + " 00:00 | 2026-01-02":       "no schedule",
@@ -478,9 +481,9 @@ func TestBackfill(t *testing.T) {
 		}
 	}
 	from, to := w.now.Add(-26*time.Hour).Format("2006-01-02 15:04"), w.now.Add(-24*time.Hour).Format("2006-01-02 15:04")
-	for range 2 {
+	for _, typed := range []string{"backfill watch | " + from + " | " + to, `from="` + from + `" to='` + to + `' backfill watch`} {
 		w.now = w.now.Add(time.Millisecond)
-		if reply := w.command("backfill watch | " + from + " | " + to); !strings.Contains(reply, "fires for 3 times") {
+		if reply := w.command(typed); !strings.Contains(reply, "fires for 3 times") {
 			t.Fatal(reply)
 		}
 		w.look()
