@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/seed-706843ae/harness/plugins/internal/schedules"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -63,7 +64,7 @@ func turnOn(job pluginsdk.CronJob) pluginsdk.RowAction {
 
 // confirming confirms what a job says now, and nothing else: the agent may change it before somebody presses.
 func confirming(job pluginsdk.CronJob) pluginsdk.RowAction {
-	return pluginsdk.RowAction{Label: "Confirm", Command: typed("confirm", job) + confirmedAs + powers(job.Spec)}
+	return pluginsdk.RowAction{Label: "Confirm", Command: typed("confirm", job) + " | " + schedules.Version(job.Spec)}
 }
 
 // offering has a row offer actions. One that no row may have, as of a very long name, is left out: its command stands in the words.

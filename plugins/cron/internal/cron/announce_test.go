@@ -81,7 +81,7 @@ func TestAnAnnouncedScheduleIsConfirmedAsItIsThere(t *testing.T) {
 		t.Errorf("somebody confirms: %s", reply)
 	}
 	w.call(toolUpdate, "talk", "", object{"name": "watch", "prompt": "Delete everything."})
-	if reply := w.presses(first, "Confirm", pluginsdk.ScopeAdmin); !strings.HasPrefix(reply, "error: watch was changed since") || confirmed(w.job("watch")) {
+	if reply := w.presses(first, "Confirm", pluginsdk.ScopeAdmin); !strings.HasPrefix(reply, "error: \"watch\" was changed since") || confirmed(w.job("watch")) {
 		t.Errorf("what was changed since: %s", reply)
 	}
 	if reply := w.pressed("talk", "Confirm", pluginsdk.ScopeAdmin); !strings.Contains(reply, "watch is confirmed") || !confirmed(w.job("watch")) {

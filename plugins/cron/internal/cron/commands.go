@@ -69,12 +69,12 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 	default:
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/cron has no %q; it has %s", verb, usage)
 	}
-	find, as := p.named, ""
+	find, seen := p.named, ""
 	switch verb {
 	case "rm":
 		find = p.exactly
 	case "confirm":
-		rest, as = confirmsAs(rest)
+		rest, seen = seenIn(rest)
 	}
 	job, err := find(ctx, rest)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 		}
 		return job.Spec.Name + " fires now. What becomes of it: /cron history " + job.Spec.Name, nil
 	case "confirm":
-		return p.confirm(ctx, by, job, as)
+		return p.confirm(ctx, by, job, seen)
 	case "rm":
 		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
 		return job.Spec.Name + " is removed.", err

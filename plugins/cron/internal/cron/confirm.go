@@ -23,7 +23,7 @@ func powers(spec pluginsdk.CronSpec) string {
 	}
 	encoded, _ := json.Marshal(of) //nolint:errchkjson // strings and a number
 	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:sumBytes])
+	return hex.EncodeToString(sum[:8])
 }
 
 // confirmed reports whether an operator has set, or confirmed, what a job may do beyond others. Its row
@@ -32,26 +32,6 @@ func confirmed(job pluginsdk.CronJob) bool {
 	of := powers(job.Spec)
 	return of == "" || of == noteOf(job).Confirmed
 }
-
-// confirmedAs stands in the command that confirms a job between its name and the checksum of what is confirmed.
-const confirmedAs = " | "
-
-// confirmsAs takes the checksum of what is confirmed from the end of words; empty: none is said, and the job is
-// confirmed as it is.
-func confirmsAs(words string) (rest, as string) {
-	i := strings.LastIndex(words, confirmedAs)
-	if i < 0 {
-		return words, ""
-	}
-	as = words[i+len(confirmedAs):]
-	if sum, err := hex.DecodeString(as); err != nil || len(sum) != sumBytes {
-		return words, "" // it is of the name
-	}
-	return words[:i], as
-}
-
-// sumBytes is how many bytes of the checksum of a job's powers are kept.
-const sumBytes = 8
 
 // unconfirmedWords say what is to be done about a job that is not confirmed.
 func unconfirmedWords(spec pluginsdk.CronSpec) string {

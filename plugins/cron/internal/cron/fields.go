@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
+	"github.com/seed-706843ae/harness/plugins/internal/schedules"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -310,13 +312,24 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	return p.told(job, "is changed")
 }
 
-// confirm says that what a job may do beyond others is wanted: of a job of which as is the checksum; empty: as it is now.
-func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.CronJob, as string) (string, error) {
+var seenVersion = lazy.Regexp(`^(.*?)\s*\|\s*([0-9a-f]{16})$`)
+
+// seenIn takes a version from the end of NAME | VERSION; empty: there is none.
+func seenIn(words string) (name, version string) {
+	if match := seenVersion.FindStringSubmatch(words); match != nil {
+		return match[1], match[2]
+	}
+	return words, ""
+}
+
+// confirm says that what a job may do beyond others is wanted. seen is the version (schedules.Version) that who confirms
+// has seen; empty: they confirm what there is.
+func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.CronJob, seen string) (string, error) {
 	if err := operator(by, "confirm"); err != nil {
 		return "", err
 	}
-	if as != "" && as != powers(job.Spec) {
-		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "%s was changed since you were asked to confirm it: look at it with %s, then %s", job.Spec.Name, typed("show", job), typed("confirm", job))
+	if seen != "" && seen != schedules.Version(job.Spec) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "%q was changed since you have seen it: look at it again, and confirm it then", job.Spec.Name)
 	}
 	if confirmed(job) {
 		return "There is nothing to confirm about " + job.Spec.Name + ".", nil

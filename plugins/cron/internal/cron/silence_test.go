@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/internal/run"
+	"github.com/seed-706843ae/harness/plugins/internal/schedules"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -339,7 +340,12 @@ func TestPowersAreAnOperators(t *testing.T) {
 					t.Errorf("%q sets it: %s", scope, reply)
 				}
 			}
-			if reply := w.as(pluginsdk.ScopeAdmin, "confirm watch"); !strings.Contains(reply, "is confirmed") {
+			other := spec
+			other.Prompt = "Look, and buy."
+			if reply := w.as(pluginsdk.ScopeAdmin, "confirm watch | "+schedules.Version(other)); !strings.Contains(reply, "was changed since you have seen it") {
+				t.Errorf("what the operator has not seen is confirmed: %s", reply)
+			}
+			if reply := w.as(pluginsdk.ScopeAdmin, "confirm watch | "+schedules.Version(w.job("watch").Spec)); !strings.Contains(reply, "is confirmed") {
 				t.Fatal(reply)
 			}
 			w.look()
@@ -468,9 +474,9 @@ func TestBackfill(t *testing.T) {
 	w.hourly(pluginsdk.CronSpec{})
 	day := w.now.Format(time.DateOnly)
 	for typed, want := range map[string]string{
-		"from=2026-11-02 backfill watch":                         "to is missing",
-		"to=2026-11-02 backfill watch":                           "from is missing",
-		"from=2026-11-02 to=2026-11-03 list":                     "not for \"list\"",
+		"from=2026-11-02 backfill watch":                        "to is missing",
+		"to=2026-11-02 backfill watch":                          "from is missing",
+		"from=2026-11-02 to=2026-11-03 list":                    "not for \"list\"",
 		"backfill watch":                                        "say it so",
 		"backfill watch | yesterday | today":                    "no time",
 		"backfill ghost | " + day + " 00:00 | 2026-01-02":       "no schedule",

@@ -135,7 +135,7 @@ func (p *Plugin) nextResult(ctx context.Context, call *pluginsdk.CallToolRequest
 	if err != nil {
 		return result, err
 	}
-	result.Structured, err = json.Marshal(map[string][]time.Time{"next": times})
+	result.Structured, err = json.Marshal(map[string]any{"next": times, "confirmed": confirmed(job)})
 	return result, err
 }
 

@@ -409,6 +409,7 @@ func TestOpenAPIDescribesEveryEndpoint(t *testing.T) {
 		"/api/crons/{name}":            {"get", "put", "patch", "delete"},
 		"/api/crons/{name}/fires":      {"get"},
 		"/api/crons/{name}/fire":       {"post"},
+		"/api/crons/{name}/confirm":    {"post"},
 		"/api/me":                      {"get"},
 		"/api/tokens":                  {"get", "post"},
 		"/api/tokens/{id}/revoke":      {"post"},

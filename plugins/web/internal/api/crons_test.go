@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ func TestSchedules(t *testing.T) {
 	h := plugintest.NewHost()
 	sdk := h.SDK()
 	asked := &host{result: pluginsdk.ToolResult{Text: "It is due:", Structured: json.RawMessage(`{"next": ["2026-12-01T09:00:00Z"]}`)}}
-	sdk.Tools = tools{asked}
+	asked.plugins = []pluginsdk.PluginInfo{{Name: "cron", Enabled: true, Granted: []pluginsdk.Capability{pluginsdk.CapCronsWrite}}}
+	sdk.Tools, sdk.Plugins = tools{asked}, plugins{host: asked}
 	f := serveFor(t, asked, sdk)
 	const path = "/api/crons/a%2Fb"
 	body := func(schedule string) string {
@@ -28,8 +30,8 @@ func TestSchedules(t *testing.T) {
 	if made.status != http.StatusOK || made.body["enabled"] != true || !strings.Contains(made.raw, `"next":["2026-12-01T09:00:00Z"]`) {
 		t.Fatalf("%d %s", made.status, made.raw)
 	}
-	if got := asked.asked[len(asked.asked)-1]; got != `call cron__cron_next {"except":"","hours":"","schedule":"0 9 * * *","timezone":"UTC"}` {
-		t.Errorf("asked %v", got)
+	if !slices.Contains(asked.asked, any(`call cron__cron_next {"except":"","hours":"","schedule":"0 9 * * *","timezone":"UTC"}`)) {
+		t.Errorf("asked %v", asked.asked)
 	}
 	f.isProblem(f.send("PUT", "/api/crons/other", body("0 9 * * *")), 422, "not renamed")
 	asked.result = pluginsdk.ToolResult{Text: "it needs five fields", IsError: true}
@@ -41,8 +43,8 @@ func TestSchedules(t *testing.T) {
 	if got := f.send("PUT", path, strings.Replace(onTask, "lost", "failed", 1)); got.status != http.StatusOK || !strings.Contains(got.raw, `"trigger":"task:failed"`) || !strings.Contains(got.raw, `"keep":172800000000000`) {
 		t.Errorf("%d %s", got.status, got.raw)
 	}
-	if got := asked.asked[len(asked.asked)-1]; got != `call cron__cron_next {"except":"","hours":"","timezone":"UTC","trigger":"task:failed"}` {
-		t.Errorf("asked %v", got)
+	if !slices.Contains(asked.asked, any(`call cron__cron_next {"except":"","hours":"","timezone":"UTC","trigger":"task:failed"}`)) {
+		t.Errorf("asked %v", asked.asked)
 	}
 	asked.toolErr = pluginsdk.Errorf(pluginsdk.CodeNotFound, "no such tool") // nobody fires schedules
 	if got := f.send("PUT", path, body("0 10 * * *")); got.status != http.StatusOK {

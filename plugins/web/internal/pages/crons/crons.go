@@ -20,19 +20,24 @@ type pages struct{ *site.Site }
 func Register(s *site.Site) {
 	p := pages{s}
 	s.Page("GET "+at, pluginsdk.ScopeRead, p.all)
-	s.Page("GET "+at+"/new", pluginsdk.ScopeWork, func(*http.Request) (site.View, error) { return newView(newForm()), nil })
+	s.Page("GET "+at+"/new", pluginsdk.ScopeWork, func(r *http.Request) (site.View, error) { return newView(newForm(operator(r))), nil })
 	s.Form("POST "+at, pluginsdk.ScopeWork, p.add)
 	s.Page("GET "+at+"/job/{name}", pluginsdk.ScopeRead, p.one)
 	s.Form("POST "+at+"/job/{name}", pluginsdk.ScopeWork, p.save)
 	s.Form("POST "+at+"/job/{name}/switch", pluginsdk.ScopeWork, p.toggle)
+	s.Form("POST "+at+"/job/{name}/confirm", pluginsdk.ScopeAdmin, p.confirm)
 	s.Form("POST "+at+"/job/{name}/fire", pluginsdk.ScopeWork, p.fire)
 	s.Form("POST "+at+"/job/{name}/remove", pluginsdk.ScopeWork, p.remove)
 }
+
+// operator reports whether who asks may say what a job does unasked, and turn plugins on.
+func operator(r *http.Request) bool { return site.May(r, pluginsdk.ScopeAdmin) }
 
 func (p pages) all(r *http.Request) (site.View, error) {
 	var found struct {
 		Crons []pluginsdk.CronJob
 		More  bool
+		Fired bool
 	}
 	query := url.Values{"limit": {"50"}}
 	if after := r.URL.Query().Get("after"); after != "" {
@@ -48,17 +53,21 @@ func (p pages) all(r *http.Request) (site.View, error) {
 	if n := len(found.Crons); found.More && n > 0 {
 		onward = at + "?" + url.Values{"after": {found.Crons[n-1].Spec.Name}}.Encode()
 	}
-	view.Body = list(found.Crons, onward)
+	view.Body = list(found.Crons, onward, found.Fired, operator(r))
 	return view, err
 }
 
 // job is what the page of a job shows.
 type job struct {
 	api.Cron
-	fires []pluginsdk.CronFire
-	older string // path of the page with older fires; empty: there are none
-	form  form
+	fires    []pluginsdk.CronFire
+	older    string // path of the page with older fires; empty: there are none
+	form     form
+	operator bool // who looks may confirm it
 }
+
+// unconfirmed reports whether the job waits for an operator.
+func (j job) unconfirmed() bool { return j.Confirmed != nil && !*j.Confirmed }
 
 func apiPath(name string, below ...string) string { return under("/api/crons/", name, below...) }
 
@@ -77,7 +86,8 @@ func (p pages) one(r *http.Request) (site.View, error) {
 	if err != nil {
 		return site.View{}, err
 	}
-	shown.form = formOf(shown.Spec)
+	shown.form = formOf(shown.Spec, shown.operator)
+	shown.form.version = shown.Version
 	return jobView(shown), nil
 }
 
@@ -91,6 +101,7 @@ func newView(form form) site.View {
 
 func (p pages) read(r *http.Request) (shown job, err error) {
 	name := r.PathValue("name")
+	shown.operator = operator(r)
 	if err := p.Get(r.Context(), apiPath(name), nil, &shown.Cron); err != nil {
 		return shown, err
 	}
@@ -119,12 +130,14 @@ func told(err error) *site.Problem {
 	return nil
 }
 
-func (p pages) put(r *http.Request, spec pluginsdk.CronSpec) error {
-	return p.Ask(r.Context(), http.MethodPut, apiPath(spec.Name), nil, api.CronSave{Spec: spec}, nil)
+// put makes a job, or changes the one of that version.
+func (p pages) put(r *http.Request, spec pluginsdk.CronSpec, version string) (saved api.Cron, err error) {
+	err = p.Ask(r.Context(), http.MethodPut, apiPath(spec.Name), nil, api.CronSave{Spec: api.CronWanted(spec), Version: version}, &saved)
+	return saved, err
 }
 
 func (p pages) add(r *http.Request) (site.Done, error) {
-	form := newForm()
+	form := newForm(operator(r))
 	form.take(r.PostForm)
 	spec, right := form.spec(pluginsdk.CronSpec{Missed: pluginsdk.MissedRun})
 	if right {
@@ -137,12 +150,16 @@ func (p pages) add(r *http.Request) (site.Done, error) {
 		}
 	}
 	if right {
-		err := p.put(r, spec)
+		saved, err := p.put(r, spec, "")
 		problem := told(err)
-		if problem == nil {
-			return site.Done{To: pagePath(spec.Name), Said: spec.Name + " is made, and on."}, err
+		switch {
+		case problem != nil:
+			form.wrongWith(problem)
+		case err != nil:
+			return site.Done{}, err
+		default:
+			return site.Done{To: pagePath(spec.Name), Said: spec.Name + " is made, and on." + p.sure(r, saved, true)}, nil
 		}
-		form.wrongWith(problem)
 	}
 	return site.Done{}, &site.Again{View: newView(form)}
 }
@@ -152,18 +169,52 @@ func (p pages) save(r *http.Request) (site.Done, error) {
 	if err != nil {
 		return site.Done{}, err
 	}
-	shown.form = formOf(shown.Spec)
+	shown.form = formOf(shown.Spec, shown.operator)
 	shown.form.take(r.PostForm)
 	spec, right := shown.form.spec(shown.Spec)
 	if right {
-		err := p.put(r, spec)
+		// What others have set meanwhile is not confirmed with something else.
+		sure := shown.form.version == shown.Version && !shown.unconfirmed()
+		saved, err := p.put(r, spec, shown.form.version)
 		problem := told(err)
-		if problem == nil {
-			return site.Done{To: pagePath(spec.Name), Said: spec.Name + " is changed."}, err
+		switch {
+		case problem != nil:
+			shown.form.wrongWith(problem)
+		case site.Status(err) == http.StatusConflict:
+			shown.form.version = shown.Version
+			shown.form.wrong = "Somebody else has changed this schedule since you opened this page. What you have typed is below, and not saved: save again to replace theirs by it, or reload the page to see theirs."
+		case err != nil:
+			return site.Done{}, err
+		default:
+			return site.Done{To: pagePath(spec.Name), Said: spec.Name + " is changed." + p.sure(r, saved, sure)}, nil
 		}
-		shown.form.wrongWith(problem)
 	}
 	return site.Done{}, &site.Again{View: jobView(shown)}
+}
+
+// sure confirms what an operator has saved, if all that was there before was confirmed. It says what there is to know
+// about a job that waits for that.
+func (p pages) sure(r *http.Request, saved api.Cron, confirmed bool) string {
+	if !powerful(saved.Spec) || saved.Confirmed == nil || *saved.Confirmed {
+		return ""
+	}
+	if !confirmed || !operator(r) {
+		return " It does not fire until an operator confirms it."
+	}
+	if err := p.confirmed(r, saved.Spec.Name, saved.Version); err != nil {
+		return " It does not fire until it is confirmed, which has not been done: " + err.Error()
+	}
+	return ""
+}
+
+func (p pages) confirmed(r *http.Request, name, version string) error {
+	return p.Post(r.Context(), apiPath(name, "confirm"), api.CronConfirm{Version: version}, nil)
+}
+
+func (p pages) confirm(r *http.Request) (site.Done, error) {
+	name := r.PathValue("name")
+	err := p.confirmed(r, name, r.PostForm.Get("version"))
+	return site.Done{To: pagePath(name), Said: name + " is confirmed."}, err
 }
 
 func (p pages) toggle(r *http.Request) (site.Done, error) {
