@@ -54,6 +54,7 @@ type seen struct {
 	plugins  []ledger.Plugin
 	accounts []pluginsdk.Account
 	waits    []ledger.Waits
+	jobs     []string // the names of the scheduled jobs that are on
 }
 
 // examine looks at all that can be wrong. found is what was seen of the database, and in what
@@ -80,6 +81,7 @@ func examine(ctx context.Context, config Config, running bool, found []Check, in
 		}
 	}
 	checks = append(checks, checkBudgets(rows, config)...)
+	checks = append(checks, checkSchedules(rows, in.jobs)...)
 	return append(checks, checkTools(rows, config)...)
 }
 
@@ -366,7 +368,23 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 	if err != nil {
 		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkStarters(ctx, config, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits}
+	jobs, err := jobsOn(ctx, database)
+	if err != nil {
+		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
+	}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkStarters(ctx, config, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits, jobs}
+}
+
+// jobsOn are the names of the scheduled jobs that are on.
+func jobsOn(ctx context.Context, database *store.Store) (names []string, err error) {
+	jobs, err := database.Crons(ctx)
+	for _, job := range jobs {
+		if job.Enabled {
+			names = append(names, job.Spec.Name)
+		}
+	}
+	slices.Sort(names)
+	return names, err
 }
 
 // checkFiles reads the bytes of all files. It is silent when there are none.

@@ -86,6 +86,20 @@ func checkBudgets(rows []ledger.Plugin, config Config) []Check {
 	}}
 }
 
+// checkSchedules is silent while no job is on, or a plugin is on that may fire jobs. The plugin web only changes them.
+func checkSchedules(rows []ledger.Plugin, on []string) []Check {
+	fires := func(row ledger.Plugin) bool {
+		return row.Enabled && row.Name != "web" && slices.Contains(row.Granted, pluginsdk.CapCronsWrite)
+	}
+	if len(on) == 0 || slices.ContainsFunc(rows, fires) {
+		return nil
+	}
+	return []Check{{
+		Name: "schedules", Optional: true, Remedy: "`harness plugin enable cron` has them run; `harness cron off NAME` turns off one then",
+		Detail: fmt.Sprintf("schedules that are on, and that nobody fires, for the plugin cron is off: %d (%s)", len(on), strings.Join(on[:min(len(on), 3)], ", ")),
+	}}
+}
+
 func checkPlugin(row ledger.Plugin, running bool) Check {
 	check := Check{Name: "plugin " + row.Name, OK: true, Detail: "disabled"}
 	if row.Problem != "" {

@@ -352,6 +352,40 @@ func TestDoctorLooksAtEachPlugin(t *testing.T) {
 	wantCheck(t, broken, false, "enabled: perhaps")
 }
 
+// Who turns off the plugin that fires schedules must not find out by a digest that does not come.
+func TestDoctorSaysThatNobodyFiresSchedules(t *testing.T) {
+	row := func(name string, enabled bool) ledger.Plugin {
+		return ledger.Plugin{PluginInfo: pluginsdk.PluginInfo{Name: name, Enabled: enabled, Granted: []pluginsdk.Capability{pluginsdk.CapCronsWrite}}}
+	}
+	on := []string{"digest", "tea"}
+	if found := checkSchedules([]ledger.Plugin{row("web", true), row("cron", true)}, on); len(found) != 0 {
+		t.Errorf("with cron: %+v", found)
+	}
+	if found := checkSchedules([]ledger.Plugin{row("cron", false), row("ours", true)}, on); len(found) != 0 {
+		t.Errorf("with another: %+v", found)
+	}
+	if found := checkSchedules([]ledger.Plugin{row("cron", false)}, nil); len(found) != 0 {
+		t.Errorf("with no job: %+v", found)
+	}
+	found := checkSchedules([]ledger.Plugin{row("web", true), row("cron", false)}, on)
+	if len(found) != 1 || found[0].OK || !found[0].Optional || !strings.Contains(found[0].Detail, "2 (digest, tea)") || !strings.Contains(found[0].Remedy, "harness plugin enable cron") {
+		t.Errorf("%+v", found)
+	}
+	config := ailing(t)
+	register(t, config, row("cron", false))
+	database, err := OpenExisting(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, enabled := range map[string]bool{"tea": true, "off": false} {
+		if _, _, err := database.SaveCron(t.Context(), pluginsdk.CronSpec{Name: name, Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x"}, enabled); err != nil {
+			t.Fatal(err)
+		}
+	}
+	database.Close()
+	wantCheck(t, check(t, config, "schedules"), false, "1 (tea)")
+}
+
 // Who has turned off what bounds the costs must not find out by the bill.
 func TestDoctorSaysThatNoBudgetHolds(t *testing.T) {
 	purse := func(enabled bool, granted ...pluginsdk.Capability) ledger.Plugin {

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,7 @@ type Store interface {
 	RevokedTokens(ctx context.Context, since time.Time) ([]string, error)
 	TouchTokens(ctx context.Context, used map[string]time.Time) error
 	ForgetTokens(ctx context.Context, before time.Time) error
+	Crons(ctx context.Context) ([]pluginsdk.CronJob, error)
 }
 
 // Events is the event bus.
@@ -188,6 +190,9 @@ func (r *Room) Create(ctx context.Context, who string, request pluginsdk.CreateT
 	if err := check(token, now); err != nil {
 		return pluginsdk.Token{}, "", err
 	}
+	if err := r.checkJob(ctx, token.Scope.Cron()); err != nil {
+		return pluginsdk.Token{}, "", err
+	}
 	id, err := newID()
 	if err != nil {
 		return pluginsdk.Token{}, "", err
@@ -198,6 +203,21 @@ func (r *Room) Create(ctx context.Context, who string, request pluginsdk.CreateT
 		return pluginsdk.Token{}, "", err
 	}
 	return token, secret, nil
+}
+
+// checkJob refuses a token of a scheduled job that is not there: nobody would notice that its name is mistyped.
+func (r *Room) checkJob(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	jobs, err := r.config.Store.Crons(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(jobs, func(job pluginsdk.CronJob) bool { return job.Spec.Name == name }) {
+		return nil
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "scope: no scheduled job has the name %q, which counts to the letter; `harness cron list` has those that there are", name)
 }
 
 func newID() (string, error) {

@@ -234,7 +234,14 @@ func TestTokensThatCannotBeMade(t *testing.T) {
 // A program that may have one scheduled job fire may nothing else: it is nobody who logs in with a browser.
 func TestATokenOfOneScheduledJobMakesNoSession(t *testing.T) {
 	f := newFixture(t, storetest.Open(t))
-	made, secret := f.make(pluginsdk.CreateTokenRequest{Name: "forge", Scope: pluginsdk.ScopeOfCron("look at it")})
+	request := pluginsdk.CreateTokenRequest{Name: "forge", Scope: pluginsdk.ScopeOfCron("look at it")}
+	if _, _, err := f.Create(t.Context(), "Ann", request); pluginsdk.CodeOf(err) != pluginsdk.CodeInvalid || !strings.Contains(err.Error(), "harness cron list") {
+		t.Errorf("for a job that is not there: %v", err)
+	}
+	if _, _, err := f.database.SaveCron(t.Context(), pluginsdk.CronSpec{Name: "look at it", Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "look"}, false); err != nil {
+		t.Fatal(err)
+	}
+	made, secret := f.make(request)
 	if f.good("the token", secret); made.Scope.Cron() != "look at it" {
 		t.Errorf("made %+v", made)
 	}

@@ -35,6 +35,7 @@ type Daemon struct {
 	forbidden   bool // answers that people hand in are refused
 	threads     []pluginsdk.Thread
 	commands    []pluginsdk.Command
+	plugins     []client.Plugin
 	messages    []pluginsdk.Message
 	runs        []client.Run
 	keys        map[string]pluginsdk.Accepted

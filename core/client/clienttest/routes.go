@@ -19,6 +19,7 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /api/threads", d.listThreads)
 	mux.HandleFunc("GET /api/threads/{id}", d.getThread)
 	mux.HandleFunc("GET /api/commands", d.listCommands)
+	mux.HandleFunc("GET /api/plugins", d.listPlugins)
 	mux.HandleFunc("GET /api/threads/{id}/messages", d.listMessages)
 	mux.HandleFunc("GET /api/threads/{id}/runs", d.listRuns)
 	mux.HandleFunc("GET /api/runs/{id}", d.getRun)
@@ -150,6 +151,19 @@ func (d *Daemon) AddCommand(command pluginsdk.Command) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.commands = append(d.commands, command)
+}
+
+// AddPlugin registers a plugin, with its manifest.
+func (d *Daemon) AddPlugin(plugin pluginsdk.PluginInfo) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.plugins = append(d.plugins, client.Plugin{PluginInfo: plugin})
+}
+
+func (d *Daemon) listPlugins(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	reply(w, http.StatusOK, map[string]any{"plugins": d.plugins})
 }
 
 func (d *Daemon) listCommands(w http.ResponseWriter, _ *http.Request) {

@@ -77,6 +77,9 @@ func givePluginCommand(cmd *cobra.Command, args []string) error {
 	at := slices.IndexFunc(known, func(c pluginsdk.Command) bool { return c.Name == name && name != "*" })
 	switch {
 	case at < 0:
+		if off := disabledWith(cmd, name); off != "" {
+			return fmt.Errorf("%s is a command of the plugin %s, which is disabled: harness plugin enable %s", name, off, off)
+		}
 		return noCommand(name, "")
 	case known[at].Plugin == "":
 		return noCommand(name, "It is a command of a thread: harness send /"+name)
@@ -105,6 +108,26 @@ func givePluginCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return nil
+}
+
+// disabledWith is the plugin that has the command and is turned off; empty: none is known.
+func disabledWith(cmd *cobra.Command, command string) string {
+	api, err := newClient(cmd)
+	if err != nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), commandsPatience)
+	defer cancel()
+	plugins, err := api.Plugins(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, plugin := range plugins {
+		if !plugin.Enabled && slices.ContainsFunc(plugin.Manifest.Commands, func(spec pluginsdk.CommandSpec) bool { return spec.Name == command && command != "*" }) {
+			return plugin.Name
+		}
+	}
+	return ""
 }
 
 // flagsHint says which flags a plugin's command has.

@@ -100,6 +100,21 @@ func TestFlagsOfAPluginsCommand(t *testing.T) {
 	harness(t, "", "nosuch", "--json", "--server", daemon.URL()).want(t, exitUsage, "", "there is no command nosuch")
 }
 
+// A command of a plugin that is turned off is no slip of the pen: how to turn the plugin on is said.
+func TestACommandOfAPluginThatIsOff(t *testing.T) {
+	daemon := withCommands(t)
+	for _, name := range []string{"cron", "*"} {
+		daemon.AddPlugin(pluginsdk.PluginInfo{Name: "timer" + name[:1], Manifest: pluginsdk.Manifest{Commands: []pluginsdk.CommandSpec{{Name: name}}}})
+	}
+	daemon.AddPlugin(pluginsdk.PluginInfo{Name: "on", Enabled: true, Manifest: pluginsdk.Manifest{Commands: []pluginsdk.CommandSpec{{Name: "starting"}}}})
+	harness(t, "", "cron", "list").want(t, exitFailed, "", "harness: cron is a command of the plugin timerc, which is disabled: harness plugin enable timerc\n")
+	harness(t, "", "starting").want(t, exitUsage, "", "there is no command starting")
+	harness(t, "", "*").want(t, exitUsage, "", "there is no command *")
+	if said := daemon.Said(); len(said) > 0 {
+		t.Errorf("said %q", said)
+	}
+}
+
 // What a command proposes is kept when a person says so: on a terminal, or with --yes. Without either it is shown, and
 // the command line fails, so that a script does not take it for kept.
 func TestWhatACommandProposesIsKeptOnAYes(t *testing.T) {
