@@ -14,7 +14,7 @@ import (
 // it says as data, and nothing else, until the token ends. What is not its job it does not learn about.
 func TestATokenOfOneScheduledJob(t *testing.T) {
 	bin := t.TempDir()
-	if err := programs.Installation(bin, "web"); err != nil {
+	if err := programs.Installation(bin, "cron", "web"); err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, bin: bin, tokens: map[pluginsdk.TokenScope]string{}}
@@ -55,6 +55,8 @@ func TestATokenOfOneScheduledJob(t *testing.T) {
 	tries("its job is off", w.ask(hook, http.MethodPost, own, `{}`), "409", "is off")
 	w.admin(http.MethodDelete, "/api/crons/its%2Fown", "", nil)
 	tries("its job is gone", w.ask(hook, http.MethodPost, own, `{}`), "404", "its/own")
+	w.d.MustRun(t, "plugin", "disable", "cron")
+	tries("nobody fires", w.ask(bearer(w.tokens[pluginsdk.ScopeAdmin]), http.MethodPost, "/api/crons/other/fire", `{}`), "409", "harness plugin enable cron")
 	w.d.MustRun(t, "token", "revoke", "forge")
 	w.eventually("the end of the token", func() bool { return w.ask(hook, http.MethodPost, own, `{}`).Code == "401" })
 }

@@ -399,6 +399,9 @@ func (h *handlers) fireCron(ctx context.Context, input *fireCronInput) (*fireCro
 		data = noData
 	}
 	if !h.fired(ctx) { // it would stay until somebody does
+		if _, err := h.cron(ctx, input.Name); err != nil {
+			return nil, h.fail(fireCron, err)
+		}
 		return nil, huma.Error409Conflict(nobodyFires)
 	}
 	answer, err := h.host.Crons.Fire(ctx, &pluginsdk.FireCronRequest{Name: input.Name, Data: data})
