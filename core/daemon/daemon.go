@@ -22,6 +22,7 @@ import (
 	"github.com/seed-706843ae/harness/core/hostapi"
 	"github.com/seed-706843ae/harness/core/inbox"
 	"github.com/seed-706843ae/harness/core/invoker"
+	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/outbox"
 	"github.com/seed-706843ae/harness/core/pipeline"
@@ -417,6 +418,7 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *tools
 	config := d.config.invoker(workspace, d.owner, d.room("invoker"))
 	config.Tools, config.Private, config.Account = agentTools{tools}, filepath.Join(d.config.Data, "run"), d.account
 	config.OnPlan, config.ToolAsked = d.plan.Observe, asked
+	config.Prices = prices.Open(d.config.prices(), d.room("prices"))
 	config.OnClosed = func(threadID, sessionID string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
 		defer cancel()

@@ -372,7 +372,7 @@ func examineDatabase(ctx context.Context, config Config, database *store.Store) 
 	if err != nil {
 		check.OK, check.Detail = false, check.Detail+"; "+err.Error()
 	}
-	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkStarters(ctx, config, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits, jobs}
+	return slices.Concat([]Check{check}, checkSecrets(ctx, config, database), checkFiles(ctx, config, database), checkIndex(ctx, database), checkUsage(ctx, database), checkPrices(ctx, config, database, time.Now()), checkStarters(ctx, config, database), checkPause(ctx, database), checkWaiting(ctx, database), checkDeliveries(ctx, database), checkStored(ctx, database, rows), checkOff(ctx, database)), seen{rows, accounts, waits, jobs}
 }
 
 // jobsOn are the names of the scheduled jobs that are on.

@@ -193,7 +193,7 @@ func TestRealPrices(t *testing.T) {
 	r := fresh("R", "thread", "by itself")
 	r.Model = "us.anthropic.claude-opus-4-1-20250805-v1:0"
 	result := a.Invoke(t.Context(), r, nil)
-	if want := priceOf(r.Model).usd(tokens); result.Failure != nil || !near(result.CostUSD, want) {
+	if want := listed(r.Model, tokens); result.Failure != nil || !near(result.CostUSD, want) {
 		t.Errorf("%s: the CLI counts %f, we %f (failure %+v)", r.Model, result.CostUSD, want, result.Failure)
 	}
 	result = a.ask("thread", "", "go")
@@ -202,7 +202,7 @@ func TestRealPrices(t *testing.T) {
 	for _, part := range result.Models {
 		told[part.Model] = true
 		calls := int64(len(a.api.Requests(func(r fakeapi.Request) bool { return r.Model == part.Model })))
-		if want := float64(calls) * priceOf(part.Model).usd(tokens); calls == 0 || part.Usage.InputTokens != calls*tokens.Input || !near(part.CostUSD, want) {
+		if want := float64(calls) * listed(part.Model, tokens); calls == 0 || part.Usage.InputTokens != calls*tokens.Input || !near(part.CostUSD, want) {
 			t.Errorf("%s: of %d calls the CLI counts %f, we %f (%+v)", part.Model, calls, part.CostUSD, want, part.Usage)
 		}
 	}

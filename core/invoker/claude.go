@@ -182,6 +182,7 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 	s.agents.Store(0)
 	t.session, t.config, t.tools = s, &c.config, map[string]string{}
 	t.runID, t.capUSD, t.topUp, t.limit = w.runID, w.capUSD, w.topUp, w.limit
+	t.calls.pricing = pricing{c.config.Prices.Table(), time.Now()}
 	waited := false
 	t.waiting = func(waits bool) {
 		switch {
@@ -221,6 +222,7 @@ func (c *Claude) turn(ctx context.Context, at *place, s *session, in *turnLines,
 		}
 	}()
 	result, after = t.run(ctx, in)
+	t.tellUnpriced()
 	return result
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-706843ae/harness/core/invoker/cli"
+	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -49,6 +50,11 @@ type Config struct {
 	// OnPlan is called with what a session was told of the windows of an account's plan. It
 	// must not block. Default: nothing is told.
 	OnPlan func(account string, windows []pluginsdk.PlanWindow)
+	// Prices are what API calls cost while the CLI has not reported it. Default: those of the program.
+	Prices *prices.Book
+	// OnUnpriced is called once with each model whose price is not known, after the first turn
+	// that used it. Default: only the log is told.
+	OnUnpriced func(model string)
 	// MCPConfig is a JSON object with mcpServers, to which every session connects.
 	// Default: no servers. With Tools, no server may have the name harness.
 	MCPConfig json.RawMessage

@@ -6,101 +6,36 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/invoker/cli"
+	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// The prices of API calls, with which a cap can be enforced before the CLI reports a
-// cost. A cost that the CLI reports wins. The table is the CLI's own (2.1.330, measured on
-// 2026-11-23), which follows https://docs.claude.com/en/docs/about-claude/pricing; a
-// test compares it with the CLI's cost of the same calls.
-
-// price is in US dollars for a million tokens.
-type price struct {
-	input, output            float64
-	cacheWrite, cacheWrite1h float64 // of what is cached for five minutes, and for an hour
-	cacheRead                float64
-	// long is the price of calls whose prompt has more than longAbove tokens; nil: the same.
-	long      *price
-	longAbove int64
+// pricing is what API calls of a turn cost, with which a cap can be enforced before the CLI reports
+// a cost. A cost that the CLI reports wins. The prices are those in force when the turn began. The
+// zero pricing has the shipped ones of now.
+type pricing struct {
+	table *prices.Table
+	at    time.Time
 }
 
-// priced returns a price from those of input and output. The others are fixed parts of
-// the input's: 1.25 for caching for five minutes, 2 for an hour, 0.1 for reading the
-// cache.
-func priced(input, output float64) price {
-	return price{input: input, output: output, cacheWrite: 1.25 * input, cacheWrite1h: 2 * input, cacheRead: 0.1 * input}
-}
-
-// reading returns the price with another one for reading the cache.
-func (p price) reading(cache float64) price {
-	p.cacheRead = cache
-	return p
-}
-
-// beyond returns the price with another one for calls of long prompts.
-func (p price) beyond(tokens int64, long price) price {
-	p.longAbove, p.long = tokens, &long
-	return p
-}
-
-// prices are looked up by a part of the model's name; the first that the name contains
-// counts. Single versions come first, then the other versions of each family. (Clouds add
-// to the name at both ends.)
-var prices = []struct {
-	part string
-	price
-}{
-	{"opus-4-1", priced(15, 75)},
-	{"opus-4-0", priced(15, 75)},
-	{"opus-4-2025", priced(15, 75)},
-	{"opus-4@2025", priced(15, 75)},
-	{"3-5-haiku", priced(0.8, 4)},
-	{"haiku-5-5", priced(0.1, 0.5).beyond(100_000, priced(0.5, 2.5))},
-	{"sonnet-5-5", priced(2, 10).reading(0.1)},
-	{"sonnet-5", priced(2, 10)},
-	{"opus-5-5", priced(4, 20).reading(0.2)},
-	{"mythos-5-1", priced(10, 50).reading(0.25)},
-	{"fable-5-1", priced(10, 50).reading(0.25)},
-	{"mythos", priced(10, 50)},
-	{"fable", priced(10, 50)},
-	{"opus", priced(5, 25)},
-	{"sonnet", priced(3, 15)},
-	{"haiku", priced(1, 5)},
-}
-
-// priceOf returns the price of a model. A model of an unknown family is priced as the dearest
+// of returns the price of a model. A model of an unknown family is priced as the dearest
 // known one: a cap must not be held by too low a price. (The CLI takes the price of an Opus.)
-func priceOf(model string) price {
-	if known, ok := knownPrice(model); ok {
-		return known
+func (p pricing) of(model string) (price prices.Price, known bool) {
+	if p.table == nil {
+		p = pricing{prices.Shipped(), time.Now()}
 	}
-	return dearest
+	if found, _, known := p.table.Of(model, p.at); known {
+		return found.Price, true
+	}
+	dearest, _ := p.table.Dearest(p.at)
+	return dearest.Price, false
 }
 
-func knownPrice(model string) (price, bool) {
-	for _, known := range prices {
-		if strings.Contains(model, known.part) {
-			return known.price, true
-		}
-	}
-	return price{}, false
-}
-
-// dearest is the highest of the known prices.
-var dearest = func() (highest price) {
-	for _, known := range prices {
-		if known.output > highest.output {
-			highest = known.price
-		}
-	}
-	return highest
-}()
-
-// unpriced are the models without a known price of which the log has been told.
+// unpriced are the models without a known price of which the operator has been told.
 type unpriced struct {
 	mu   sync.Mutex
 	told map[string]bool
@@ -123,24 +58,38 @@ func (u *unpriced) first(model string) bool {
 // checkPrice says once of each model without a known price what its turns are priced as. The
 // cost of such a turn may be wrong.
 func (t *turn) checkPrice(model string, u usage) {
-	if _, known := knownPrice(model); known || u == (usage{}) {
+	price, known := t.calls.pricing.of(model)
+	if known || u == (usage{}) {
 		return
 	}
 	t.cost.unsure = true
 	if t.session.unpriced.first(model) {
-		t.session.log.Warn("THE PRICE OF THIS MODEL IS NOT KNOWN: caps and budgets price it as the dearest known model; Harness of a later version may know it",
-			"model", model, "inputPerMillionUSD", dearest.input, "outputPerMillionUSD", dearest.output)
+		t.session.log.Warn("THE PRICE OF THIS MODEL IS NOT KNOWN: caps and budgets price it as the dearest known model; give its price in prices.json in the data directory",
+			"model", model, "inputPerMillionUSD", price.Input, "outputPerMillionUSD", price.Output)
+		if model != "" {
+			t.unpriced = append(t.unpriced, model)
+		}
 	}
 }
 
-// usd returns what the tokens cost.
-func (p price) usd(u usage) float64 {
-	if p.long != nil && u.Input+u.CacheRead+u.CacheWrite > p.longAbove {
-		return p.long.usd(u)
+// tellUnpriced tells people of the models without a price that the turn was the first to use.
+func (t *turn) tellUnpriced() {
+	if t.config.OnUnpriced == nil {
+		return
+	}
+	for _, model := range t.unpriced {
+		t.config.OnUnpriced(model)
+	}
+}
+
+// usdOf returns what the tokens of a call cost.
+func usdOf(p prices.Price, u usage) float64 {
+	if p.Long != nil && u.Input+u.CacheRead+u.CacheWrite > p.LongAbove {
+		return usdOf(*p.Long, u)
 	}
 	hour := min(u.CacheCreation.OneHour, u.CacheWrite)
-	return (float64(u.Input)*p.input + float64(u.Output)*p.output + float64(u.CacheRead)*p.cacheRead +
-		float64(hour)*p.cacheWrite1h + float64(u.CacheWrite-hour)*p.cacheWrite) / 1e6
+	return (float64(u.Input)*p.Input + float64(u.Output)*p.Output + float64(u.CacheRead)*p.CacheRead +
+		float64(hour)*p.CacheWrite1h + float64(u.CacheWrite-hour)*p.CacheWrite) / 1e6
 }
 
 // bill is what API calls have used and cost, by model. The first entry is that of the model
@@ -232,6 +181,8 @@ func (b bill) less(earlier bill) bill {
 // a call that was cut off before that (by an interrupt, or because the connection broke),
 // although its input is paid for.
 type calls struct {
+	pricing pricing
+
 	told bill // of calls that the next result will report
 	cut  bill // of calls that no result will report
 	open struct {
@@ -279,12 +230,12 @@ func (c *calls) subAgent(message messageLine) {
 		c.seen = map[string]bool{}
 	}
 	c.seen[id] = true
-	c.told.add(partOf(message.Message.Model, message.Message.Usage))
+	c.told.add(c.pricing.part(message.Message.Model, message.Message.Usage))
 }
 
 // close ends the open call: the stream reports nothing more of it.
 func (c *calls) close() {
-	part := partOf(c.open.model, c.open.usage)
+	part := c.pricing.part(c.open.model, c.open.usage)
 	if c.open.ended {
 		c.told.add(part)
 	} else {
@@ -296,14 +247,16 @@ func (c *calls) close() {
 // total returns the sum of all calls, the open one included.
 func (c *calls) total() bill {
 	var total bill
-	total.add(partOf(c.open.model, c.open.usage))
+	total.add(c.pricing.part(c.open.model, c.open.usage))
 	total.addAll(c.told)
 	total.addAll(c.cut)
 	return total
 }
 
-func partOf(model string, u usage) pluginsdk.ModelUsage {
-	return pluginsdk.ModelUsage{Model: model, Usage: u.tokens(), CostUSD: priceOf(model).usd(u)}
+// part is what calls of a model have used, with its price.
+func (p pricing) part(model string, u usage) pluginsdk.ModelUsage {
+	price, _ := p.of(model)
+	return pluginsdk.ModelUsage{Model: model, Usage: u.tokens(), CostUSD: usdOf(price, u)}
 }
 
 // grow takes a later report on the same call. A field that the report leaves out stays.
@@ -338,7 +291,7 @@ func lessUsage(a, b pluginsdk.Usage) pluginsdk.Usage {
 }
 
 // The cost of a turn. Every result line counts, also that of an error. API calls that no
-// result line reports are counted from the stream, at the prices above.
+// result line reports are counted from the stream, at list prices.
 //
 // A result line has the totals of the CLI, which 2.1.197 counts from the start of the process,
 // and 2.1.330 from the beginning of the session, also in the process that resumes it (without

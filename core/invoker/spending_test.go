@@ -1,11 +1,15 @@
 package invoker
 
 import (
+	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -21,12 +25,70 @@ func TestPricesAreTheCLIs(t *testing.T) {
 		"claude-haiku-4-5": 0.001757, "claude-3-5-haiku-20241022": 0.0014056,
 		"claude-unheard-1": 0.026355, // of no family: as the dearest, where the CLI has 0.008785
 	} {
-		if got := priceOf(model).usd(call); !near(got, want) {
+		if got := listed(model, call); !near(got, want) {
 			t.Errorf("%s: %f, want %f", model, got, want)
 		}
 	}
-	if priceOf("claude-opus-4-20250514") == priceOf("claude-opus-4-9") {
+	if listed("claude-opus-4-20250514", call) == listed("claude-opus-4-9", call) {
 		t.Error("the first Opus 4 has the price of the later ones")
+	}
+}
+
+// listed is what a call costs by the shipped prices of now.
+func listed(model string, call usage) float64 { return pricing{}.part(model, call).CostUSD }
+
+// A price that changes in the middle of a turn is not that turn's: what it costs would depend on
+// when its calls came.
+func TestATurnIsPricedAsOfItsStart(t *testing.T) {
+	book := prices.Open(writePrices(t, `{"models": [{"model": "sonnet-4-6", "prices": [
+		{"from": "2026-01-01", "input": 7, "output": 7, "source": "contract"}, {"from": "2026-07-01", "input": 9, "output": 9, "source": "contract"}]}]}`), slog.New(slog.DiscardHandler))
+	for day, want := range map[string]float64{"2026-06-30": 7, "2026-07-01": 9} {
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn := turn{session: &session{}, tools: map[string]string{}, emit: func(pluginsdk.StreamEvent) {}, calls: calls{pricing: pricing{book.Table(), at}}}
+		turn.line([]byte(`{"type":"assistant","parent_tool_use_id":"t1","message":{"id":"m1","model":"claude-sonnet-4-6","usage":{"input_tokens":1000000},"content":[]}}`))
+		if got := turn.costUSD(); !near(got, want) {
+			t.Errorf("a turn of %s costs %f, want %f", day, got, want)
+		}
+	}
+}
+
+// An operator's prices hold from the turn on that begins after they were written, and the last good
+// ones while the file cannot be read.
+func TestAnOperatorsPricesHoldFromTheNextTurnOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), prices.FileName)
+	a := startAgent(t, "plain", func(c *Config) { c.Prices = prices.Open(path, slog.New(slog.DiscardHandler)) })
+	for _, step := range []struct {
+		file string
+		want float64 // of a call of 700 tokens in, 30 out, 50 read from and 5 written to the cache
+	}{
+		{"", 700*15e-6 + 30*75e-6 + 50*1.5e-6 + 5*18.75e-6},
+		{`{"models": [{"model": "dear", "prices": [{"from": "2020-01-01", "input": 1000, "output": 2000, "source": "contract"}]}]}`, 0.7 + 0.06 + 0.005 + 0.00625},
+		{`{"models": [{"model": "dear", "prices": [{"from": "2020-01-01", "input": -1`, 0.7 + 0.06 + 0.005 + 0.00625},
+	} {
+		if step.file != "" {
+			rewrite(t, path, step.file)
+		}
+		// The call of the fake names no model: it has the price of the dearest.
+		if got := a.Invoke(t.Context(), ledger.AgentRequest{Prompt: "spend"}, nil).CostUSD; !near(got, step.want) {
+			t.Errorf("with %q a call costs %f, want %f", step.file, got, step.want)
+		}
+	}
+}
+
+func writePrices(t *testing.T, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), prices.FileName)
+	rewrite(t, path, text)
+	return path
+}
+
+func rewrite(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

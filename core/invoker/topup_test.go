@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -74,22 +77,29 @@ func TestTheEndOfATurnWaitsForItsTopUp(t *testing.T) {
 // A model without a price must not run under a cap that is held by too low a one, and who pays
 // for it is told.
 func TestAModelWithoutAPriceIsTheDearest(t *testing.T) {
-	for _, known := range prices {
-		if dearest.output < known.output || dearest.input < known.input {
-			t.Errorf("%s is dearer", known.part)
+	dearest, _ := prices.Shipped().Dearest(time.Now())
+	for _, known := range prices.Shipped().Entries {
+		if dearest.Output < known.Prices[0].Output || dearest.Input < known.Prices[0].Input {
+			t.Errorf("%s is dearer", known.Model)
 		}
 	}
+	var told []string
 	said := &strings.Builder{}
 	all := &unpriced{}
 	for range 2 {
-		one := &turn{session: &session{log: slog.New(slog.NewTextHandler(said, nil)), unpriced: all}, tools: map[string]string{}, emit: func(pluginsdk.StreamEvent) {}}
+		one := &turn{session: &session{log: slog.New(slog.NewTextHandler(said, nil)), unpriced: all}, tools: map[string]string{}, emit: func(pluginsdk.StreamEvent) {},
+			config: &Config{OnUnpriced: func(model string) { told = append(told, model) }}}
 		one.line([]byte(`{"type":"stream_event","event":{"type":"message_start","message":{"model":"claude-new-9","usage":{"input_tokens":100000}}}}`))
 		if got := one.costUSD(); !near(got, 1.5) || !one.cost.unsure {
 			t.Errorf("it has come to %f, unsure %t", got, one.cost.unsure)
 		}
+		one.tellUnpriced()
 	}
 	if got := strings.Count(said.String(), "THE PRICE OF THIS MODEL IS NOT KNOWN"); got != 1 {
 		t.Errorf("it is said %d times", got)
+	}
+	if !slices.Equal(told, []string{"claude-new-9"}) {
+		t.Errorf("people are told of %v", told)
 	}
 }
 

@@ -51,8 +51,9 @@ type turn struct {
 	cost   paid
 	idle   bool // the CLI has begun nothing since the last result
 
-	calls  calls
-	asking *asking
+	calls    calls
+	unpriced []string // the models without a price that no turn before has used
+	asking   *asking
 
 	begun       bool                  // the CLI has begun the turn, and may have called the API
 	interrupt   string                // request id of our interrupt; empty: none was sent

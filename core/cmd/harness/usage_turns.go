@@ -53,6 +53,7 @@ its own accord. cron is the scheduled job whose prompt was answered.`
 	cmd.Flags().Bool("json", false, "print all of it as JSON")
 	cmd.Flags().Bool("csv", false, "print the sums as CSV, for a spreadsheet")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	cmd.AddCommand(here(newUsagePrices(), "usage prices shows what a daemon would read that is started on this machine"))
 	return cmd
 }
 
