@@ -25,7 +25,7 @@ type Account struct {
 	Name    string      `json:"name"`
 	Kind    AccountKind `json:"kind"`
 	Default bool        `json:"default"`          // it is used where thread and task name none
-	Plan    bool        `json:"plan"`             // windows of a plan were seen: its dollars are notional
+	Plan    bool        `json:"plan"`             // it is the login of a subscription, or windows of a plan were seen: its dollars are notional
 	Usable  bool        `json:"usable"`           // the agent can be started with it, as far as that is known
 	Reason  string      `json:"reason,omitempty"` // why it is not usable
 	// Overage says that paid use beyond the plan is allowed. Without it a turn that the plan

@@ -45,6 +45,9 @@ type Config struct {
 	// (empty) in the daemon's own environment: a name or a path; empty: there is nothing. It
 	// makes no network call.
 	Credentials func(home string) string
+	// Subscribed reports whether what Credentials would name is the login of a subscription, which has
+	// a plan, whether or not a window of it was seen. Default: it is not known of any.
+	Subscribed func(home string) bool
 	// Beside says that this is no daemon but a command, with the environment of a shell.
 	Beside bool
 	// Plans returns the windows of an account's plan as they stand now. Default: they are
@@ -79,6 +82,9 @@ type opened struct{ sealed, key string }
 func New(config Config, store Store, vault Vault) *Room {
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.Subscribed == nil {
+		config.Subscribed = func(string) bool { return false }
 	}
 	if config.Rights == nil {
 		config.Rights = func(context.Context, string) (pluginsdk.AgentRights, error) {
@@ -117,7 +123,7 @@ func (r *Room) List(ctx context.Context) ([]pluginsdk.Account, error) {
 			return nil, err
 		}
 		account.Windows = windows(row.Name)
-		account.Plan = len(account.Windows) > 0
+		account.Plan = len(account.Windows) > 0 || row.Kind != pluginsdk.AccountKey && r.config.Subscribed(account.Home)
 		accounts = append(accounts, account)
 	}
 	return accounts, nil

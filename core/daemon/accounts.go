@@ -25,6 +25,9 @@ func newAccounts(config Config, database *store.Store, doors accounts.Config) *a
 	doors.Credentials = func(home string) string {
 		return invoker.Credentials(config.agentSeen(), invoker.Account{Home: home})
 	}
+	doors.Subscribed = func(home string) bool {
+		return config.Agent != "demo" && invoker.HasPlan(config.agentSeen(), invoker.Account{Home: home})
+	}
 	return accounts.New(doors, database, config.vault())
 }
 

@@ -116,6 +116,31 @@ func (in *installation) asks(watch *watcher, api *fakeapi.Server, n int, key, be
 	return last.Get("X-Api-Key") == key && last.Get("Authorization") == bearer
 }
 
+// Budgets for what is billed must not count the first turn of a subscription: no window of its plan
+// was seen yet.
+func TestTheLoginOfTheEnvironmentIsAPlanBeforeAWindowWasSeen(t *testing.T) {
+	config := daemon.Defaults()
+	config.Data = t.TempDir()
+	database, err := daemon.OpenStore(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer database.Close()
+	t.Setenv("HOME", t.TempDir())
+	for _, c := range []struct {
+		key, agent string
+		want       bool
+	}{{"", "auto", true}, {"sk-test", "auto", false}, {"", "demo", false}} {
+		t.Setenv("CLAUDE_CODE_OAUTH_TOKEN", "sk-ant-oat01-test")
+		t.Setenv("ANTHROPIC_API_KEY", c.key)
+		config.Agent = c.agent
+		all, err := daemon.NewAccounts(config, database).List(t.Context())
+		if err != nil || len(all) != 1 || all[0].Plan != c.want {
+			t.Errorf("%+v: %+v, %v", c, all, err)
+		}
+	}
+}
+
 // A backup is copied, kept for years and given away; a login in it would be somebody else's
 // login. After a restore nobody must believe that it is there.
 func TestABackupHasNoLogin(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // there is no more to say of it than checkAgent does.
 func checkAccounts(all []pluginsdk.Account, now time.Time) (checks []Check) {
 	for _, account := range all {
-		if account.Name == pluginsdk.EnvironmentAccount && (len(all) == 1 || !account.Default) && !account.Plan && !account.Overage {
+		if account.Name == pluginsdk.EnvironmentAccount && (len(all) == 1 || !account.Default) && len(account.Windows) == 0 && !account.Overage {
 			continue
 		}
 		checks = append(checks, checkAccount(account, now))

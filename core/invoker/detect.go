@@ -100,10 +100,7 @@ func credentials(environment []string) string {
 		}
 	}
 	directory := configDir(environment)
-	state := filepath.Join(directory, ".claude.json")
-	if lookup(environment, "CLAUDE_CONFIG_DIR") == "" {
-		state = directory + ".json"
-	}
+	state := stateFile(environment)
 	stored := map[string][]string{
 		filepath.Join(directory, ".credentials.json"): {"claudeAiOauth"},
 		filepath.Join(directory, "settings.json"):     {"apiKeyHelper"},
@@ -130,6 +127,37 @@ func Credentials(config Config, account Account) string {
 		return ""
 	}
 	return credentials(environment)
+}
+
+// HasPlan reports whether a session of this account would authenticate with the login of a
+// subscription, whose use a plan limits and nobody is billed for by call. It makes no network call.
+func HasPlan(config Config, account Account) bool {
+	environment, _, err := config.environment(false, account)
+	return err == nil && subscribed(environment)
+}
+
+// subscribed reports whether what the CLI would authenticate with is a token of a subscription, and
+// nothing that it may prefer is there: a key, a cloud, or a program that tells a key.
+func subscribed(environment []string) bool {
+	directory := configDir(environment)
+	source := credentials(environment)
+	if slices.Contains(billed, source) || slices.ContainsFunc(billed, func(name string) bool { return truthy(lookup(environment, name)) }) ||
+		hasField(filepath.Join(directory, "settings.json"), []string{"apiKeyHelper"}) {
+		return false
+	}
+	if source == "CLAUDE_CODE_OAUTH_TOKEN" {
+		return true
+	}
+	return hasField(filepath.Join(directory, ".credentials.json"), []string{"claudeAiOauth"}) && !hasField(stateFile(environment), []string{"primaryApiKey"})
+}
+
+// stateFile is the path of the file in which the CLI keeps its state.
+func stateFile(environment []string) string {
+	directory := configDir(environment)
+	if lookup(environment, "CLAUDE_CONFIG_DIR") == "" {
+		return directory + ".json"
+	}
+	return filepath.Join(directory, ".claude.json")
 }
 
 // hasField reports whether the file holds a JSON object in which one of the fields is not

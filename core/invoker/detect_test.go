@@ -1,10 +1,13 @@
 package invoker
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/seed-706843ae/harness/core/ledger"
 )
 
 // fakeBinary is a CLI that only knows its version.
@@ -112,6 +115,45 @@ func TestDetectCredentials(t *testing.T) {
 			d := Detect(t.Context(), config)
 			if d.CanAuthenticate != test.usable || (d.Remedy == "") != test.usable || !d.Found {
 				t.Errorf("detection %+v", d)
+			}
+		})
+	}
+}
+
+// With a subscription nobody is billed for a turn, from the first one on: before the CLI has told of
+// a window. With a key, however it is found, somebody is.
+func TestASubscriptionIsAPlanFromTheFirstTurnOn(t *testing.T) {
+	const login = `{"claudeAiOauth":{"accessToken":"x"}}`
+	for name, test := range map[string]struct {
+		env   []string
+		files map[string]string // in HOME
+		want  bool
+	}{
+		"nothing":              {},
+		"a token":              {env: []string{"CLAUDE_CODE_OAUTH_TOKEN=x"}, want: true},
+		"a token and a key":    {env: []string{"CLAUDE_CODE_OAUTH_TOKEN=x", "ANTHROPIC_API_KEY=y"}},
+		"a token and a cloud":  {env: []string{"CLAUDE_CODE_OAUTH_TOKEN=x", "CLAUDE_CODE_USE_BEDROCK=1"}},
+		"a key":                {env: []string{"ANTHROPIC_API_KEY=y"}},
+		"a login":              {files: map[string]string{".claude/.credentials.json": login}, want: true},
+		"a login and a key":    {env: []string{"ANTHROPIC_API_KEY=y"}, files: map[string]string{".claude/.credentials.json": login}},
+		"a login of a console": {files: map[string]string{".claude/.credentials.json": login, ".claude.json": `{"primaryApiKey":"y"}`}},
+		"a login and a helper": {files: map[string]string{".claude/.credentials.json": login, ".claude/settings.json": `{"apiKeyHelper":"/bin/key"}`}},
+		"logged out":           {files: map[string]string{".claude/.credentials.json": `{}`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := withoutAccount(t)
+			for file, data := range test.files {
+				path := filepath.Join(home, file)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(data), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := HasPlan(Config{Env: test.env}, Account{}); got != test.want {
+				t.Errorf("it has a plan: %t, want %t", got, test.want)
+			}
+			a := startAgent(t, "plain", func(c *Config) { c.Env = append(append(c.Env, test.env...), "HOME="+home) })
+			if got := a.Invoke(t.Context(), ledger.AgentRequest{Prompt: "say x"}, nil); got.Notional != test.want {
+				t.Errorf("the first turn is notional: %t, want %t (%+v)", got.Notional, test.want, got.Failure)
 			}
 		})
 	}

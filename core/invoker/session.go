@@ -34,7 +34,9 @@ type session struct {
 	account  Account
 	plan     *plans // of all sessions
 	onPlan   func(account string, windows []pluginsdk.PlanWindow)
-	version  string // of the CLI
+	// subscribed says that the session authenticates with the login of a subscription.
+	subscribed bool
+	version    string // of the CLI
 	// keepsTools: see cli.Features.
 	keepsTools bool
 	toolAsked  func(threadID string, apart bool, tool string, input json.RawMessage) bool // Config.ToolAsked
@@ -284,6 +286,7 @@ func (c *Claude) startSession(w want, resume bool) (*session, *turnLines, *plugi
 		resumed:      resume,
 		account:      w.account,
 		plan:         &c.plans,
+		subscribed:   subscribed(w.brief.environ),
 		onPlan:       c.config.OnPlan,
 		past:         &c.past,
 		unpriced:     &c.unpriced,

@@ -301,7 +301,7 @@ func (t *turn) afterStop() verdict {
 func (t *turn) failed(failure *pluginsdk.Failure) pluginsdk.InvokeResult {
 	result := t.cost.result(t.calls.total())
 	result.Account = t.session.account.Name
-	result.Notional = !t.billed && (t.notional || t.session.plan.has(result.Account))
+	result.Notional = !t.billed && (t.notional || t.session.subscribed || t.session.plan.has(result.Account))
 	// A call that no result line reports, and of which the stream has told nothing, may be paid for.
 	result.CostUnsure = result.CostUnsure || t.begun && t.result == nil
 	result.SessionID, result.Model, result.Failure = t.session.id, t.model, failure

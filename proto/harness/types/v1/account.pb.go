@@ -30,7 +30,7 @@ type Account struct {
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// It is used where thread and task name none.
 	Default bool `protobuf:"varint,3,opt,name=default,proto3" json:"default,omitempty"`
-	// Windows of a plan were seen: its dollars are notional.
+	// It is the login of a subscription, or windows of a plan were seen: its dollars are notional.
 	Plan   bool `protobuf:"varint,4,opt,name=plan,proto3" json:"plan,omitempty"`
 	Usable bool `protobuf:"varint,5,opt,name=usable,proto3" json:"usable,omitempty"`
 	// Why it is not usable.
