@@ -97,16 +97,23 @@ type UsageSum struct {
 	CostUSD  float64       `json:"costUsd"`
 	Duration time.Duration `json:"duration"` // nanoseconds, all together
 	// Unsure counts the turns whose cost may be wrong: those that were recorded before
-	// Harness asked the agent for the cost of the turn alone, and those that were killed.
+	// Harness asked the agent for the cost of the turn alone, those that were cut off, and
+	// those of a model whose price is not known (UsageResponse.Unpriced).
 	Unsure int64 `json:"unsure,omitempty"`
 	// NotionalUSD is what of CostUSD is of turns on a plan: nobody is billed that.
 	NotionalUSD float64 `json:"notionalUsd,omitempty"`
+	// Name is, by thread or task, the thread's name or the task's title; empty: there is none, or
+	// it is gone.
+	Name string `json:"name,omitempty"`
 }
 
 // UsageResponse has the sums.
 type UsageResponse struct {
 	Total UsageSum
 	Sums  []UsageSum // with By
+	// Unpriced is what models had of the turns whose price is not known, by the model: their cost
+	// is unsure for that.
+	Unpriced []UsageSum
 }
 
 // Pause says whether what plugins start is held back.

@@ -71,9 +71,10 @@ func (c *Client) Rights(ctx context.Context, threadID string) (rights pluginsdk.
 // Usage sums up what turns of the agent have used; by is what they are summed up by.
 func (c *Client) Usage(ctx context.Context, query url.Values) (usage pluginsdk.UsageResponse, err error) {
 	var answer struct {
-		Total pluginsdk.UsageSum   `json:"total"`
-		Sums  []pluginsdk.UsageSum `json:"sums"`
+		Total    pluginsdk.UsageSum   `json:"total"`
+		Sums     []pluginsdk.UsageSum `json:"sums"`
+		Unpriced []pluginsdk.UsageSum `json:"unpriced"`
 	}
 	err = c.get(ctx, "/api/usage", query, &answer)
-	return pluginsdk.UsageResponse{Total: answer.Total, Sums: answer.Sums}, err
+	return pluginsdk.UsageResponse{Total: answer.Total, Sums: answer.Sums, Unpriced: answer.Unpriced}, err
 }

@@ -85,15 +85,20 @@ func (d accountDesk) Remove(ctx context.Context, who, name string) error {
 	return err
 }
 
-// tellPrimary tells people in the primary thread, once for each key. Where that reports to
+// warnOfPlan tells people of a plan, once for each key.
+func (d *Daemon) warnOfPlan(ctx context.Context, key, text string) error {
+	return d.tellPrimary(ctx, key, pluginsdk.NotePlanWarning, text)
+}
+
+// tellPrimary tells people of an event in the primary thread, once for each key. Where that reports to
 // somewhere, it is carried there; else who shows the thread shows it, and a plugin that has a
 // place for what has none may post it there.
-func (d *Daemon) tellPrimary(ctx context.Context, key, text string) error {
+func (d *Daemon) tellPrimary(ctx context.Context, key, event, text string) error {
 	primary, err := d.store.Primary(ctx)
 	if err != nil {
 		return err
 	}
-	metadata, _ := json.Marshal(map[string]string{"event": pluginsdk.NotePlanWarning}) //nolint:errchkjson // strings
+	metadata, _ := json.Marshal(map[string]string{"event": event}) //nolint:errchkjson // strings
 	told, err := d.store.Append(ctx, ledger.Append{
 		ThreadID: primary.ID, Key: key, Deliver: true, Rows: []pluginsdk.NewMessage{{
 			Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Content: text, Metadata: metadata,

@@ -55,6 +55,7 @@ type Daemon struct {
 	lease    *store.Lease // the right to be this database's daemon
 	owner    string
 	events   *events.Bus
+	prices   *prices.Book
 	agent    agent
 	model    modelCheck
 	// billed says that the environment's credentials are no login's, so that they have no plan.
@@ -113,6 +114,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	if err := makeWorkspace(starter.FS, workspace); err != nil {
 		return nil, errors.Join(fmt.Errorf("make the workspace: %w", err), d.Close())
 	}
+	d.prices = prices.Open(config.prices(), d.room("prices"))
 	d.settings = NewSettings(config, d.store)
 	d.accounts = newAccounts(config, d.store, accounts.Config{
 		Now: config.Now, Plans: func(account string) []pluginsdk.PlanWindow { return d.plan.Windows(account) },
@@ -155,7 +157,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 	tools := toolserver.New(toolserver.Config{Own: hostapi.CoreName, Bounds: config.ToolBounds, Log: d.room("tools")},
 		toolPlugins{d.plugins, d.store, newCoreTools(&api)}, asked)
 	d.plan = plan.New(plan.Config{Share: float64(config.PlanShare) / 100, Spread: config.PlanSpread, Now: config.Now, Log: d.room("plan")}, plan.Doors{
-		Store: d.store, Events: d.events, Overage: d.accounts.Overage, Notify: d.tellPrimary,
+		Store: d.store, Events: d.events, Overage: d.accounts.Overage, Notify: d.warnOfPlan,
 		GoOn: func(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) error {
 			return d.inbox.GoOn(ctx, later, due)
 		},
@@ -214,7 +216,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		}),
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
 		Accounts:            accountDesk{d.accounts, d.plan},
-		Installation:        newInstallationRoom(config, d.store, d.plugins.Live),
+		Installation:        newInstallationRoom(config, d.store, d.prices, d.plugins.Live),
 		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Trace: config.Trace, Log: d.room("plugins"),
 	})
 
@@ -418,7 +420,7 @@ func (d *Daemon) chooseAgent(ctx context.Context, workspace string, tools *tools
 	config := d.config.invoker(workspace, d.owner, d.room("invoker"))
 	config.Tools, config.Private, config.Account = agentTools{tools}, filepath.Join(d.config.Data, "run"), d.account
 	config.OnPlan, config.ToolAsked = d.plan.Observe, asked
-	config.Prices = prices.Open(d.config.prices(), d.room("prices"))
+	config.Prices, config.OnUnpriced = d.prices, d.tellUnpriced
 	config.OnClosed = func(threadID, sessionID string) {
 		ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
 		defer cancel()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -24,6 +25,7 @@ type installationRoom struct {
 	config Config
 	store  *store.Store
 	live   func(row ledger.Plugin) ledger.Plugin // a plugin's row as it is at this moment
+	prices *prices.Book
 	now    func() time.Time
 
 	backing chan struct{} // the place of the one backup that is made
@@ -33,9 +35,9 @@ type installationRoom struct {
 	found []pluginsdk.Check
 }
 
-func newInstallationRoom(config Config, database *store.Store, live func(ledger.Plugin) ledger.Plugin) *installationRoom {
+func newInstallationRoom(config Config, database *store.Store, book *prices.Book, live func(ledger.Plugin) ledger.Plugin) *installationRoom {
 	return &installationRoom{
-		config: config, store: database, live: live, now: time.Now,
+		config: config, store: database, live: live, prices: book, now: time.Now,
 		backing: make(chan struct{}, 1), looking: make(chan struct{}, 1),
 	}
 }

@@ -31,7 +31,7 @@ func anInstallation(t *testing.T, test func(t *testing.T, room *installationRoom
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = database.Close() })
-		test(t, newInstallationRoom(config, database, func(row ledger.Plugin) ledger.Plugin { return row }))
+		test(t, newInstallationRoom(config, database, nil, func(row ledger.Plugin) ledger.Plugin { return row }))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/core/invoker"
 	"github.com/seed-706843ae/harness/core/invoker/prices"
 	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -69,13 +70,39 @@ func unpricedModels(ctx context.Context, table *prices.Table, database *store.St
 	if err != nil {
 		return nil, err
 	}
-	for _, sum := range usage.Sums {
-		if _, _, known := table.Of(sum.Of, now); !known && sum.Of != "" && sum.Unsure > 0 {
-			models = append(models, sum.Of)
-		}
+	for _, sum := range unpricedOf(table, usage.Sums, now) {
+		models = append(models, sum.Of)
 	}
 	return models, nil
 }
+
+// unpricedOf are the sums of models without a price. A turn of such a model is always unsure. The
+// demo agent has no price, and costs nothing.
+func unpricedOf(table *prices.Table, sums []pluginsdk.UsageSum, now time.Time) (unpriced []pluginsdk.UsageSum) {
+	for _, sum := range sums {
+		if _, _, known := table.Of(sum.Of, now); !known && sum.Of != "" && sum.Of != invoker.DemoModel && sum.Unsure > 0 {
+			unpriced = append(unpriced, sum)
+		}
+	}
+	return unpriced
+}
+
+// tellUnpriced tells people once of a model without a price, whatever has happened since. The log
+// says it with each start of the daemon.
+func (d *Daemon) tellUnpriced(model string) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyPatience)
+	defer cancel()
+	dearest, entry := d.prices.Table().Dearest(time.Now())
+	text := fmt.Sprintf("The price of the model %s is not known. Caps and budgets price it as the dearest known model, %s ($%s in, $%s out for a million tokens), and costs of its turns have the sign ≈. "+
+		"Give its price in %s (`harness usage prices` shows the others), or upgrade Harness.",
+		model, entry.Model, plain(dearest.Input), plain(dearest.Output), d.config.prices())
+	if err := d.tellPrimary(ctx, "unpriced/"+model, notePriceUnknown, text); err != nil {
+		d.log.Warn("people cannot be told of a model without a price", "model", model, "err", err)
+	}
+}
+
+// notePriceUnknown is the event in the metadata of what tellUnpriced tells.
+const notePriceUnknown = "price_unknown"
 
 // plain is a price for people.
 func plain(usd float64) string { return fmt.Sprintf("%.4g", usd) }

@@ -59,7 +59,6 @@ type Store interface {
 	Plugins(ctx context.Context) ([]ledger.Plugin, error)
 	Audit(ctx context.Context, who, action, target, detail string) error
 	AuditPage(ctx context.Context, query pluginsdk.AuditQuery) ([]pluginsdk.AuditEntry, error)
-	Usage(ctx context.Context, request pluginsdk.UsageRequest) (*pluginsdk.UsageResponse, error)
 }
 
 // Threads makes and changes threads, and tells everybody of it.

@@ -10,6 +10,8 @@ import (
 type Installation interface {
 	// Doctor looks at everything. Several that ask at a time may get one answer.
 	Doctor(ctx context.Context) ([]pluginsdk.Check, error)
+	// Usage sums up what turns have used.
+	Usage(ctx context.Context, request pluginsdk.UsageRequest) (*pluginsdk.UsageResponse, error)
 	// Pause returns how the lever stands.
 	Pause(ctx context.Context) (pluginsdk.Pause, error)
 	// SetPause turns the lever, in the name of who the audit log is to say did it.
@@ -45,7 +47,7 @@ func (s installation) Audit(ctx context.Context, request *pluginsdk.ListAuditReq
 
 func (s installation) Usage(ctx context.Context, request *pluginsdk.UsageRequest) (*pluginsdk.UsageResponse, error) {
 	return serve(s.caller, "Installation.Usage", func() (*pluginsdk.UsageResponse, error) {
-		return s.Store.Usage(ctx, *request)
+		return s.Installation.Usage(ctx, *request)
 	})
 }
 

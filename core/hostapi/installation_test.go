@@ -24,6 +24,10 @@ func (w *whole) SetPause(_ context.Context, who string, paused bool) (was, is pl
 	return pluginsdk.Pause{Who: "before"}, pluginsdk.Pause{Paused: paused, Who: who}, nil
 }
 
+func (w *whole) Usage(context.Context, pluginsdk.UsageRequest) (*pluginsdk.UsageResponse, error) {
+	return &pluginsdk.UsageResponse{}, nil
+}
+
 func (w *whole) Backup(_ context.Context, who string) (pluginsdk.Backup, error) {
 	w.asked = append(w.asked, who)
 	return pluginsdk.Backup{Name: "B"}, nil

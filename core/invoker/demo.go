@@ -20,8 +20,8 @@ import (
 // the words of a model.
 const DemoMark = "[demo agent]"
 
-// demoModel is what the demo agent reports as its model.
-const demoModel = "demo"
+// DemoModel is what the demo agent reports as its model.
+const DemoModel = "demo"
 
 // DemoConfig is what a Demo is made from. The zero value is usable.
 type DemoConfig struct {
@@ -111,7 +111,7 @@ func (d *Demo) Invoke(ctx context.Context, request ledger.AgentRequest, emit fun
 		defer cancel()
 		result = d.converse(ctx, turn)
 	}
-	result.Model, result.Demo, result.Account = demoModel, true, demoAccount(request)
+	result.Model, result.Demo, result.Account = DemoModel, true, demoAccount(request)
 	result.SessionID = request.SessionID
 	if result.SessionID == "" {
 		result.SessionID = uuid.NewString()

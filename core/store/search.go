@@ -432,24 +432,37 @@ func readSaid(rows *sql.Rows, each func(ledger.Said) bool) (more bool, err error
 
 // ThreadNames returns the names of threads by id.
 func (s *Store) ThreadNames(ctx context.Context, ids []string) (map[string]string, error) {
+	return s.namesOf(ctx, "threads", "name", ids)
+}
+
+// TaskTitles returns by id what people know tasks by: the first line of what was asked for.
+func (s *Store) TaskTitles(ctx context.Context, ids []string) (map[string]string, error) {
+	titles, err := s.namesOf(ctx, "tasks", "substr(CASE WHEN original_message <> '' THEN original_message ELSE prompt END, 1, 500)", ids)
+	for id, text := range titles {
+		titles[id], _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	}
+	return titles, err
+}
+
+func (s *Store) namesOf(ctx context.Context, table, column string, ids []string) (map[string]string, error) {
 	args := make([]any, len(ids))
 	for i, id := range ids {
 		args[i] = id
 	}
 	names := make(map[string]string, len(ids))
-	rows, err := s.back.reader().QueryContext(ctx, "SELECT id, name FROM threads WHERE id IN ("+parameters(1, len(ids))+")", args...)
+	rows, err := s.back.reader().QueryContext(ctx, "SELECT id, "+column+" FROM "+table+" WHERE id IN ("+parameters(1, len(ids))+")", args...)
 	if err != nil {
-		return nil, wrap("read the names of threads", err)
+		return nil, wrap("read the names of "+table, err)
 	}
 	defer rows.Close() // Err is asked below
 	for rows.Next() {
 		var id, name string
 		if err := rows.Scan(&id, &name); err != nil {
-			return nil, wrap("read the names of threads", err)
+			return nil, wrap("read the names of "+table, err)
 		}
 		names[id] = name
 	}
-	return names, wrap("read the names of threads", rows.Err())
+	return names, wrap("read the names of "+table, rows.Err())
 }
 
 // IndexIntegrity returns how many messages the search index does not have yet, and what is

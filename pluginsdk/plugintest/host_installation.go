@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,9 @@ type Turn struct {
 
 	At     time.Time
 	Failed bool
-	Usage  pluginsdk.UsageSum // Of, Turns and Failed are not used; Unsure is 1 when the cost may be wrong
+	Usage  pluginsdk.UsageSum // Of, Turns, Failed and Name are not used; Unsure is 1 when the cost may be wrong
+	// Unpriced says that the price of the model is not known, so that Usage.Unsure is 1.
+	Unpriced bool
 }
 
 type installation struct{ view }
@@ -117,7 +120,7 @@ func (s installation) Usage(ctx context.Context, request *pluginsdk.UsageRequest
 		return nil, err
 	}
 	defer leave()
-	answer, sums := &pluginsdk.UsageResponse{}, make(map[string]pluginsdk.UsageSum)
+	answer, sums, unpriced := &pluginsdk.UsageResponse{}, make(map[string]pluginsdk.UsageSum), make(map[string]pluginsdk.UsageSum)
 	for _, turn := range s.h.installed.turns {
 		if turn.At.Before(request.Since) || !request.Until.IsZero() && !turn.At.Before(request.Until) || request.ThreadID != "" && turn.ThreadID != request.ThreadID {
 			continue
@@ -130,6 +133,14 @@ func (s installation) Usage(ctx context.Context, request *pluginsdk.UsageRequest
 		sum.Of = of
 		sums[of] = turn.addTo(sum)
 		answer.Total = turn.addTo(answer.Total)
+		if turn.Unpriced {
+			sum := unpriced[turn.Model]
+			sum.Of = turn.Model
+			unpriced[turn.Model] = turn.addTo(sum)
+		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(unpriced)) {
+		answer.Unpriced = append(answer.Unpriced, unpriced[model])
 	}
 	if request.By == "" {
 		return answer, nil

@@ -277,9 +277,9 @@ func TestUsageOfADaemonElsewhere(t *testing.T) {
 		t.Errorf("asked of this month %s; %v", asked.Encode(), err)
 	}
 	usage("--by cron --json").want(t, 0, `"of": "digest"`, "")
-	usage("--by cron --csv").want(t, 0, "cron,turns,failed,unsure,duration_seconds,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,notional_usd\n"+
-		"digest,2,0,0,2.5,7,0,0,5,1,1\n'=SUM(A1),1,0,0,0,0,0,0,0,0.5,0\n,0,0,", "")
-	usage("--csv").want(t, 0, "\n,3,0,0,0,0,0,0,0,1.5,1\n", "")
+	usage("--by cron --csv").want(t, 0, "cron,turns,failed,unsure,duration_seconds,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,notional_usd,name\n"+
+		"digest,2,0,0,2.5,7,0,0,5,1,1,\n'=SUM(A1),1,0,0,0,0,0,0,0,0.5,0,\n,0,0,", "")
+	usage("--csv").want(t, 0, "\n,3,0,0,0,0,0,0,0,1.5,1,\n", "")
 	if usage("--by hour --since 2026-01-02 --until 2026-01-03T04:05:06+01:00 --thread T --limit 7").want(t, 0, "", ""); asked.Encode() !=
 		"by=hour&limit=7&since=2026-01-02T00%3A00%3A00Z&thread=T&until=2026-01-03T03%3A05%3A06Z" {
 		t.Errorf("asked %s", asked.Encode())
@@ -288,10 +288,18 @@ func TestUsageOfADaemonElsewhere(t *testing.T) {
 	if since, err := time.Parse(time.RFC3339, asked.Get("since")); err != nil || time.Since(since.Add(7*24*time.Hour)).Abs() > time.Minute {
 		t.Errorf("7 days ago is %s; %v", since, err)
 	}
-	usage("--since soon").want(t, exitFailed, "", `--since: "soon" is not accepted`)
-	usage("--limit 0").want(t, exitFailed, "", "--limit")
-	if got := usage("--json --csv"); got.code == 0 {
-		t.Errorf("%+v", got)
+	usage("--by cron --wide").want(t, 0, "CRON      TURNS  FAILED  IN  OUT  CACHE READ  CACHE WRITE  TIME  COST\ndigest    2      0       7   5    0           0            3s    $1.00 notional\n", "")
+	for line, want := range map[string]string{
+		"--since soon":                          `--since: "soon" is not accepted`,
+		"--since 7x":                            `--since: "7x" is not accepted`,
+		"--limit 0":                             "--limit: it is a number from 1 to 1000",
+		"--by foo":                              `--by: "foo" is not accepted; it takes hour, day, model, thread, purpose, task, plugin, cron, account`,
+		"--by threads":                          "did you mean thread?",
+		"--json --csv":                          "--json and --csv: one of them, not both",
+		"--since 2026-02-01 --until 2026-01-01": "--until: 2026-01-01T00:00:00Z is not after --since, 2026-02-01T00:00:00Z",
+		"--since 1h --until 1d":                 "is not after --since",
+	} {
+		usage(line).want(t, exitUsage, "", want)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,19 +22,24 @@ func newUsage() *cobra.Command {
 		cobra.NoArgs, func(ctx context.Context, cmd *cobra.Command, api *client.Client, _ []string) error {
 			query, err := usageQuery(cmd, time.Now())
 			if err != nil {
-				return err
+				return &misused{err, ""}
 			}
 			usage, err := api.Usage(ctx, query)
 			if err != nil {
 				return err
 			}
 			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-				return printJSONValue(cmd.OutOrStdout(), map[string]any{"total": usage.Total, "sums": usage.Sums})
+				all := map[string]any{"total": usage.Total, "sums": usage.Sums}
+				if len(usage.Unpriced) > 0 {
+					all["unpriced"] = usage.Unpriced
+				}
+				return printJSONValue(cmd.OutOrStdout(), all)
 			}
 			if asCSV, _ := cmd.Flags().GetBool("csv"); asCSV {
 				return accountview.UsageCSV(cmd.OutOrStdout(), query.Get("by"), usage)
 			}
-			if err := accountview.Usage(cmd.OutOrStdout(), query.Get("by"), usage); err != nil {
+			wide, _ := cmd.Flags().GetBool("wide")
+			if err := accountview.Usage(cmd.OutOrStdout(), query.Get("by"), wide, usage); err != nil {
 				return err
 			}
 			if query.Has("since") || query.Has("until") {
@@ -40,19 +47,19 @@ func newUsage() *cobra.Command {
 			}
 			return printPace(ctx, cmd.OutOrStdout(), api, query.Get("thread"), time.Now().UTC())
 		})
-	cmd.Long = `Show what turns of the agent have used and cost up to now, failed ones included. A cost
-that may be wrong is marked with ≈. The dollars of turns on a plan are notional: what the
+	cmd.Long = `Show what turns of the agent have used and cost up to now, failed ones included. IN is all
+of the prompts, what came from the cache too. A cost that may be wrong is marked with ≈. The dollars of turns on a plan are notional: what the
 tokens would cost with an API key. Days and hours are those of UTC. What a plugin causes is
 summed up under its name: turns that it asks for, and answers to messages that it submits of
 its own accord. cron is the scheduled job whose prompt was answered.`
-	cmd.Flags().String("by", "", "what it is summed up by: hour, day, model, thread, purpose, task, plugin, cron or account")
+	cmd.Flags().String("by", "", "what it is summed up by: "+strings.Join(usageBy, ", "))
 	cmd.Flags().String("since", "", "from when on: so long ago (12h, 30d), a day (2006-01-02, UTC) or an instant (RFC 3339); without it, from the beginning")
 	cmd.Flags().String("until", "", "before when, written as --since; without it, up to now")
 	cmd.Flags().String("thread", "", "only turns of this thread, by its id")
 	cmd.Flags().Int("limit", 0, "how many sums at most, up to 1000: of what cost the most; of days and hours the newest")
 	cmd.Flags().Bool("json", false, "print all of it as JSON")
 	cmd.Flags().Bool("csv", false, "print the sums as CSV, for a spreadsheet")
-	cmd.MarkFlagsMutuallyExclusive("json", "csv")
+	cmd.Flags().Bool("wide", false, "with the tokens read from and written to the cache, which are part of IN, and the time; a wide terminal has them anyway")
 	cmd.AddCommand(here(newUsagePrices(), "usage prices shows what a daemon would read that is started on this machine"))
 	return cmd
 }
@@ -77,9 +84,18 @@ func printPace(ctx context.Context, out io.Writer, api *client.Client, thread st
 	return nil
 }
 
-// usageQuery is what the flags ask the API for.
+// usageBy is what usage is summed up by.
+var usageBy = []string{"hour", "day", "model", "thread", "purpose", "task", "plugin", "cron", "account"}
+
+// usageQuery is what the flags ask the API for. The error says what is wrong with the command line.
 func usageQuery(cmd *cobra.Command, now time.Time) (url.Values, error) {
-	query := url.Values{}
+	query, flags := url.Values{}, cmd.Flags()
+	if flags.Changed("json") && flags.Changed("csv") {
+		return nil, errors.New("--json and --csv: one of them, not both")
+	}
+	if by, _ := flags.GetString("by"); flags.Changed("by") && !slices.Contains(usageBy, by) {
+		return nil, fmt.Errorf("--by: %q is not accepted; it takes %s%s", by, strings.Join(usageBy, ", "), meant(by, usageBy, ""))
+	}
 	for _, name := range []string{"by", "thread"} {
 		if text, _ := cmd.Flags().GetString(name); text != "" {
 			query.Set(name, text)
@@ -95,6 +111,10 @@ func usageQuery(cmd *cobra.Command, now time.Time) (url.Values, error) {
 			return nil, fmt.Errorf("--%s: %w", name, err)
 		}
 		query.Set(name, at.UTC().Format(time.RFC3339))
+	}
+	since, until := query.Get("since"), query.Get("until") // of one form, in UTC
+	if since != "" && until != "" && until <= since {
+		return nil, fmt.Errorf("--until: %s is not after --since, %s", until, since)
 	}
 	limit, _ := cmd.Flags().GetInt("limit")
 	if cmd.Flags().Changed("limit") && (limit < 1 || limit > 1000) {

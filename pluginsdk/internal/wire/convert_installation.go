@@ -60,6 +60,7 @@ func usageSumTo(v pluginsdk.UsageSum) *typesv1.UsageSum {
 		Duration:    durationTo(v.Duration),
 		Unsure:      v.Unsure,
 		NotionalUsd: v.NotionalUSD,
+		Name:        v.Name,
 	}
 }
 
@@ -73,6 +74,7 @@ func usageSumFrom(m *typesv1.UsageSum) pluginsdk.UsageSum {
 		Duration:    durationFrom(m.GetDuration()),
 		Unsure:      m.GetUnsure(),
 		NotionalUSD: m.GetNotionalUsd(),
+		Name:        m.GetName(),
 	}
 }
 
@@ -206,15 +208,17 @@ func usageRequestFrom(m *hostv1.UsageRequest) pluginsdk.UsageRequest {
 
 func usageResponseTo(v pluginsdk.UsageResponse) *hostv1.UsageResponse {
 	return &hostv1.UsageResponse{
-		Total: usageSumTo(v.Total),
-		Sums:  listTo(v.Sums, usageSumTo),
+		Total:    usageSumTo(v.Total),
+		Sums:     listTo(v.Sums, usageSumTo),
+		Unpriced: listTo(v.Unpriced, usageSumTo),
 	}
 }
 
 func usageResponseFrom(m *hostv1.UsageResponse) pluginsdk.UsageResponse {
 	return pluginsdk.UsageResponse{
-		Total: usageSumFrom(m.GetTotal()),
-		Sums:  listFrom(m.GetSums(), usageSumFrom),
+		Total:    usageSumFrom(m.GetTotal()),
+		Sums:     listFrom(m.GetSums(), usageSumFrom),
+		Unpriced: listFrom(m.GetUnpriced(), usageSumFrom),
 	}
 }
 

@@ -54,8 +54,9 @@ type usageInput struct {
 
 // UsageSums are what turns have used.
 type UsageSums struct {
-	Total pluginsdk.UsageSum   `json:"total" doc:"Of all turns that were selected"`
-	Sums  []pluginsdk.UsageSum `json:"sums" nullable:"false" doc:"With by. of is the thread, the model, ..., the name of the scheduled job, the day (2006-01-02) or hour (2006-01-02T15) in UTC; it is empty for turns of no thread, task, plugin, scheduled job, account; duration is in nanoseconds. costUsd has notionalUsd in it, which is of turns on a plan: nobody is billed that. unsure counts the turns whose cost may be wrong"`
+	Total    pluginsdk.UsageSum   `json:"total" doc:"Of all turns that were selected"`
+	Sums     []pluginsdk.UsageSum `json:"sums" nullable:"false" doc:"With by. of is the thread, the model, ..., the name of the scheduled job, the day (2006-01-02) or hour (2006-01-02T15) in UTC; it is empty for turns of no thread, task, plugin, scheduled job, account; duration is in nanoseconds. costUsd has notionalUsd in it, which is of turns on a plan: nobody is billed that. unsure counts the turns whose cost may be wrong. name is a thread's name, or a task's title"`
+	Unpriced []pluginsdk.UsageSum `json:"unpriced,omitempty" nullable:"false" doc:"What models had of the turns whose price is not known, by the model: their cost is unsure for that"`
 }
 
 type usageOutput struct{ Body UsageSums }
@@ -136,13 +137,37 @@ func (h *handlers) listAudit(ctx context.Context, input *auditInput) (*auditOutp
 }
 
 func (h *handlers) usage(ctx context.Context, input *usageInput) (*usageOutput, error) {
-	answer, err := h.host.Installation.Usage(ctx, &pluginsdk.UsageRequest{
-		By: input.By, Since: input.Since, Until: input.Until, ThreadID: input.Thread, Limit: input.Limit,
-	})
+	if !input.Until.IsZero() && !input.Since.Before(input.Until) {
+		return nil, wrongQuery("until", "it is not after since")
+	}
+	request := pluginsdk.UsageRequest{By: input.By, Since: input.Since, Until: input.Until, ThreadID: input.Thread, Limit: input.Limit}
+	answer, err := h.host.Installation.Usage(ctx, &request)
+	if err == nil && input.Thread != "" && answer.Total.Turns == 0 {
+		err = h.checkSpender(ctx, input.Thread)
+	}
 	if err != nil {
 		return nil, h.fail("usage", err)
 	}
-	return &usageOutput{Body: UsageSums{Total: answer.Total, Sums: list(answer.Sums)}}, nil
+	return &usageOutput{Body: UsageSums{Total: answer.Total, Sums: list(answer.Sums), Unpriced: answer.Unpriced}}, nil
+}
+
+// checkSpender refuses the id of what is no thread, and was none that has used anything: a deleted
+// thread leaves what was paid.
+func (h *handlers) checkSpender(ctx context.Context, threadID string) error {
+	_, err := h.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: threadID})
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		return err
+	}
+	ever, err := h.host.Installation.Usage(ctx, &pluginsdk.UsageRequest{ThreadID: threadID})
+	if err == nil && ever.Total.Turns == 0 {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "thread: there is no thread %q", threadID)
+	}
+	return err
+}
+
+// wrongQuery is the answer to a query in which one parameter is wrong.
+func wrongQuery(name, message string) error {
+	return huma.Error422UnprocessableEntity("validation failed", &huma.ErrorDetail{Location: "query." + name, Message: message})
 }
 
 func (h *handlers) getPause(ctx context.Context, _ *struct{}) (*pausedOutput, error) {

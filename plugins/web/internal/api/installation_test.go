@@ -88,6 +88,21 @@ func TestUsageIsReadThroughTheAPI(t *testing.T) {
 	f.isProblem(f.send("GET", "/api/usage?by=colour", ""), http.StatusUnprocessableEntity, "query.by")
 }
 
+// A sum of nothing, where the question was wrong, is taken for the answer.
+func TestAWrongQuestionAboutUsageIsRefused(t *testing.T) {
+	f, fake := served(t)
+	fake.AddThread(pluginsdk.Thread{ID: "idle"})
+	fake.AddTurn(plugintest.Turn{ThreadID: "deleted", At: time.Now().Add(-time.Hour), Usage: pluginsdk.UsageSum{CostUSD: 1}})
+	recent := url.QueryEscape(time.Now().Add(-time.Minute).Format(time.RFC3339))
+	for _, path := range []string{"thread=idle", "thread=deleted", "thread=deleted&since=" + recent} {
+		if got := f.send("GET", "/api/usage?"+path, ""); got.status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, got.status, got.raw)
+		}
+	}
+	f.isProblem(f.send("GET", "/api/usage?thread=nope", ""), http.StatusUnprocessableEntity, `there is no thread "nope"`)
+	f.isProblem(f.send("GET", "/api/usage?since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z", ""), http.StatusUnprocessableEntity, "query.until")
+}
+
 func TestThePauseIsTurnedThroughTheAPI(t *testing.T) {
 	f, _ := served(t)
 	got := f.send("POST", "/api/pause", `{"paused":true}`)

@@ -221,7 +221,7 @@ func TestUsageTellsPlansFromBills(t *testing.T) {
 	s.host.AddTurn(plugintest.Turn{Account: "work", Model: "opus", At: time.Now(), Usage: pluginsdk.UsageSum{CostUSD: 2, NotionalUSD: 2, Unsure: 1}})
 	s.host.AddTurn(plugintest.Turn{Account: "spare", Model: "opus", At: time.Now(), Usage: pluginsdk.UsageSum{CostUSD: 1}})
 	ann := s.logIn("Ann", pluginsdk.ScopeRead)
-	ann.reads("/usage", []string{"Billed", "≈ $1.00", "On plans", "≈ $2.00", "By account", "work", "Nobody is billed", "the cost of 1 turn may be wrong", "Today so far: ≈ $3.00, $2.00 on a plan.", "This month so far: "})
+	ann.reads("/usage", []string{"Billed", "≈ $1.00", "On plans", "≈ $2.00", "By account", "work", "Nobody is billed", "The cost of 1 turn may be wrong: it was cut off before its end", "Today so far: ≈ $3.00, $2.00 on a plan.", "This month so far: "})
 	ann.reads("/usage?days=1", []string{"24 hours", time.Now().UTC().Add(-2 * time.Hour).Format("15:00"), "On plans", "≈ $2.00"}, "By scheduled job", "By task")
 	s.host.AddTurn(plugintest.Turn{Cron: "morning-digest", TaskID: "K", At: time.Now(), Usage: pluginsdk.UsageSum{}})
 	ann.reads("/usage", []string{"By scheduled job", "morning-digest", "By task", `href="/tasks/K"`})
@@ -235,4 +235,6 @@ func TestUsageTellsPlansFromBills(t *testing.T) {
 	s.host.AddRun(pluginsdk.Run{ID: "F", ThreadID: "T", State: pluginsdk.RunSucceeded, CostUSD: 0.7, Result: &pluginsdk.InvokeResult{}})
 	ann.reads("/runs/E", []string{"$1.50", "$0.50 of it on a plan: nobody is billed that part"}, "≈", "nobody is billed this")
 	ann.reads("/runs", []string{"≈ $0.50 on a plan", "$1.50, $0.50 on a plan", "$0.70<"})
+	s.host.AddTurn(plugintest.Turn{Account: "spare", Model: "claude-unheard-1", At: time.Now(), Unpriced: true, Usage: pluginsdk.UsageSum{CostUSD: 1, Unsure: 1}})
+	ann.reads("/usage", []string{"The cost of 2 turns may be wrong: 1 is of a model whose price is not known (claude-unheard-1); the others were cut off"})
 }

@@ -275,7 +275,9 @@ type UsageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Total *v1.UsageSum           `protobuf:"bytes,1,opt,name=total,proto3" json:"total,omitempty"`
 	// With By.
-	Sums          []*v1.UsageSum `protobuf:"bytes,2,rep,name=sums,proto3" json:"sums,omitempty"`
+	Sums []*v1.UsageSum `protobuf:"bytes,2,rep,name=sums,proto3" json:"sums,omitempty"`
+	// What models had of the turns whose price is not known, by the model: their cost is unsure for that.
+	Unpriced      []*v1.UsageSum `protobuf:"bytes,3,rep,name=unpriced,proto3" json:"unpriced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -320,6 +322,13 @@ func (x *UsageResponse) GetTotal() *v1.UsageSum {
 func (x *UsageResponse) GetSums() []*v1.UsageSum {
 	if x != nil {
 		return x.Sums
+	}
+	return nil
+}
+
+func (x *UsageResponse) GetUnpriced() []*v1.UsageSum {
+	if x != nil {
+		return x.Unpriced
 	}
 	return nil
 }
@@ -862,10 +871,11 @@ const file_harness_host_v1_installation_proto_rawDesc = "" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1b\n" +
 	"\tthread_id\x18\x04 \x01(\tR\bthreadId\x12\x14\n" +
-	"\x05limit\x18\x05 \x01(\x03R\x05limit\"q\n" +
+	"\x05limit\x18\x05 \x01(\x03R\x05limit\"\xa9\x01\n" +
 	"\rUsageResponse\x120\n" +
 	"\x05total\x18\x01 \x01(\v2\x1a.harness.types.v1.UsageSumR\x05total\x12.\n" +
-	"\x04sums\x18\x02 \x03(\v2\x1a.harness.types.v1.UsageSumR\x04sums\"\x11\n" +
+	"\x04sums\x18\x02 \x03(\v2\x1a.harness.types.v1.UsageSumR\x04sums\x126\n" +
+	"\bunpriced\x18\x03 \x03(\v2\x1a.harness.types.v1.UsageSumR\bunpriced\"\x11\n" +
 	"\x0fGetPauseRequest\"A\n" +
 	"\x10GetPauseResponse\x12-\n" +
 	"\x05pause\x18\x01 \x01(\v2\x17.harness.types.v1.PauseR\x05pause\")\n" +
@@ -950,34 +960,35 @@ var file_harness_host_v1_installation_proto_depIdxs = []int32{
 	21, // 4: harness.host.v1.UsageRequest.until:type_name -> google.protobuf.Timestamp
 	22, // 5: harness.host.v1.UsageResponse.total:type_name -> harness.types.v1.UsageSum
 	22, // 6: harness.host.v1.UsageResponse.sums:type_name -> harness.types.v1.UsageSum
-	23, // 7: harness.host.v1.GetPauseResponse.pause:type_name -> harness.types.v1.Pause
-	23, // 8: harness.host.v1.SetPauseResponse.was:type_name -> harness.types.v1.Pause
-	23, // 9: harness.host.v1.SetPauseResponse.pause:type_name -> harness.types.v1.Pause
-	24, // 10: harness.host.v1.MakeBackupResponse.backup:type_name -> harness.types.v1.Backup
-	24, // 11: harness.host.v1.ListBackupsResponse.backups:type_name -> harness.types.v1.Backup
-	0,  // 12: harness.host.v1.InstallationService.Doctor:input_type -> harness.host.v1.DoctorRequest
-	2,  // 13: harness.host.v1.InstallationService.ListAudit:input_type -> harness.host.v1.ListAuditRequest
-	4,  // 14: harness.host.v1.InstallationService.Usage:input_type -> harness.host.v1.UsageRequest
-	6,  // 15: harness.host.v1.InstallationService.GetPause:input_type -> harness.host.v1.GetPauseRequest
-	8,  // 16: harness.host.v1.InstallationService.SetPause:input_type -> harness.host.v1.SetPauseRequest
-	10, // 17: harness.host.v1.InstallationService.MakeBackup:input_type -> harness.host.v1.MakeBackupRequest
-	12, // 18: harness.host.v1.InstallationService.ListBackups:input_type -> harness.host.v1.ListBackupsRequest
-	14, // 19: harness.host.v1.InstallationService.ReadBackup:input_type -> harness.host.v1.ReadBackupRequest
-	16, // 20: harness.host.v1.InstallationService.DeleteBackup:input_type -> harness.host.v1.DeleteBackupRequest
-	1,  // 21: harness.host.v1.InstallationService.Doctor:output_type -> harness.host.v1.DoctorResponse
-	3,  // 22: harness.host.v1.InstallationService.ListAudit:output_type -> harness.host.v1.ListAuditResponse
-	5,  // 23: harness.host.v1.InstallationService.Usage:output_type -> harness.host.v1.UsageResponse
-	7,  // 24: harness.host.v1.InstallationService.GetPause:output_type -> harness.host.v1.GetPauseResponse
-	9,  // 25: harness.host.v1.InstallationService.SetPause:output_type -> harness.host.v1.SetPauseResponse
-	11, // 26: harness.host.v1.InstallationService.MakeBackup:output_type -> harness.host.v1.MakeBackupResponse
-	13, // 27: harness.host.v1.InstallationService.ListBackups:output_type -> harness.host.v1.ListBackupsResponse
-	15, // 28: harness.host.v1.InstallationService.ReadBackup:output_type -> harness.host.v1.ReadBackupResponse
-	17, // 29: harness.host.v1.InstallationService.DeleteBackup:output_type -> harness.host.v1.DeleteBackupResponse
-	21, // [21:30] is the sub-list for method output_type
-	12, // [12:21] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	22, // 7: harness.host.v1.UsageResponse.unpriced:type_name -> harness.types.v1.UsageSum
+	23, // 8: harness.host.v1.GetPauseResponse.pause:type_name -> harness.types.v1.Pause
+	23, // 9: harness.host.v1.SetPauseResponse.was:type_name -> harness.types.v1.Pause
+	23, // 10: harness.host.v1.SetPauseResponse.pause:type_name -> harness.types.v1.Pause
+	24, // 11: harness.host.v1.MakeBackupResponse.backup:type_name -> harness.types.v1.Backup
+	24, // 12: harness.host.v1.ListBackupsResponse.backups:type_name -> harness.types.v1.Backup
+	0,  // 13: harness.host.v1.InstallationService.Doctor:input_type -> harness.host.v1.DoctorRequest
+	2,  // 14: harness.host.v1.InstallationService.ListAudit:input_type -> harness.host.v1.ListAuditRequest
+	4,  // 15: harness.host.v1.InstallationService.Usage:input_type -> harness.host.v1.UsageRequest
+	6,  // 16: harness.host.v1.InstallationService.GetPause:input_type -> harness.host.v1.GetPauseRequest
+	8,  // 17: harness.host.v1.InstallationService.SetPause:input_type -> harness.host.v1.SetPauseRequest
+	10, // 18: harness.host.v1.InstallationService.MakeBackup:input_type -> harness.host.v1.MakeBackupRequest
+	12, // 19: harness.host.v1.InstallationService.ListBackups:input_type -> harness.host.v1.ListBackupsRequest
+	14, // 20: harness.host.v1.InstallationService.ReadBackup:input_type -> harness.host.v1.ReadBackupRequest
+	16, // 21: harness.host.v1.InstallationService.DeleteBackup:input_type -> harness.host.v1.DeleteBackupRequest
+	1,  // 22: harness.host.v1.InstallationService.Doctor:output_type -> harness.host.v1.DoctorResponse
+	3,  // 23: harness.host.v1.InstallationService.ListAudit:output_type -> harness.host.v1.ListAuditResponse
+	5,  // 24: harness.host.v1.InstallationService.Usage:output_type -> harness.host.v1.UsageResponse
+	7,  // 25: harness.host.v1.InstallationService.GetPause:output_type -> harness.host.v1.GetPauseResponse
+	9,  // 26: harness.host.v1.InstallationService.SetPause:output_type -> harness.host.v1.SetPauseResponse
+	11, // 27: harness.host.v1.InstallationService.MakeBackup:output_type -> harness.host.v1.MakeBackupResponse
+	13, // 28: harness.host.v1.InstallationService.ListBackups:output_type -> harness.host.v1.ListBackupsResponse
+	15, // 29: harness.host.v1.InstallationService.ReadBackup:output_type -> harness.host.v1.ReadBackupResponse
+	17, // 30: harness.host.v1.InstallationService.DeleteBackup:output_type -> harness.host.v1.DeleteBackupResponse
+	22, // [22:31] is the sub-list for method output_type
+	13, // [13:22] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_harness_host_v1_installation_proto_init() }

@@ -212,7 +212,9 @@ type UsageSum struct {
 	// Of the turns, those whose cost may be wrong.
 	Unsure int64 `protobuf:"varint,7,opt,name=unsure,proto3" json:"unsure,omitempty"`
 	// Of cost_usd, what is of turns on a plan: nobody is billed that.
-	NotionalUsd   float64 `protobuf:"fixed64,8,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
+	NotionalUsd float64 `protobuf:"fixed64,8,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
+	// By thread or task: the thread's name, or the task's title; empty: there is none, or it is gone.
+	Name          string `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -301,6 +303,13 @@ func (x *UsageSum) GetNotionalUsd() float64 {
 		return x.NotionalUsd
 	}
 	return 0
+}
+
+func (x *UsageSum) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 // Pause says whether what plugins start is held back.
@@ -456,7 +465,7 @@ const file_harness_types_v1_installation_proto_rawDesc = "" +
 	"\x06target\x18\x03 \x01(\tR\x06target\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
 	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\x03R\x05limit\"\x84\x02\n" +
+	"\x05limit\x18\x06 \x01(\x03R\x05limit\"\x98\x02\n" +
 	"\bUsageSum\x12\x0e\n" +
 	"\x02of\x18\x01 \x01(\tR\x02of\x12\x14\n" +
 	"\x05turns\x18\x02 \x01(\x03R\x05turns\x12\x16\n" +
@@ -465,7 +474,8 @@ const file_harness_types_v1_installation_proto_rawDesc = "" +
 	"\bcost_usd\x18\x05 \x01(\x01R\acostUsd\x125\n" +
 	"\bduration\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x16\n" +
 	"\x06unsure\x18\a \x01(\x03R\x06unsure\x12!\n" +
-	"\fnotional_usd\x18\b \x01(\x01R\vnotionalUsd\"c\n" +
+	"\fnotional_usd\x18\b \x01(\x01R\vnotionalUsd\x12\x12\n" +
+	"\x04name\x18\t \x01(\tR\x04name\"c\n" +
 	"\x05Pause\x12\x16\n" +
 	"\x06paused\x18\x01 \x01(\bR\x06paused\x12\x10\n" +
 	"\x03who\x18\x02 \x01(\tR\x03who\x120\n" +

@@ -136,7 +136,7 @@ func TestUsage(t *testing.T) {
 			{Of: "spare", Turns: 2, Failed: 1, CostUSD: 1.5, Unsure: 2},
 		},
 	}
-	if err := Usage(&out, "", usage); err != nil {
+	if err := Usage(&out, "", false, usage); err != nil {
 		t.Fatal(err)
 	}
 	wantText(t, out.String(), `
@@ -145,9 +145,33 @@ work   4      0       0   0    $2.00 notional
 spare  2      1       0   0    ≈ $1.50
 all    6      1       6   4    ≈ $3.50, $2.00 of it notional
 
-≈ The cost of 2 turns may be wrong: they were cut off before their end, or an earlier version of Harness recorded them.
+≈ The cost of 2 turns may be wrong: they were cut off before their end, or recorded by an earlier version of Harness.
 
 Notional: what turns on a plan would have cost with an API key. Nobody is billed for them.
+`)
+}
+
+// A person knows a thread by its name. What the cache had of a prompt, and the time, are there on request.
+func TestUsageByThreadHasNames(t *testing.T) {
+	var out bytes.Buffer
+	usage := pluginsdk.UsageResponse{
+		Total: pluginsdk.UsageSum{Turns: 3, CostUSD: 1, Unsure: 1, Duration: 90 * time.Second, Usage: pluginsdk.Usage{InputTokens: 1, CacheReadTokens: 2, CacheWriteTokens: 3, OutputTokens: 4}},
+		Sums: []pluginsdk.UsageSum{
+			{Of: "T1", Name: "Plans\a", Turns: 2, CostUSD: 1, Unsure: 1, Duration: 90 * time.Second, Usage: pluginsdk.Usage{InputTokens: 1, CacheReadTokens: 2, CacheWriteTokens: 3, OutputTokens: 4}},
+			{Of: "T2", Turns: 1},
+		},
+		Unpriced: []pluginsdk.UsageSum{{Of: "claude-unheard-1\a", Unsure: 1}},
+	}
+	if err := Usage(&out, "thread", true, usage); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, out.String(), `
+THREAD  NAME   TURNS  FAILED  IN  OUT  CACHE READ  CACHE WRITE  TIME   COST
+T1      Plans  2      0       6   4    2           3            1m30s  ≈ $1.00
+T2      -      1      0       0   0    0           0            0s     $0.00
+all     -      3      0       6   4    2           3            1m30s  ≈ $1.00
+
+≈ The cost of 1 turn may be wrong: it is of a model whose price is not known (claude-unheard-1).
 `)
 }
 

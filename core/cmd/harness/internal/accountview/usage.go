@@ -17,40 +17,58 @@ import (
 // usageBar is how long the longest bar of a table is, in characters.
 const usageBar = 24
 
+// wideColumns is how wide a terminal is on which a table has all columns.
+const wideColumns = 140
+
 // Usage prints what turns have used and cost, on a terminal with bars of the cost, or of the turns
 // when nothing has cost anything. A cost that may be wrong has ≈ before it, and what nobody is billed
-// is called notional.
-func Usage(out io.Writer, by string, usage pluginsdk.UsageResponse) error {
+// is called notional. A wide table has the tokens of the cache and the time too; so has that on a wide
+// terminal.
+func Usage(out io.Writer, by string, wide bool, usage pluginsdk.UsageResponse) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	bars := terminal.IsTerminal(out)
-	head := cmp.Or(strings.ToUpper(by), "OF") + "\tTURNS\tFAILED\tIN\tOUT\tCOST"
-	if bars {
-		head += "\t"
-	}
-	fmt.Fprintln(table, head)
+	columns := terminal.Columns(out)
+	wide = wide || columns != nil && columns() >= wideColumns
+	named := by == string(pluginsdk.UsageByThread) || by == string(pluginsdk.UsageByTask)
 	most := largest(usage.Sums)
-	for _, sum := range usage.Sums {
-		line := usageLine(cmp.Or(terminal.Short(sum.Of, 60), "-"), sum)
-		if bars {
-			line += "\t" + usageBarOf(weight(sum, most.CostUSD > 0), weight(most, most.CostUSD > 0), usageBar)
+	line := func(of, name, bar string, sum pluginsdk.UsageSum) {
+		if named {
+			of += "\t" + cmp.Or(terminal.Short(name, 40), "-")
 		}
-		fmt.Fprintln(table, line)
+		of += "\t" + usageLine(wide, sum)
+		if columns != nil {
+			of += "\t" + bar
+		}
+		fmt.Fprintln(table, of)
 	}
-	all := usageLine("all", usage.Total)
-	if bars {
-		all += "\t"
+	fmt.Fprintln(table, usageHead(by, named, wide, columns != nil))
+	for _, sum := range usage.Sums {
+		line(cmp.Or(terminal.Short(sum.Of, 60), "-"), sum.Name, usageBarOf(weight(sum, most.CostUSD > 0), weight(most, most.CostUSD > 0), usageBar), sum)
 	}
-	fmt.Fprintln(table, all)
+	line("all", "", "", usage.Total)
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if n := usage.Total.Unsure; n > 0 {
-		fmt.Fprintf(out, "\n≈ The cost of %d turns may be wrong: they were cut off before their end, or an earlier version of Harness recorded them.\n", n)
+	if why := usage.WhyUnsure(); why != "" {
+		fmt.Fprintf(out, "\n≈ %s\n", terminal.Clean(why))
 	}
 	if usage.Total.NotionalUSD > 0 {
 		fmt.Fprintln(out, "\nNotional: what turns on a plan would have cost with an API key. Nobody is billed for them.")
 	}
 	return nil
+}
+
+func usageHead(by string, named, wide, bars bool) string {
+	head := cmp.Or(strings.ToUpper(by), "OF")
+	if named {
+		head += "\tNAME"
+	}
+	if head += "\tTURNS\tFAILED\tIN\tOUT"; wide {
+		head += "\tCACHE READ\tCACHE WRITE\tTIME"
+	}
+	if head += "\tCOST"; bars {
+		head += "\t"
+	}
+	return head
 }
 
 // Pace prints what a time has cost so far, and what it comes to if the rest of it costs as much.
@@ -100,9 +118,13 @@ func costOf(sum pluginsdk.UsageSum) string {
 	return cost
 }
 
-func usageLine(of string, sum pluginsdk.UsageSum) string {
+func usageLine(wide bool, sum pluginsdk.UsageSum) string {
 	in := sum.Usage.InputTokens + sum.Usage.CacheReadTokens + sum.Usage.CacheWriteTokens
-	return fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%s", of, sum.Turns, sum.Failed, in, sum.Usage.OutputTokens, costOf(sum))
+	line := fmt.Sprintf("%d\t%d\t%d\t%d", sum.Turns, sum.Failed, in, sum.Usage.OutputTokens)
+	if wide {
+		line += fmt.Sprintf("\t%d\t%d\t%s", sum.Usage.CacheReadTokens, sum.Usage.CacheWriteTokens, sum.Duration.Round(time.Second))
+	}
+	return line + "\t" + costOf(sum)
 }
 
 // UsageCSV writes the sums, or the total when there are none, with a line of names first. Dollars are
@@ -114,13 +136,13 @@ func UsageCSV(out io.Writer, by string, usage pluginsdk.UsageResponse) error {
 		sums = []pluginsdk.UsageSum{usage.Total}
 	}
 	lines := [][]string{{
-		cmp.Or(by, "of"), "turns", "failed", "unsure", "duration_seconds", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "cost_usd", "notional_usd",
+		cmp.Or(by, "of"), "turns", "failed", "unsure", "duration_seconds", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "cost_usd", "notional_usd", "name",
 	}}
 	number, usd := func(n int64) string { return strconv.FormatInt(n, 10) }, func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	for _, sum := range sums {
 		lines = append(lines, []string{
 			plainCell(sum.Of), number(sum.Turns), number(sum.Failed), number(sum.Unsure), usd(sum.Duration.Round(time.Millisecond).Seconds()), number(sum.Usage.InputTokens),
-			number(sum.Usage.CacheReadTokens), number(sum.Usage.CacheWriteTokens), number(sum.Usage.OutputTokens), usd(sum.CostUSD), usd(sum.NotionalUSD),
+			number(sum.Usage.CacheReadTokens), number(sum.Usage.CacheWriteTokens), number(sum.Usage.OutputTokens), usd(sum.CostUSD), usd(sum.NotionalUSD), plainCell(sum.Name),
 		})
 	}
 	return table.WriteAll(lines)

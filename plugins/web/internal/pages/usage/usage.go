@@ -176,12 +176,13 @@ type shares struct {
 // usage is what the page shows.
 type usage struct {
 	period
-	theme  string
-	total  pluginsdk.UsageSum
-	charts []drawn
-	shares []shares
-	names  map[string]string // of threads
-	paces  []pace
+	theme    string
+	total    pluginsdk.UsageSum
+	unpriced []pluginsdk.UsageSum // what of it is of models without a price
+	charts   []drawn
+	shares   []shares
+	names    map[string]string // of threads
+	paces    []pace
 	// budgets are what may be spent.
 	budgets api.Budgets
 }
@@ -240,7 +241,9 @@ func (p pages) page(r *http.Request) (site.View, error) {
 		together.Go(func() error {
 			of := &shown.shares[n]
 			found, err := p.sums(ctx, shown.period, of.by, 10)
-			of.sums = found.Sums
+			if of.sums = found.Sums; of.by == pluginsdk.UsageByModel {
+				shown.unpriced = found.Unpriced
+			}
 			slices.SortStableFunc(of.sums, func(a, b pluginsdk.UsageSum) int {
 				return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Turns, a.Turns))
 			})
