@@ -94,7 +94,7 @@ func TestMetricsTellHowTheDaemonDoes(t *testing.T) {
 			`harness_turns_total{kind="message",outcome="answered"}`:     1,
 			`harness_turns_total{kind="message",outcome="budget"}`:       1,
 			`harness_turn_duration_seconds_count{kind="message"}`:        2,
-			`harness_turn_cost_usd_total{model="demo"}`:                  0.25,
+			`harness_turn_cost_usd_total{model="demo",notional="false"}`: 0.25,
 			`harness_places`:                                                          5,
 			`harness_places_taken{class="people"}`:                                    0,
 			`harness_runs_waiting{class="people"}`:                                    0,

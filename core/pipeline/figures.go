@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 
 	"github.com/seed-706843ae/harness/core/tally"
@@ -27,7 +28,7 @@ func newFigures() *figures {
 	f.turns = f.Counter("harness_turns_total", "Turns of the agent, by whether they were answered or how they failed.", "kind", "outcome")
 	f.turnTook = f.Histogram("harness_turn_duration_seconds", "How long turns of the agent took.", seconds, "kind")
 	f.tokens = f.Counter("harness_turn_tokens_total", "Tokens of turns, by what they were: input, output, cache_read, cache_write.", "model", "tokens")
-	f.cost = f.Counter("harness_turn_cost_usd_total", "What turns have cost, as the agent reports it, in USD.", "model")
+	f.cost = f.Counter("harness_turn_cost_usd_total", "What turns have cost, as the agent reports it, in USD. Nobody is billed for what is notional.", "model", "notional")
 	for _, state := range []pluginsdk.RunState{pluginsdk.RunSucceeded, pluginsdk.RunFailed, pluginsdk.RunCancelled} {
 		f.ended.Add(0, string(pluginsdk.RunMessage), string(state))
 	}
@@ -60,5 +61,5 @@ func (f *figures) turned(t *trip) {
 	f.tokens.Add(float64(usage.OutputTokens), model, "output")
 	f.tokens.Add(float64(usage.CacheReadTokens), model, "cache_read")
 	f.tokens.Add(float64(usage.CacheWriteTokens), model, "cache_write")
-	f.cost.Add(t.result.CostUSD, model)
+	f.cost.Add(t.result.CostUSD, model, strconv.FormatBool(t.result.Notional))
 }
