@@ -20,6 +20,8 @@ type Waiting struct {
 	// Look, when set, is called with the run once it is accepted, and again whenever
 	// events may have been missed: what is told by events only is to be read then.
 	Look func(runID string)
+	// Waits, when set, is called with what the run waits for, once for each time that this changes.
+	Waits func(Waits)
 	// Unattended says that nobody is there to answer what the agent asks: it is denied at
 	// once.
 	Unattended bool
@@ -65,30 +67,19 @@ func unsure(ctx context.Context, err error) error {
 // await waits for the ending of a run that was accepted.
 func (v *Conversation) await(ctx context.Context, accepted pluginsdk.Accepted, waiting Waiting) (*Ending, error) {
 	v.Track(accepted)
-	by := accepted.RunID
-	look := func() {
-		if waiting.Look != nil {
-			waiting.Look(by)
-		}
-	}
-	look()
+	w := waiter{Waiting: waiting, talk: v, threadID: accepted.ThreadID, by: accepted.RunID, told: make(map[string]bool)}
+	w.look(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("gave up waiting (%w); run %s goes on, and its answer will be in thread %s",
-				context.Cause(ctx), by, accepted.ThreadID)
+				context.Cause(ctx), w.by, accepted.ThreadID)
 		case notice := <-v.Notices():
 			switch {
-			case notice.Event != nil && RunOf(*notice.Event) == by:
-				before := by
-				if by = Answering(*notice.Event); by != before {
-					look()
-				}
-				if waiting.Event != nil {
-					waiting.Event(*notice.Event)
-				}
-			case notice.Back, notice.Event != nil && notice.Event.Type == pluginsdk.EventResync:
-				look()
+			case notice.Event != nil:
+				w.heed(ctx, *notice.Event)
+			case notice.Back:
+				w.look(ctx)
 			case notice.Final != nil && notice.Final.Err != nil:
 				return nil, fmt.Errorf("run %s was accepted in thread %s, and its ending cannot be read: %w",
 					accepted.RunID, accepted.ThreadID, notice.Final.Err)
@@ -97,6 +88,57 @@ func (v *Conversation) await(ctx context.Context, accepted pluginsdk.Accepted, w
 			}
 		}
 	}
+}
+
+// waiter tells who waits for a run what happens meanwhile.
+type waiter struct {
+	Waiting
+	talk     *Conversation
+	threadID string
+	by       string          // the run that answers
+	told     map[string]bool // keys of what it waited for, of which was told
+}
+
+// heed takes an event of the thread.
+func (w *waiter) heed(ctx context.Context, event pluginsdk.Event) {
+	switch event.Type { //nolint:exhaustive // the others are of one run
+	case pluginsdk.EventResync:
+		w.look(ctx)
+		return
+	case pluginsdk.EventPipelineParked: // of this run, or of one that is before it in the thread's queue
+		w.waits(ctx)
+	}
+	if RunOf(event) != w.by {
+		return
+	}
+	if by := Answering(event); by != w.by {
+		w.by = by
+		w.look(ctx)
+	}
+	if w.Event != nil {
+		w.Event(event)
+	}
+}
+
+// look reads what is otherwise told by events only.
+func (w *waiter) look(ctx context.Context) {
+	if w.Look != nil {
+		w.Look(w.by)
+	}
+	w.waits(ctx)
+}
+
+// waits tells what the run waits for, each time once. When that cannot be read, the run is waited for all the same.
+func (w *waiter) waits(ctx context.Context) {
+	if w.Waits == nil {
+		return
+	}
+	found, err := w.talk.client.WaitsFor(ctx, w.threadID, w.by)
+	if err != nil || found.Key == "" || w.told[found.Key] {
+		return
+	}
+	w.told[found.Key] = true
+	w.Waits(found)
 }
 
 // Written returns what the agent wrote where a message of the ending is its

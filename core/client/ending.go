@@ -169,10 +169,18 @@ func Readable(row pluginsdk.Message) bool {
 
 // eventOf is what a status row is about, or "".
 func eventOf(row pluginsdk.Message) string {
+	if row.Kind != pluginsdk.MessageStatus {
+		return ""
+	}
+	return aboutOf(row)
+}
+
+// aboutOf is what a row that the core has stored is about, or "".
+func aboutOf(row pluginsdk.Message) string {
 	var metadata struct {
 		Event string `json:"event"`
 	}
-	if row.Kind != pluginsdk.MessageStatus || json.Unmarshal(row.Metadata, &metadata) != nil {
+	if json.Unmarshal(row.Metadata, &metadata) != nil {
 		return ""
 	}
 	return metadata.Event

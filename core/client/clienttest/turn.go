@@ -144,6 +144,22 @@ func (t *Turn) WaitFor(plugin string, hook pluginsdk.Hook) {
 	})
 }
 
+// Park says that the run waits for a plan or a budget, and in words to the thread why; without words to nobody but
+// who asks.
+func (t *Turn) Park(parked pluginsdk.Parked, words string) {
+	t.change(func(run *client.Run) { run.State, run.Parked = pluginsdk.RunQueued, &parked })
+	if words != "" {
+		t.Row(pluginsdk.RoleSystem, pluginsdk.MessageNotification, words, `{"event":"pipeline_parked"}`)
+	}
+	t.publish(pluginsdk.EventPipelineParked, pluginsdk.ParkedPayload{ThreadID: t.Accepted.ThreadID, RunID: t.Accepted.RunID, Parked: parked})
+}
+
+// Unpark has the run be at work again.
+func (t *Turn) Unpark() {
+	t.change(func(run *client.Run) { run.Parked = nil })
+	t.Begin()
+}
+
 func (t *Turn) publish(kind pluginsdk.EventType, payload any) {
 	t.daemon.mu.Lock()
 	defer t.daemon.mu.Unlock()

@@ -52,8 +52,8 @@ func answer(cmd *cobra.Command, ask func(context.Context, *client.Client, client
 	return printEnding(cmd, ending)
 }
 
-// awaitAnswer asks and waits for the ending. Attempts that fail on the way, plugins that are waited for, and what the
-// agent asks people, are told on stderr; it is answered there where a person is, unless they do not want to be asked
+// awaitAnswer asks and waits for the ending. Attempts that fail on the way, what the message waits for (a plan, a
+// budget, a plugin, an earlier message), and what the agent asks people, are told on stderr; it is answered there where a person is, unless they do not want to be asked
 // (--no-ask).
 func awaitAnswer(cmd *cobra.Command, ask func(context.Context, *client.Client, client.Waiting) (*client.Ending, error)) (*client.Ending, error) {
 	api, err := newClient(cmd)
@@ -80,9 +80,14 @@ func awaitAnswer(cmd *cobra.Command, ask func(context.Context, *client.Client, c
 		asker.In = cmd.InOrStdin()
 	}
 	asker.Start(ctx)
-	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Look: asker.Look, Event: func(event pluginsdk.Event) {
+	ending, err := ask(ctx, api, client.Waiting{Patience: patience, Look: asker.Look, Waits: func(waits client.Waits) {
+		fmt.Fprintln(status, terminal.Clean(waits.Words))
+		status.Say("the message waits", "")
+	}, Event: func(event pluginsdk.Event) {
 		asker.Heed(event)
 		switch event.Type { //nolint:exhaustive // the others are not told
+		case pluginsdk.EventPipelineStart:
+			status.Say("waiting for the agent", "")
 		case pluginsdk.EventPipelineStream:
 			status.Say(terminal.Doing(event), "")
 		case pluginsdk.EventPipelineRetry:

@@ -25,7 +25,9 @@ cancelled (its reason is on stderr, like each attempt that fails on the way), 2
 when no daemon answers. A daemon that answers and cannot just now (its database is
 away, it is stopping) is tried again for a minute. A message that is answered together with another gets
 that one's answer. When waiting is given up, by Ctrl-C or --timeout, the run goes
-on and its answer will be in the thread.
+on and its answer will be in the thread. While the message waits for a plan, a
+budget, a plugin or an earlier message of its thread, stderr says once why, until
+when, and what to do.
 
 What the agent may not do unasked, it asks on a terminal, and the run waits for an
 answer. Where there is no terminal to answer on, or with --no-ask, nobody is there:

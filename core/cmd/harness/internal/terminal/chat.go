@@ -45,6 +45,7 @@ type Chat struct {
 	order    []string         // the runs that answer turns, as they were accepted
 	mine     map[string]bool  // every run that was asked for here
 	answered map[string]bool  // every run whose ending was shown
+	told     map[string]bool  // keys of what messages wait for (client.Waits), of which was told
 	posting  *posting         // the message that is being handed in
 	deferred []pluginsdk.Event
 	asks     *questions // what the agent asks
@@ -71,6 +72,7 @@ func (c *Chat) Run(ctx context.Context) error {
 		return err
 	}
 	c.turns, c.mine, c.answered = make(map[string]*turn), make(map[string]bool), make(map[string]bool)
+	c.told = make(map[string]bool)
 	c.welcome(recent)
 	c.talk = c.Client.Converse(c.Thread.ID, 0)
 	defer c.talk.Close()
@@ -233,6 +235,7 @@ func (c *Chat) queued(ctx context.Context, accepted pluginsdk.Accepted) bool {
 		return false // it is only for information
 	}
 	c.Screen.Line(c.Screen.Dim(fmt.Sprintf("(waiting: %d before this one)", ahead)))
+	c.waits(ctx, accepted.RunID)
 	return true
 }
 

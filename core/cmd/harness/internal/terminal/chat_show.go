@@ -140,9 +140,24 @@ func (c *Chat) event(ctx context.Context, event pluginsdk.Event) {
 		c.Screen.Line(c.Screen.Yellow("· " + FailedAttempt(event)))
 	case pluginsdk.EventPipelineWaiting:
 		c.Screen.Line(c.Screen.Dim("· " + WaitsFor(event)))
+	case pluginsdk.EventPipelineParked:
+		turn.heard(time.Now(), "the message waits")
+		c.waits(ctx, client.RunOf(event))
 	case pluginsdk.EventPipelineMerged:
 		c.merge(client.RunOf(event), client.Answering(event))
 	}
+}
+
+// waits shows what the message of a run waits for, each time once: a plan, a budget, or an earlier message that does.
+func (c *Chat) waits(ctx context.Context, runID string) {
+	ctx, cancel := context.WithTimeout(ctx, aside)
+	defer cancel()
+	found, err := c.Client.WaitsFor(ctx, c.Thread.ID, runID)
+	if err != nil || found.Key == "" || c.told[found.Key] {
+		return // if it cannot be read, it stands in the thread
+	}
+	c.told[found.Key] = true
+	c.Screen.Line(c.Screen.Yellow("· " + Clean(found.Words)))
 }
 
 // merge goes on with the run that answers a turn's message too. When that one

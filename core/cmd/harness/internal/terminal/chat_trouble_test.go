@@ -43,11 +43,42 @@ func TestChatSaysWhichPluginItWaitsFor(t *testing.T) {
 	})
 	w := talk(t, daemon)
 	w.enter(t, "hello")
-	w.out.await(t, "· waiting for the plugin redact (OnBeforeReply)\n")
+	w.out.await(t, "· The message waits for the plugin redact (OnBeforeReply). It continues when the plugin answers.")
 	close(seen)
 	w.out.await(t, "you> ")
 	w.enter(t, "/quit")
 	w.leaves(t)
+}
+
+// Nor does a message come that waits for money: the chat says why, once, and that what is typed behind it waits too.
+func TestChatSaysThatAMessageWaitsForABudget(t *testing.T) {
+	seen := make(chan struct{})
+	budget := pluginsdk.Parked{Reason: "the budget daily is used up", Plugin: "metrics", Budget: "daily"}
+	daemon := clienttest.New(t, func(turn *clienttest.Turn) {
+		if turn.Said == "behind" {
+			<-seen
+			turn.Reply("Second.")
+			return
+		}
+		turn.Park(budget, "The message waits: the budget daily is used up.")
+		turn.Park(budget, "")
+		<-seen
+		turn.Unpark()
+		turn.Reply("First.")
+	})
+	w := talk(t, daemon)
+	w.enter(t, "hello")
+	w.out.await(t, "· The message waits: the budget daily is used up.\n")
+	w.enter(t, "behind")
+	w.out.await(t, "(waiting: 1 before this one)\n")
+	close(seen)
+	w.out.await(t, "First.")
+	w.out.await(t, "Second.")
+	w.enter(t, "/quit")
+	w.leaves(t)
+	if n := strings.Count(w.out.String(), "The message waits"); n != 1 {
+		t.Errorf("it is said %d times:\n%s", n, w.out.String())
+	}
 }
 
 // A line that steers the running turn has no answer of its own, and must not

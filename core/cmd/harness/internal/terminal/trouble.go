@@ -20,11 +20,13 @@ func FailedAttempt(event pluginsdk.Event) string {
 	return fmt.Sprintf("attempt %d failed: %s; trying again %s", retry.Attempt, Short(retry.Error, detailLimit), when)
 }
 
-// WaitsFor says on one line what an event of type EventPipelineWaiting tells: which
-// plugin the turn waits for.
+// WaitsFor says on one line what an event of type EventPipelineWaiting tells: which plugin the message waits for, and
+// what to do if that does not answer.
 func WaitsFor(event pluginsdk.Event) string {
 	waiting := payload[pluginsdk.WaitingPayload](event)
-	return fmt.Sprintf("waiting for the plugin %s (%s)", Clean(waiting.Plugin), Clean(string(waiting.Hook)))
+	plugin := Clean(waiting.Plugin)
+	return fmt.Sprintf("The message waits for the plugin %s (%s). It continues when the plugin answers. "+
+		"If the plugin does not recover, an operator can turn it off: harness plugin disable %s", plugin, Clean(string(waiting.Hook)), plugin)
 }
 
 // Cancelled says why a run that was cancelled ended.
