@@ -43,6 +43,8 @@ type Plan struct {
 	Accounts []pluginsdk.Account `json:"accounts"`
 	Parked   []Run               `json:"parked"`
 	More     bool                `json:"more"` // there may be other parked runs
+	// ParkedTotal is how many runs are parked; 0: at least those of Parked.
+	ParkedTotal int `json:"parkedTotal,omitempty"`
 }
 
 // Plan returns what is left of the plans.

@@ -110,9 +110,10 @@ func (b bus) Publish(kind pluginsdk.EventType, threadID string, payload any) {
 	}
 }
 
-// pluginChanged lets deliveries and tasks go on that wait for a plugin.
+// pluginChanged lets deliveries, tasks and runs go on that wait for a plugin.
 func (d *Daemon) pluginChanged(name string) {
 	d.outbox.PluginChanged(name)
+	d.inbox.PluginChanged(name)
 	d.tasks.PluginChanged()
 }
 

@@ -208,5 +208,14 @@ func TestABudgetOfOneThread(t *testing.T) {
 		if run := in.ended(fourth); run.State != pluginsdk.RunSucceeded {
 			t.Errorf("after the budget was made soft, the fourth is %s: %s", run.State, run.Error)
 		}
+
+		// When nobody keeps budgets any more, nothing waits for one.
+		in.wantSaid(watch, one, "/budget set one $0.50 hard", "spent")
+		fifth := in.chat(one, "work").RunID
+		in.wantWaits(one, fifth, "The message waits")
+		in.sql(`UPDATE plugins SET enabled = FALSE WHERE name = 'metrics'`)
+		if run := in.ended(fifth); run.State != pluginsdk.RunSucceeded {
+			t.Errorf("after the plugin was turned off, the fifth is %s: %s", run.State, run.Error)
+		}
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -496,33 +495,50 @@ func checkPause(ctx context.Context, database *store.Store) []Check {
 
 // checkWaiting is silent unless runs wait for a budget, or for what else a plugin's gate has them wait.
 func checkWaiting(ctx context.Context, database *store.Store) []Check {
-	runs, err := database.ParkedRuns(ctx, "")
+	counts, err := database.ParkedCounts(ctx)
 	if err != nil {
 		return nil // the line of the database says so
 	}
-	waiting := make(map[string]int)
-	for _, run := range runs {
-		switch {
-		case run.Parked.Budget != "":
-			waiting["the budget "+run.Parked.Budget]++
-		case run.Parked.Plugin != "":
-			waiting["the plugin "+run.Parked.Plugin]++
+	var parts []string
+	for _, one := range counts {
+		if one.Plugin != "" {
+			parts = append(parts, waitingWords(one))
 		}
 	}
-	if len(waiting) == 0 {
+	if len(parts) == 0 {
 		return nil
 	}
-	var parts []string
-	for _, what := range slices.Sorted(maps.Keys(waiting)) {
-		parts = append(parts, fmt.Sprintf("%d for %s", waiting[what], what))
-	}
-	if len(runs) == 100 { // a page: there may be more
-		parts = append(parts, "and there may be more: these are of the first 100 that are parked")
-	}
 	return []Check{{
-		Name: "waiting for budgets", Optional: true, Detail: "messages that people wrote wait: " + strings.Join(parts, ", "),
+		Name: "waiting for budgets", Optional: true, Detail: strings.Join(parts, "; "),
 		Remedy: "`harness plan` lists them; raise the budget (`harness budget set NAME AMOUNT`, in the unit that it has), or wait until it is free again",
 	}}
+}
+
+// waitingWords say how many runs wait for a budget, or a plugin, how many messages wait behind them, and until when.
+func waitingWords(one ledger.ParkedCount) string {
+	words, verb := counted(one.Runs, "run"), "waits"
+	if one.Behind > 0 {
+		words += fmt.Sprintf(" and %s behind %s", counted(one.Behind, "message"), map[bool]string{true: "it", false: "them"}[one.Runs == 1])
+	}
+	if one.Runs+one.Behind > 1 {
+		verb = "wait"
+	}
+	what := "the budget " + one.Budget
+	if one.Budget == "" {
+		what = "the plugin " + one.Plugin
+	}
+	words += " " + verb + " for " + what
+	if !one.Until.IsZero() {
+		words += " until " + one.Until.UTC().Format("2 January 15:04 MST")
+	}
+	return words
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // checkDeliveries is silent unless something did not reach its people.

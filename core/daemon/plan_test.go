@@ -388,7 +388,7 @@ func TestManyRunsGoOnPeopleFirst(t *testing.T) {
 		p.adoptTurner(wanted...)
 		var plugins []string // runs
 		p.until("ten runs of plugins that are parked", func() bool {
-			parked, err := p.rows.ParkedRuns(t.Context(), "")
+			parked, err := p.rows.ParkedRuns(t.Context(), "", 0)
 			if plugins = nil; err != nil {
 				t.Fatal(err)
 			}
@@ -637,7 +637,7 @@ func TestATaskWaitsForThePlan(t *testing.T) {
 		oneIsParked := func(kind pluginsdk.RunKind) func() bool {
 			return look(func() (is bool) {
 				var err error
-				parked, err = p.rows.ParkedRuns(t.Context(), "")
+				parked, err = p.rows.ParkedRuns(t.Context(), "", 0)
 				return err == nil && len(parked) == 1 && parked[0].Kind == kind
 			})
 		}

@@ -151,6 +151,7 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 		}
 		in.announceCancelled(run.ThreadID, run.ID, run.Kind, cause)
 		in.wakeThread(run.ThreadID)
+		in.leavesRoom(ctx, run)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -87,63 +88,132 @@ func (in *Inbox) told(parked pluginsdk.Parked) string {
 	return fmt.Sprintf("The message waits: %s. It continues by itself.", parked.Reason)
 }
 
-// Recheck has the runs go on that wait for the gate of a plugin. Those for which there is still no
-// room are parked again.
-func (in *Inbox) Recheck(ctx context.Context, plugin string) error {
-	in.mu.Lock()
-	in.rechecks++
-	in.rechecked[plugin] = in.rechecks
-	in.mu.Unlock()
-	return in.hasten(ctx, plugin, in.config.Now().UTC())
+// moment is how far things had come when an attempt began.
+type moment struct {
+	rechecks uint64 // how often plugins had said that there is room
+	ends     uint64 // how often a run had ended for which something was set aside
 }
 
-// rechecksSoFar is how often any plugin has said that there is room.
-func (in *Inbox) rechecksSoFar() uint64 {
+func (in *Inbox) thisMoment() moment {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return in.rechecks
+	return moment{in.rechecks, in.ends}
+}
+
+// recheck is what a plugin has said of its gate, or what has become of the plugin.
+type recheck struct {
+	number uint64    // of all rechecks, its last
+	not    time.Time // before which its runs are not tried again for it
+	putOff bool      // they are to be then
+}
+
+const (
+	// recheckPause is how long after its runs were tried again a plugin can have them tried again, with recheckEach for
+	// each of them, and recheckPauseMost at most.
+	recheckPause, recheckEach, recheckPauseMost = time.Second, 5 * time.Millisecond, time.Minute
+)
+
+// Recheck has the runs go on that wait for the gate of a plugin. Those for which there is still no
+// room are parked again. A plugin may say so as often as it likes: its runs are tried again after a pause then.
+func (in *Inbox) Recheck(ctx context.Context, plugin string) error {
+	if !in.noteRecheck(plugin, in.config.Now()) {
+		return nil
+	}
+	return in.recheckNow(ctx, plugin)
+}
+
+// noteRecheck notes that the runs of a plugin's gate are to be tried again, and reports whether they may be now.
+func (in *Inbox) noteRecheck(plugin string, now time.Time) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.rechecks++
+	one := in.rechecked[plugin]
+	one.number = in.rechecks
+	one.putOff = now.Before(one.not) && one.not.Sub(now) <= recheckPauseMost // not when the clock was set back
+	if !one.putOff {
+		one.not = now.Add(recheckPause)
+	}
+	in.rechecked[plugin] = one
+	return !one.putOff
+}
+
+// PluginChanged has the runs be tried again within seconds that wait for the gate of a plugin which was turned on or
+// off, was removed, or has begun or ended: it may say something else now, or is not asked any more. It waits for nothing.
+func (in *Inbox) PluginChanged(plugin string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.rechecks++
+	one := in.rechecked[plugin]
+	one.number, one.putOff = in.rechecks, true
+	in.rechecked[plugin] = one
+}
+
+// recheckPutOff does what was put off.
+func (in *Inbox) recheckPutOff(ctx context.Context) error {
+	now := in.config.Now()
+	var due []string
+	in.mu.Lock()
+	for plugin, one := range in.rechecked {
+		if !one.putOff || now.Before(one.not) && one.not.Sub(now) <= recheckPauseMost {
+			continue
+		}
+		if one.not, one.putOff = now.Add(recheckPause), false; in.gated {
+			due = append(due, plugin)
+		}
+		in.rechecked[plugin] = one
+	}
+	in.mu.Unlock()
+	var failed []error
+	for _, plugin := range due {
+		failed = append(failed, in.recheckNow(ctx, plugin))
+	}
+	return errors.Join(failed...)
+}
+
+// recheckNow has the runs of a plugin's gate be tried again, and notes when they may be again. After an error that is
+// still to be done.
+func (in *Inbox) recheckNow(ctx context.Context, plugin string) error {
+	n, err := in.hasten(ctx, plugin, in.config.Now().UTC())
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	one := in.rechecked[plugin]
+	one.not = one.not.Add(min(time.Duration(n)*recheckEach, recheckPauseMost-recheckPause))
+	one.putOff = one.putOff || err != nil
+	in.rechecked[plugin] = one
+	return err
 }
 
 // missed has a run go on, and others of its gate, that was parked by an attempt since whose beginning the
 // plugin has said that there is room: the gate may have answered before that.
-func (in *Inbox) missed(ctx context.Context, log *slog.Logger, w *worker, plugin string, began uint64) {
+func (in *Inbox) missed(ctx context.Context, log *slog.Logger, w *worker, plugin string, began moment) {
 	in.mu.Lock()
-	moved := in.rechecked[plugin] > began
+	in.gated = true
+	moved := in.rechecked[plugin].number > began.rechecks
 	in.mu.Unlock()
 	if moved {
-		in.conclude(log, w, func() error { return in.hasten(ctx, plugin, in.config.Now().UTC().Add(recheckMissed)) })
+		in.conclude(log, w, func() error {
+			_, err := in.hasten(ctx, plugin, in.config.Now().UTC().Add(recheckMissed))
+			return err
+		})
 	}
 }
 
-// hasten has the runs that wait for the gate of a plugin be tried again then, if they are due later.
-func (in *Inbox) hasten(ctx context.Context, plugin string, at time.Time) error {
-	queues, err := in.store.HastenParked(ctx, at, func(parked pluginsdk.Parked, _ bool) time.Time {
-		if parked.Plugin == plugin {
-			return at
-		}
-		return time.Time{}
-	})
-	for _, queue := range queues {
-		in.lanes.Wake(queue)
-	}
+// hasten has the runs that wait for the gate of a plugin be tried again then, if they are due later, and returns how
+// many they are.
+func (in *Inbox) hasten(ctx context.Context, plugin string, at time.Time) (int, error) {
+	queues, err := in.store.HastenGate(ctx, plugin, at, at)
+	in.wakeAll(queues)
 	if len(queues) > 0 {
 		in.config.Log.Info("runs that wait for a plugin's gate are tried again", "plugin", plugin, "runs", len(queues))
 	}
-	return err
+	return len(queues), err
 }
 
 // recheckStuck has the runs be tried again that are due later than any gate has a run wait: the clock was
 // ahead when they were parked.
 func (in *Inbox) recheckStuck(ctx context.Context) error {
 	now := in.config.Now().UTC()
-	queues, err := in.store.HastenParked(ctx, now.Add(recheckEvery+recheckSpread), func(parked pluginsdk.Parked, _ bool) time.Time {
-		if parked.Plugin != "" {
-			return now
-		}
-		return time.Time{}
-	})
-	for _, queue := range queues {
-		in.lanes.Wake(queue)
-	}
+	queues, err := in.store.HastenGate(ctx, "", now.Add(recheckEvery+recheckSpread), now)
+	in.wakeAll(queues)
 	return err
 }

@@ -20,6 +20,17 @@ func noRoom(until time.Time) error {
 	}
 }
 
+// endsAfterOnePark has a message answered, whose run waits once on the way.
+func (f *fixture) endsAfterOnePark(t *testing.T) {
+	t.Helper()
+	f.begin(t)
+	f.submit(t, "T", "1", "hello")
+	f.store.until(t, "the end of the run", f.store.allFinal)
+	if len(f.store.parks) != 1 {
+		t.Errorf("parked %d times", len(f.store.parks))
+	}
+}
+
 // Who writes when the money is used up is told once, loses neither the message nor an attempt, and is
 // answered as soon as the budget is raised: nobody has to type the message again.
 func TestWhatWaitsForABudgetGoesOnWhenThatIsRaised(t *testing.T) {
@@ -92,12 +103,7 @@ func TestWhatWaitsForABudgetGoesOnWhenItBeginsAnew(t *testing.T) {
 		}
 		return nil
 	}
-	f.begin(t)
-	f.submit(t, "T", "1", "hello")
-	f.store.until(t, "the end of the run", f.store.allFinal)
-	if len(f.store.parks) != 1 {
-		t.Errorf("parked %d times", len(f.store.parks))
-	}
+	f.endsAfterOnePark(t)
 }
 
 // A fallback key does not help against a budget, and a turn that somebody at work waits for does not
@@ -130,12 +136,7 @@ func TestARaiseInTheMomentOfTheParkIsNotMissed(t *testing.T) {
 		}
 		return noRoom(time.Now().Add(8 * time.Hour))
 	}
-	f.begin(t)
-	f.submit(t, "T", "1", "hello")
-	f.store.until(t, "the end of the run", f.store.allFinal)
-	if len(f.store.parks) != 1 {
-		t.Errorf("parked %d times", len(f.store.parks))
-	}
+	f.endsAfterOnePark(t)
 }
 
 // How a run is parked for a gate: when it is tried again, whether its people are told, and whether they are told anew.

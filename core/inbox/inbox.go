@@ -54,8 +54,14 @@ type Store interface {
 	ResumeRun(ctx context.Context, resume ledger.ResumedRun) (pluginsdk.Run, ledger.Queue, error)
 	// CountParked returns how many runs are parked.
 	CountParked(ctx context.Context) (int, error)
-	// HastenParked has parked runs that are due after later go on when due says.
+	// HastenParked has runs that are parked for a plan, and due after later, go on when due says.
 	HastenParked(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) ([]ledger.Queue, error)
+	// HastenGate has the runs that wait for the gate of a plugin (empty: of any), and are due after later, go on then.
+	HastenGate(ctx context.Context, plugin string, later, at time.Time) ([]ledger.Queue, error)
+	// HastenRuns has those of the runs go on then that wait for a gate and are due later.
+	HastenRuns(ctx context.Context, ids []string, at time.Time) ([]ledger.Queue, error)
+	// WaitingAtGates returns the runs that wait for a gate, those first that are due first, at most 1,000.
+	WaitingAtGates(ctx context.Context) ([]ledger.AtGate, error)
 	Accounts(ctx context.Context) ([]ledger.Account, error)
 	EndAttempt(ctx context.Context, fence ledger.Fence, end ledger.AttemptEnd) error
 	Release(ctx context.Context, fence ledger.Fence, runID string) error
@@ -223,7 +229,10 @@ type Inbox struct {
 	announcing map[string]chan struct{} // runs accepted and not yet announced
 	unwanted   map[string]order         // by run: orders for runs that did not execute
 	rechecks   uint64                   // how often plugins have said that there is room for what waits for their gates
-	rechecked  map[string]uint64        // by plugin: which of those was its last
+	rechecked  map[string]recheck       // by plugin
+	ends       uint64                   // how often a run has ended for which something was set aside
+	gated      bool                     // a run may wait for a gate
+	waiters    map[string]waiter        // by run: those that wait for turns at work
 	unsure     map[ledger.Queue]bool    // queues whose last claim failed, and may have been made all the same
 }
 
@@ -264,7 +273,7 @@ func New(config Config, doors Doors) *Inbox {
 		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks, approvals: doors.Approvals, threads: doors.Threads, plan: doors.Plan,
 		places: newPlaces(config.Slots), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
-		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool), rechecked: make(map[string]uint64),
+		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool), rechecked: make(map[string]recheck), waiters: make(map[string]waiter),
 	}
 	in.lanes = lanes.New(lanes.Config[ledger.Queue, worker]{
 		// After a panic it is unknown whether the worker's run is still claimed:
@@ -281,6 +290,9 @@ func New(config Config, doors Doors) *Inbox {
 // Start finds the runs that an earlier daemon left open, and begins to dispatch.
 func (in *Inbox) Start(ctx context.Context) error {
 	if _, err := in.readLever(ctx); err != nil {
+		return err
+	}
+	if err := in.findWaiters(ctx); err != nil {
 		return err
 	}
 	if err := in.dispatch(ctx); err != nil {
@@ -343,8 +355,11 @@ func (in *Inbox) Stop(ctx context.Context) error {
 const leverEvery = time.Second
 
 // obeyLever reads what operators have paused. When the pause is over, it looks for the
-// runs that were held back.
+// runs that were held back. It also makes up for what plugins have said too often (Recheck).
 func (in *Inbox) obeyLever() error {
+	if err := in.recheckPutOff(in.intake); err != nil {
+		return err
+	}
 	resumed, err := in.readLever(in.intake)
 	if err == nil && resumed {
 		err = in.sweep()

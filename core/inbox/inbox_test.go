@@ -22,6 +22,7 @@ type scripted struct {
 	failed []error
 	handle func(ctx context.Context, claim ledger.Claim) error
 	left   ledger.Left // of attempts that fail
+	frees  func(claim ledger.Claim) ledger.Freed
 	steers chan string // runs that were to be steered
 	atWork map[ledger.Queue]bool
 	twice  bool // a queue was at work twice at a time
@@ -47,15 +48,20 @@ func (s *scripted) Handle(_, ctx context.Context, claim ledger.Claim) (ledger.Le
 		defer s.mu.Unlock()
 		delete(s.atWork, queue)
 	}()
+	left := s.left
+	if s.frees != nil {
+		left.Freed = s.frees(claim)
+	}
 	if s.handle != nil {
 		if err := s.handle(ctx, claim); err != nil {
-			return s.left, err
+			return left, err
 		}
 	}
+	left = ledger.Left{Freed: left.Freed}
 	if pluginsdk.CodeOf(context.Cause(ctx)) == pluginsdk.CodeCancelled {
-		return ledger.Left{}, s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
+		return left, s.store.set(claim.Run.ID, pluginsdk.RunCancelled, time.Time{}, 0)
 	}
-	return ledger.Left{}, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
+	return left, s.store.set(claim.Run.ID, pluginsdk.RunSucceeded, time.Time{}, 0)
 }
 
 func (s *scripted) Fail(_ context.Context, claim ledger.Claim, cause error, _ ledger.Left) error {

@@ -31,6 +31,7 @@ type memory struct {
 	answers  []string
 	ends     []ledger.AttemptEnd
 	parks    []ledger.ParkedRun
+	hastened []string // what has had runs of gates go on
 	accounts []ledger.Account
 	plugins  map[string]string // that submitted the runs
 	authors  map[string]string
@@ -420,6 +421,46 @@ func (m *memory) HastenParked(_ context.Context, later time.Time, due func(parke
 		}
 	}
 	return queues, nil
+}
+
+func (m *memory) HastenGate(_ context.Context, plugin string, later, at time.Time) ([]ledger.Queue, error) {
+	return m.hasten("hasten a gate", at, func(run *ledger.Run) bool {
+		return run.Parked.Plugin != "" && (plugin == "" || run.Parked.Plugin == plugin) && run.NextAttemptAt.After(later)
+	})
+}
+
+func (m *memory) HastenRuns(_ context.Context, ids []string, at time.Time) ([]ledger.Queue, error) {
+	return m.hasten("hasten runs", at, func(run *ledger.Run) bool {
+		return run.Parked.Plugin != "" && slices.Contains(ids, run.ID) && run.NextAttemptAt.After(at)
+	})
+}
+
+func (m *memory) hasten(what string, at time.Time, which func(*ledger.Run) bool) (queues []ledger.Queue, err error) {
+	if err := m.ask(what); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hastened = append(m.hastened, what)
+	for _, run := range m.runs {
+		if run.State == pluginsdk.RunQueued && run.Parked != nil && which(run) {
+			run.NextAttemptAt = at
+			queues = append(queues, queueOf(run))
+		}
+	}
+	m.signal()
+	return queues, nil
+}
+
+func (m *memory) WaitingAtGates(context.Context) (all []ledger.AtGate, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if run.State == pluginsdk.RunQueued && run.Parked != nil && run.Parked.Plugin != "" {
+			all = append(all, ledger.AtGate{RunID: run.ID, Plugin: run.Parked.Plugin, Due: run.NextAttemptAt})
+		}
+	}
+	return all, nil
 }
 
 func (m *memory) CountParked(context.Context) (n int, err error) {

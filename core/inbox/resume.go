@@ -26,9 +26,10 @@ func (in *Inbox) parkFor(ctx context.Context, log *slog.Logger, w *worker, attem
 	claim, runID := attempt.claim, attempt.claim.Run.ID
 	people := ledger.ForPeople(claim.Run.Run, claim.Thread.Thread, claim.Fence)
 	row := ledger.ParkedRun{RunID: runID, Override: stillSaid(claim.Run.Override)}
+	var none *ledger.NoRoom
+	soon := errors.As(attempt.cause, &none) && none.Soon
 	if reason.Plugin != "" {
-		var none *ledger.NoRoom
-		row = in.parkedByGate(claim.Run, reason, errors.As(attempt.cause, &none) && none.Soon)
+		row = in.parkedByGate(claim.Run, reason, soon)
 		row.Override = claim.Run.Override // what a person has said of the plan, which was not asked
 	} else {
 		row.Parked = in.plan.ParkOf(reason, ledger.PlanAsk{Account: reason.Account, People: people, Last: claim.Run.LastParked})
@@ -47,6 +48,10 @@ func (in *Inbox) parkFor(ctx context.Context, log *slog.Logger, w *worker, attem
 		return
 	}
 	in.park(ctx, log, w, attempt, row)
+	if soon {
+		account := ledger.AccountRef{Plugin: reason.Plugin, Account: none.Account}
+		in.waitForRoom(ctx, log, w, runID, waiter{account: account, since: parked.Since}, attempt.began)
+	}
 	if reason.Plugin != "" {
 		in.missed(ctx, log, w, reason.Plugin, attempt.began)
 	}

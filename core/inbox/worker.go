@@ -146,8 +146,9 @@ func (in *Inbox) execute(w *worker, claim ledger.Claim) {
 	for _, one := range announced {
 		<-one
 	}
-	began := in.rechecksSoFar()
+	began := in.thisMoment()
 	left, err := in.handle(ctx, claim)
+	defer func() { in.roomMade(in.work, left.Freed) }()
 	if stopped := context.Cause(ctx); pluginsdk.CodeOf(stopped) == pluginsdk.CodeCancelled {
 		// Also the turns that the run asked for at the moment of the stop.
 		in.endTurns(in.work, in.config.Log, claim.Run.ID, stopped)
@@ -201,6 +202,7 @@ func (in *Inbox) enter(claim ledger.Claim, w *worker, cancel context.CancelCause
 		cancel(order.cause)
 	}
 	in.running[claim.Run.ID] = entry
+	delete(in.waiters, claim.Run.ID)
 	return announced
 }
 
@@ -219,6 +221,7 @@ func (in *Inbox) handle(ctx context.Context, claim ledger.Claim) (left ledger.Le
 		limit *= 2 // its answer was paid for, and is worth more attempts
 	}
 	if claim.Run.Attempt > limit {
+		left.Freed.Unsure = true
 		return left, pluginsdk.Errorf(pluginsdk.CodeInternal, "it was begun %d times and never came to an end", limit)
 	}
 	err = guard.Call(in.config.Log.With("run", claim.Run.ID), "a run", func() (err error) {
@@ -235,7 +238,7 @@ type failed struct {
 	// left is what no commit of the attempt has stored. If its effects are why a commit
 	// fails, that is made without them.
 	left  ledger.Left
-	began uint64 // how often plugins had said by its beginning that there is room (Recheck)
+	began moment
 }
 
 // requeueOrFail decides what happens to a run whose attempt failed, and stores that. ctx

@@ -91,6 +91,20 @@ func ForPeople(r pluginsdk.Run, thread pluginsdk.Thread, fence Fence) bool {
 	return !fence.Beside() && thread.Kind != pluginsdk.ThreadTask && thread.Kind != pluginsdk.ThreadCron
 }
 
+// ParkedCount says how many runs are parked for the same.
+type ParkedCount struct {
+	Plugin, Budget string    // as in Parked; both empty: they wait for a plan
+	Runs           int       // that are parked
+	Behind         int       // messages that wait behind those in the queues of their threads
+	Until          time.Time // when the last of them goes on at the latest; zero: of one or more nobody knows
+}
+
+// AtGate is a run that waits for the gate of a plugin.
+type AtGate struct {
+	RunID, Plugin string
+	Due           time.Time // when it is tried again
+}
+
 // FallbackAccount is the core's account in which is set aside what a key costs in a day, as
 // 2006-01-02, in the place of another account.
 func FallbackAccount(name, day string) string { return "key:" + name + ":" + day }

@@ -140,6 +140,8 @@ type NoRoom struct {
 	Failure *pluginsdk.Failure // with Parked
 	// Soon says that there is room again when turns at work have ended, for which it is set aside.
 	Soon bool
+	// Account is the one in which there is not enough left; empty: the gate itself has the turn wait.
+	Account string
 }
 
 func (n *NoRoom) Error() string { return n.Failure.Error() }
@@ -325,6 +327,18 @@ type Left struct {
 	// Answered says that the agent's answer is stored (step 5b): from there on nobody's
 	// stop ends the run.
 	Answered bool
+	// Freed is what the attempt's end frees in accounts, also when the run is over.
+	Freed Freed
+}
+
+// AccountRef names an account of a plugin's.
+type AccountRef struct{ Plugin, Account string }
+
+// Freed says in which accounts less may be set aside for a run than before.
+type Freed struct {
+	Accounts []AccountRef
+	// Unsure says that an earlier attempt of the run may have set something aside in others.
+	Unsure bool
 }
 
 // Row is a message with its key; a repeated key stores nothing again. The row is

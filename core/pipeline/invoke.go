@@ -103,6 +103,7 @@ func (p *Pipeline) commitIntent(ctx context.Context, t *trip) error {
 		return storeError("commit the intent", err)
 	}
 	t.pending.stored(len(effects))
+	t.setAside = true
 	t.capAtRest()
 	t.on.Keeps = true // the agent's turn needs the place, and so does what comes after it
 	return nil

@@ -64,6 +64,7 @@ type trip struct {
 	invokedAt  time.Time
 	costCap    float64 // in USD, the lowest that the gate has set; 0: none
 	reserved   []ledger.Reservation
+	setAside   bool   // what is in reserved is stored
 	account    string // that the turn is of
 	fallback   bool   // the account is paid for in the place of another one
 	// fallbackCap is what the turn may cost as one of a fallback, in USD; 0: it is none, or not

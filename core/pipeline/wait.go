@@ -45,7 +45,7 @@ func (t *trip) waitsFor(over *ledger.OverLimit) error {
 		reason = over.AtWork()
 	}
 	none := t.waits(one.Plugin, reason, *one.Wait)
-	none.Soon = soon
+	none.Soon, none.Account = soon, one.Account
 	return none
 }
 
@@ -80,4 +80,19 @@ func (p *Pipeline) mayBegin(ctx context.Context, t *trip) error {
 		}
 	}
 	return nil
+}
+
+// frees says in which accounts the end of the attempt makes room. An attempt that has set nothing aside makes none;
+// what an earlier one has set aside is not known here.
+func (t *trip) frees() (freed ledger.Freed) {
+	if t.run.Kind == pluginsdk.RunCommand {
+		return freed
+	}
+	freed.Unsure = t.run.Attempt > 1 || t.run.Step != pluginsdk.StepAccepted
+	if t.setAside {
+		for _, one := range t.reserved {
+			freed.Accounts = append(freed.Accounts, ledger.AccountRef{Plugin: one.Plugin, Account: one.Account})
+		}
+	}
+	return freed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -142,4 +143,42 @@ func TestWhoWaitsForTurnsAtWorkIsToldSo(t *testing.T) {
 	over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
 	b.store.fail["SaveIntent"] = &ledger.OverLimit{Reservation: over, SpentUSD: 0.5, ReservedUSD: 0.5}
 	wantWait(t, b.handle(), "turns at work hold what is left of the budget daily: $0.50 of $1.00 are set aside for them")
+}
+
+// The end of an attempt makes room where it has set something aside, and nowhere else: one that was put back for want
+// of room does not have others go on that wait for the same.
+func TestWhatTheEndOfAnAttemptFrees(t *testing.T) {
+	day := []ledger.AccountRef{{Plugin: "purser", Account: "day"}}
+	for what, c := range map[string]struct {
+		prepare func(b *bench)
+		want    ledger.Freed
+	}{
+		"it is answered": {func(*bench) {}, ledger.Freed{Accounts: day}},
+		"it fails": {func(b *bench) {
+			b.agent.answer = func(context.Context, ledger.AgentRequest, func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+				return pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureAPI, Message: "529", Retryable: true}}
+			}
+		}, ledger.Freed{Accounts: day}},
+		"there is no room": {func(b *bench) {
+			over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
+			b.store.fail["SaveIntent"] = &ledger.OverLimit{Reservation: over, SpentUSD: 0.5, ReservedUSD: 0.5}
+		}, ledger.Freed{}},
+		"an earlier attempt": {func(b *bench) { b.claim.Run.Attempt = 2 }, ledger.Freed{Accounts: day, Unsure: true}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b, _ := spending(pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{waitsIn("day")}})
+			b.agent.answer = func(_ context.Context, request ledger.AgentRequest, _ func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+				return pluginsdk.InvokeResult{SessionID: request.SessionID, Text: "done"}
+			}
+			c.prepare(b)
+			left, err := b.line.Handle(t.Context(), t.Context(), b.claim)
+			if !reflect.DeepEqual(left.Freed, c.want) {
+				t.Errorf("it frees %+v, want %+v (%v)", left.Freed, c.want, err)
+			}
+			var none *ledger.NoRoom
+			if errors.As(err, &none) && none.Account != "day" {
+				t.Errorf("it waits for room in %q", none.Account)
+			}
+		})
+	}
 }

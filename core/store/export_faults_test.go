@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
+
+	"github.com/seed-706843ae/harness/ent/run"
 )
 
 // ErrDied is what every write fails with after DieAfter's.
@@ -53,4 +56,25 @@ func (s *Store) Meanwhile(writes int, also func()) (end func()) {
 	whole := s.write
 	s.write = &meanwhile{whole, writes, also}
 	return func() { s.write = whole }
+}
+
+// CopyRun makes so many turns beside their threads that are as a run is.
+func (s *Store) CopyRun(ctx context.Context, id string, copies int) error {
+	var columns, values []string
+	for _, column := range run.Columns {
+		columns = append(columns, `"`+column+`"`)
+		switch column {
+		case run.FieldID, run.FieldKey:
+			values = append(values, "'copy-' || CAST(n AS TEXT)")
+		case run.FieldBeside:
+			values = append(values, "TRUE")
+		default:
+			values = append(values, `"`+column+`"`)
+		}
+	}
+	return s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
+		_, err := tx.run(ctx, "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < $2) INSERT INTO runs ("+
+			strings.Join(columns, ", ")+") SELECT "+strings.Join(values, ", ")+" FROM counted, runs WHERE id = $1", id, copies)
+		return err
+	})
 }

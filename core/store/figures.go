@@ -220,15 +220,14 @@ func (s *Store) openApprovals(ctx context.Context) ([]pluginsdk.Figure, error) {
 // parkedRuns counts the runs that are parked, by what they wait for: a plan, or a plugin's gate.
 func (s *Store) parkedRuns(ctx context.Context) (pluginsdk.Figure, error) {
 	counts := map[string]float64{"plan": 0, "budget": 0}
-	runs, err := s.ParkedRuns(ctx, "")
-	for _, one := range runs {
-		if one.Parked.Plugin != "" {
-			counts["budget"]++
-		} else {
-			counts["plan"]++
-		}
-	}
-	return tally.Gauges("harness_runs_parked", fmt.Sprintf("Runs that wait for a window of a plan, or for a budget; at most %d are counted.", page(0)), "for", counts), err
+	gated := s.ofParked("r.parked", "plugin") + " <> ''"
+	err := s.each(ctx, "SELECT COUNT(*), COALESCE(SUM(CASE WHEN "+gated+" THEN 1 ELSE 0 END), 0) FROM runs r WHERE "+parkedSQL, func(scan scan) error {
+		var all, budget float64
+		err := scan(&all, &budget)
+		counts["plan"], counts["budget"] = all-budget, budget
+		return err
+	})
+	return tally.Gauges("harness_runs_parked", "Runs that wait for a window of a plan, or for a budget.", "for", counts), err
 }
 
 // cronsTold is of how many scheduled jobs is told how they do.

@@ -2,13 +2,17 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
+
+	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
 	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/run"
+	"github.com/seed-706843ae/harness/ent/thread"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -107,11 +111,14 @@ func resumedWords(override pluginsdk.RunOverride) string {
 	return strings.Join(how, ", ")
 }
 
+// parkedNow finds the runs that are parked.
+var parkedNow = run.And(run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtNotNil())
+
 // ParkedRuns returns the runs that are parked in a thread, or in all (empty), in the order in
-// which they go on.
-func (s *Store) ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Run, error) {
-	query := s.read.Run.Query().Where(notGoing, run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtNotNil()).
-		Order(run.ByNextAttemptAt(), run.ByID()).Limit(page(0))
+// which they go on: the first ones, at most 1,000 (0: 100). CountParked says how many there are.
+func (s *Store) ParkedRuns(ctx context.Context, threadID string, most int) ([]pluginsdk.Run, error) {
+	query := s.read.Run.Query().Where(notGoing, parkedNow).
+		Order(run.ByNextAttemptAt(), run.ByID()).Limit(page(most))
 	if threadID != "" {
 		query.Where(run.ThreadID(threadID))
 	}
@@ -122,26 +129,38 @@ func (s *Store) ParkedRuns(ctx context.Context, threadID string) ([]pluginsdk.Ru
 	return all(rows, runOf), nil
 }
 
-// HastenParked has parked runs that are due after later go on when due says, unless that is the
+// hastenedTogether is how many parked runs are read, and moved, at a time: other writes come in between.
+const hastenedTogether = 500
+
+// HastenParked has runs that are parked for a plan, and due after later, go on when due says, unless that is the
 // zero time. people says that people wait for the run. It returns the queues of those that go on
 // earlier than before.
 func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(parked pluginsdk.Parked, people bool) time.Time) (queues []ledger.Queue, err error) {
-	late := []predicate.Run{run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtGT(instant(later))}
-	rows, err := s.read.Run.Query().Where(late...).Order(run.ByID()).
-		Select(run.FieldID, run.FieldThreadID, run.FieldBeside, run.FieldKind, run.FieldParked).All(ctx)
-	if err != nil || len(rows) == 0 {
-		return nil, wrap("list parked runs", err)
+	late := []predicate.Run{run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtGT(instant(later)), s.parkedForPlan}
+	for last := ""; ; {
+		rows, err := s.read.Run.Query().Where(append(slices.Clone(late), run.IDGT(last))...).Order(run.ByID()).Limit(hastenedTogether).
+			Select(run.FieldID, run.FieldThreadID, run.FieldBeside, run.FieldKind, run.FieldParked).All(ctx)
+		if err != nil || len(rows) == 0 {
+			return queues, wrap("list parked runs", err)
+		}
+		last = rows[len(rows)-1].ID
+		moved, err := s.hasten(ctx, late, rows, due)
+		if err != nil {
+			return queues, wrap("have parked runs go on", err)
+		}
+		queues = append(queues, moved...)
 	}
-	threads := make(map[string]pluginsdk.Thread)
-	for _, row := range rows {
-		if _, known := threads[row.ThreadID]; known || row.ThreadID == "" {
-			continue
-		}
-		of, err := s.Thread(ctx, row.ThreadID)
-		if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
-			return nil, err
-		}
-		threads[row.ThreadID] = of
+}
+
+// parkedForPlan finds the runs that are parked for a plan, not for a plugin's gate.
+func (s *Store) parkedForPlan(sel *entsql.Selector) {
+	sel.Where(entsql.P(func(b *entsql.Builder) { b.WriteString(s.ofParked(sel.C(run.FieldParked), "plugin") + " = ''") }))
+}
+
+func (s *Store) hasten(ctx context.Context, late []predicate.Run, rows []*ent.Run, due func(parked pluginsdk.Parked, people bool) time.Time) (queues []ledger.Queue, err error) {
+	kinds, err := s.kindsOf(ctx, rows)
+	if err != nil {
+		return nil, err
 	}
 	moved := make(map[string]time.Time)
 	for _, row := range rows {
@@ -149,11 +168,10 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 		if row.Beside {
 			fence.TurnID = row.ID
 		}
-		at := due(*row.Parked, ledger.ForPeople(pluginsdk.Run{ID: row.ID, Kind: row.Kind}, threads[row.ThreadID], fence))
-		if at.IsZero() {
-			continue
+		at := due(*row.Parked, ledger.ForPeople(pluginsdk.Run{ID: row.ID, Kind: row.Kind}, pluginsdk.Thread{ID: row.ThreadID, Kind: kinds[row.ThreadID]}, fence))
+		if !at.IsZero() {
+			moved[row.ID] = instant(at)
 		}
-		moved[row.ID] = instant(at)
 	}
 	if len(moved) == 0 {
 		return nil, nil
@@ -165,13 +183,9 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 			if !is {
 				continue
 			}
-			update := tx.Run.Update().Where(append(late, run.ID(row.ID))...).SetNextAttemptAt(at)
-			if row.Parked.Plugin == "" {
-				parked := *row.Parked
-				parked.Until = at
-				update.SetParked(&parked)
-			}
-			n, err := update.Save(ctx)
+			parked := *row.Parked
+			parked.Until = at
+			n, err := tx.Run.Update().Where(append(slices.Clone(late), run.ID(row.ID))...).SetNextAttemptAt(at).SetParked(&parked).Save(ctx)
 			switch {
 			case err != nil:
 				return err
@@ -184,7 +198,22 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 		}
 		return nil
 	})
-	return queues, wrap("have parked runs go on", err)
+	return queues, err
+}
+
+// kindsOf returns the kinds of the threads of runs. One that is not there has none.
+func (s *Store) kindsOf(ctx context.Context, rows []*ent.Run) (map[string]pluginsdk.ThreadKind, error) {
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, row.ThreadID)
+	}
+	slices.Sort(ids)
+	threads, err := s.read.Thread.Query().Where(thread.IDIn(slices.Compact(ids)...)).Select(thread.FieldID, thread.FieldKind).All(ctx)
+	kinds := make(map[string]pluginsdk.ThreadKind, len(threads))
+	for _, one := range threads {
+		kinds[one.ID] = one.Kind
+	}
+	return kinds, err
 }
 
 // hastenThread has the parked runs of a thread go on now.
@@ -195,6 +224,6 @@ func (t *tx) hastenThread(ctx context.Context, threadID string, now time.Time) e
 
 // CountParked returns how many runs are parked.
 func (s *Store) CountParked(ctx context.Context) (int, error) {
-	n, err := s.read.Run.Query().Where(notGoing, run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtNotNil()).Count(ctx)
+	n, err := s.read.Run.Query().Where(notGoing, parkedNow).Count(ctx)
 	return n, wrap("count parked runs", err)
 }

@@ -53,7 +53,7 @@ func TestAParkedRunWaitsForItsWindow(t *testing.T) {
 				t.Errorf("claimed before the window opens: %+v", early)
 			}
 		}
-		if parked := only[pluginsdk.Run](t)(s.ParkedRuns(ctx, c.Thread.ID)); parked.ID != id {
+		if parked := only[pluginsdk.Run](t)(s.ParkedRuns(ctx, c.Thread.ID, 0)); parked.ID != id {
 			t.Errorf("parked in the thread: %+v", parked)
 		}
 
@@ -243,12 +243,18 @@ func TestARunThatWaitsForABudgetIsTriedBeforeItsTime(t *testing.T) {
 			}
 		}
 		wants(due)
-		queues := must[[]ledger.Queue](t)(s.HastenParked(ctx, *clock, func(of pluginsdk.Parked, _ bool) time.Time {
-			if of.Plugin == "metrics" {
-				return *clock
+		if moved := must[[]ledger.Queue](t)(s.HastenParked(ctx, *clock, func(of pluginsdk.Parked, _ bool) time.Time {
+			if of.Plugin != "" {
+				t.Errorf("asked about a run that waits for a gate: %+v", of)
 			}
 			return time.Time{}
-		}))
+		})); len(moved) != 0 {
+			t.Errorf("moved are %+v", moved)
+		}
+		if moved := must[[]ledger.Queue](t)(s.HastenGate(ctx, "another", *clock, *clock)); len(moved) != 0 {
+			t.Errorf("moved for another plugin are %+v", moved)
+		}
+		queues := must[[]ledger.Queue](t)(s.HastenGate(ctx, "metrics", *clock, *clock))
 		if !slices.Equal(queues, []ledger.Queue{{ThreadID: c.Thread.ID}}) {
 			t.Errorf("woken are %+v", queues)
 		}

@@ -41,6 +41,9 @@ when the limit resets. The command works with the daemon up or down.`,
 	return cmd
 }
 
+// parkedShown is how many of the parked runs are listed, those that go on first.
+const parkedShown = 100
+
 // planOf returns the plans of the daemon elsewhere that the command is for, or
 // of this machine, with the names of the threads whose runs are parked.
 func planOf(cmd *cobra.Command) (plan client.Plan, titles map[string]string, err error) {
@@ -60,7 +63,10 @@ func planOf(cmd *cobra.Command) (plan client.Plan, titles map[string]string, err
 		if plan.Accounts, err = (bookHere{daemon.NewAccounts(config, database), config, cmd}).list(ctx); err != nil {
 			return err
 		}
-		parked, err := database.ParkedRuns(ctx, "")
+		parked, err := database.ParkedRuns(ctx, "", parkedShown)
+		if err != nil {
+			return err
+		}
 		for _, run := range parked {
 			plan.Parked = append(plan.Parked, client.Run{
 				ID: run.ID, ThreadID: run.ThreadID, MessageID: run.MessageID, Kind: run.Kind, State: run.State, Attempt: run.Attempt,
@@ -70,6 +76,8 @@ func planOf(cmd *cobra.Command) (plan client.Plan, titles map[string]string, err
 				titles[run.ThreadID] = thread.Name
 			}
 		}
+		plan.ParkedTotal, err = database.CountParked(ctx)
+		plan.More = plan.ParkedTotal > len(plan.Parked)
 		return err
 	})
 	return plan, titles, err

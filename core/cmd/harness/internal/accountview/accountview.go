@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -152,7 +153,7 @@ func Plan(out io.Writer, plan client.Plan, titles map[string]string, now time.Ti
 		_, err := fmt.Fprintln(out, "\nNothing is parked.")
 		return err
 	}
-	fmt.Fprintf(out, "\nParked (%d%s); to go on now: harness plan go RUN [--model MODEL | --fallback]\n", len(plan.Parked), yes(plan.More, " or more", ""))
+	fmt.Fprintf(out, "\nParked (%s); to go on now: harness plan go RUN [--model MODEL | --fallback]\n", parkedWords(plan))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "RUN\tTHREAD\tGOES ON\tWHY")
 	for _, run := range plan.Parked {
@@ -160,6 +161,18 @@ func Plan(out io.Writer, plan client.Plan, titles map[string]string, now time.Ti
 			goesOn(*run.Parked, now), terminal.Short(run.Parked.Reason, 120))
 	}
 	return table.Flush()
+}
+
+// parkedWords say how many runs are parked, and whether all of them are listed.
+func parkedWords(plan client.Plan) string {
+	switch listed := len(plan.Parked); {
+	case plan.ParkedTotal > listed:
+		return fmt.Sprintf("%d; the first %d", plan.ParkedTotal, listed)
+	case plan.More:
+		return fmt.Sprintf("%d or more", listed)
+	default:
+		return strconv.Itoa(listed)
+	}
 }
 
 // goesOn says when a parked run goes on.
