@@ -74,10 +74,14 @@ type OnCheckRequest struct {
 // OnCheckResponse is what the plugin has looked at, at most 32.
 type OnCheckResponse struct {
 	Checks []Check
+	// Figures are the plugin's own, which /metrics shows beside Harness's, as of this check, while the plugin serves.
+	// Their names begin with harness_ and the plugin's name, with _ for - (FigurePrefix). KeepFigures says which are
+	// kept; the others are left out, and the plugin's log says why. A counter need not begin at 0.
+	Figures []Figure
 }
 
 // CheckHook is asked about every minute. What it answers stands in the plugin's
-// row: `harness doctor`, `plugin info` and the API show it.
+// row: `harness doctor`, `plugin info` and the API show it, and /metrics the figures.
 type CheckHook interface {
 	OnCheck(ctx context.Context, request *OnCheckRequest) (*OnCheckResponse, error)
 }

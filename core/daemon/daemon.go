@@ -214,7 +214,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		Quotas: hostapi.NewQuotas(hostapi.QuotaConfig{
 			Limits: d.plugins.Limits, StoredBytes: d.store.StoredBytes, Shipped: d.plugins.Shipped, Log: d.room("plugins"),
 		}),
-		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, log: d.room("figures")}).All,
+		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, plugins: d.plugins.OwnFigures, refused: make(map[string]bool), log: d.room("figures")}).All,
 		Accounts:            accountDesk{d.accounts, d.plan},
 		Installation:        newInstallationRoom(config, d.store, d.prices, d.plugins.Live),
 		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Trace: config.Trace, Log: d.room("plugins"),

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -95,4 +96,42 @@ func names(figures []pluginsdk.Figure) (names string) {
 		names += " "
 	}
 	return names
+}
+
+// A plugin does not pass its figures off as the daemon's, another plugin's, or a part of a histogram.
+func TestAPluginsFigureWhoseNameIsTaken(t *testing.T) {
+	var log strings.Builder
+	of := func(names ...string) (all []pluginsdk.Figure) {
+		for _, name := range names {
+			all = append(all, pluginsdk.Figure{Name: name, Help: "plugin's"})
+		}
+		return all
+	}
+	f := &figures{
+		log: slog.New(slog.NewTextHandler(&log, nil)), refused: make(map[string]bool),
+		counted: func() []pluginsdk.Figure {
+			return []pluginsdk.Figure{{Name: "harness_runs_parked"}, {Name: "harness_runs_seconds"}}
+		},
+		stored: func(context.Context) ([]pluginsdk.Figure, error) { return nil, nil },
+		plugins: func() map[string][]pluginsdk.Figure {
+			return map[string][]pluginsdk.Figure{
+				"runs":   of("harness_runs_parked", "harness_runs_seconds_count", "harness_runs_own"),
+				"plugin": of("harness_plugin_state"), "a": of("harness_a_b_c"), "a-b": of("harness_a_b_c"),
+			}
+		},
+	}
+	for range 2 {
+		f.at = time.Time{}
+		var names []string
+		for _, figure := range f.All(t.Context()) {
+			names = append(names, figure.Name+" "+figure.Help)
+		}
+		want := []string{"harness_a_b_c plugin's", "harness_database_up 1 when the database answered the questions for these figures.", "harness_runs_own plugin's", "harness_runs_parked ", "harness_runs_seconds "}
+		if !slices.Equal(names, want) {
+			t.Errorf("the figures are %q, want %q", names, want)
+		}
+	}
+	if n := strings.Count(log.String(), "its name is taken"); n != 4 {
+		t.Errorf("said %d times: %s", n, log.String())
+	}
 }

@@ -27,6 +27,7 @@ const (
 // asked either.
 func (i *Instance) checkOn(v *version) (stop func()) {
 	if !v.manifest.Answers(pluginsdk.HookCheck) {
+		i.report.keepFigures(nil, "")
 		i.report.forgetChecks(len(i.Info().Checks))
 		return func() {}
 	}
@@ -80,6 +81,28 @@ func (i *Instance) check(ctx context.Context, v *version) {
 	default:
 		i.report.keepChecks(ctx, i.bounded(answer.Checks))
 	}
+	if err == nil && answer != nil {
+		i.report.keepFigures(i.ownFigures(answer.Figures))
+	}
+}
+
+// ownFigures returns the plugin's own figures that may be shown, without secrets, and in words which of the others are
+// left out.
+func (i *Instance) ownFigures(figures []pluginsdk.Figure) (kept []pluginsdk.Figure, refused string) {
+	for n := range figures {
+		figures[n].Help = i.redact(figures[n].Help)
+		for k := range figures[n].Samples[:min(len(figures[n].Samples), pluginsdk.MaxFigureSamples)] {
+			labels := figures[n].Samples[k].Labels
+			for name, value := range labels {
+				labels[name] = i.redact(value)
+			}
+		}
+	}
+	kept, errs := pluginsdk.KeepFigures(i.name, figures)
+	if len(errs) > 0 {
+		refused = i.words(fmt.Sprintf("%d of its figures are left out; the first: %v", len(errs), errs[0]))
+	}
+	return kept, refused
 }
 
 // bounded returns the checks as they are stored: at most maxChecks, their texts cut and

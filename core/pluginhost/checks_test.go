@@ -60,6 +60,30 @@ func TestWhatAPluginFindsStandsInItsRow(t *testing.T) {
 	}
 }
 
+// What a plugin tells of itself in figures is there while it serves, and no longer; one that is not allowed is left out,
+// and its log says why.
+func TestAPluginsOwnFiguresAreKeptWhileItServes(t *testing.T) {
+	h, r := startOn(t, Config{CheckEvery: 30 * time.Millisecond}, &bus{}, "looks")
+	_ = serving(t, h, r, "looks")
+	finds(t, h, pluginsdk.OnCheckResponse{Figures: []pluginsdk.Figure{
+		{Name: "harness_looks_depth", Kind: pluginsdk.FigureGauge, Samples: []pluginsdk.FigureSample{{Value: 3}}},
+		{Name: "harness_runs_parked", Kind: pluginsdk.FigureGauge},
+	}})
+	own := func() []pluginsdk.Figure { return h.OwnFigures()["looks"] }
+	r.until(t, "the figure", func() bool {
+		return len(own()) == 1 && own()[0].Name == "harness_looks_depth" && own()[0].Samples[0].Value == 3
+	})
+	r.until(t, "the word in its log", func() bool {
+		written, err := os.ReadFile(h.logs.path("looks"))
+		return err == nil && strings.Contains(string(written), "1 of its figures are left out; the first: figure 2") && strings.Count(string(written), "1 of its figures") == 1
+	})
+	if err := r.edit("looks", func(row *ledger.Plugin) { row.Enabled = false }); err != nil {
+		t.Fatal(err)
+	}
+	h.Refresh()
+	r.until(t, "the end of its figures", func() bool { return len(own()) == 0 })
+}
+
 // A plugin that does not answer has its last checks, of which one can see how old they
 // are; that it did not is counted as any failure is.
 func TestNoAnswerLeavesTheLastChecks(t *testing.T) {

@@ -117,3 +117,18 @@ func (f *figures) due(now time.Time) bool {
 	f.dirty, f.saved = false, now
 	return true
 }
+
+// checksMissed is how many checks in a row a plugin may leave unanswered before its own figures are not shown any more.
+const checksMissed = 3
+
+// OwnFigures returns the figures that plugins tell of themselves (OnCheckResponse), by plugin.
+func (h *Host) OwnFigures() map[string][]pluginsdk.Figure {
+	all := make(map[string][]pluginsdk.Figure)
+	h.current.Range(func(name, instance any) bool {
+		if own := instance.(*Instance).report.ownFigures(checksMissed * h.config.CheckEvery); len(own) > 0 { //nolint:forcetypeassert // nothing else is stored
+			all[name.(string)] = own //nolint:forcetypeassert // nothing else is a key
+		}
+		return true
+	})
+	return all
+}

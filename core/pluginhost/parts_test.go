@@ -178,7 +178,7 @@ func (*looker) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsdk.O
 		return &pluginsdk.OnCheckResponse{Checks: []pluginsdk.Check{{Name: "file", State: pluginsdk.CheckOK}}}, nil
 	}
 	answer := &pluginsdk.OnCheckResponse{}
-	if json.Unmarshal(raw, &answer.Checks) != nil {
+	if json.Unmarshal(raw, &answer.Checks) != nil && json.Unmarshal(raw, answer) != nil {
 		return nil, misbehave(string(raw))
 	}
 	return answer, nil

@@ -41,6 +41,9 @@ type report struct {
 	charged    time.Time         // when rows that were not stored were last written into it
 	checks     []pluginsdk.Check // of the last OnCheck; valid once checkedAt is set
 	checkedAt  time.Time
+	own        []pluginsdk.Figure // the plugin's own, of the last OnCheck that was answered
+	ownAt      time.Time
+	ownRefused string // which of them were left out, as the plugin's log says
 }
 
 // tell sets the plugin's state and its last error (empty: the error stays, so that an
@@ -346,6 +349,27 @@ func (r *report) keepChecks(ctx context.Context, checks []pluginsdk.Check) {
 	if err := r.host.store.SavePluginChecks(ctx, r.name, checks); err != nil && ctx.Err() == nil {
 		r.log.Warn("checks of a plugin cannot be stored", "err", err)
 	}
+}
+
+// keepFigures keeps the plugin's own figures. refused says in words which others are left out: the plugin's log says so
+// when that changes.
+func (r *report) keepFigures(own []pluginsdk.Figure, refused string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if refused != "" && refused != r.ownRefused {
+		r.log.Warn("figures of a plugin are left out", "why", refused)
+	}
+	r.own, r.ownAt, r.ownRefused = own, time.Now(), refused
+}
+
+// ownFigures returns the plugin's own figures while it serves, if they are not older than that.
+func (r *report) ownFigures(oldest time.Duration) []pluginsdk.Figure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen.State != pluginsdk.PluginServing || time.Since(r.ownAt) > oldest {
+		return nil
+	}
+	return r.own
 }
 
 // forgetChecks removes the stored checks of the plugin. inRow is how many the row has.

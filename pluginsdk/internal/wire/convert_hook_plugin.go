@@ -47,13 +47,15 @@ func onCheckRequestFrom(m *pluginv1.OnCheckRequest) pluginsdk.OnCheckRequest {
 
 func onCheckResponseTo(v pluginsdk.OnCheckResponse) *pluginv1.OnCheckResponse {
 	return &pluginv1.OnCheckResponse{
-		Checks: listTo(v.Checks, checkTo),
+		Checks:  listTo(v.Checks, checkTo),
+		Figures: listTo(v.Figures, figureTo),
 	}
 }
 
 func onCheckResponseFrom(m *pluginv1.OnCheckResponse) pluginsdk.OnCheckResponse {
 	return pluginsdk.OnCheckResponse{
-		Checks: listFrom(m.GetChecks(), checkFrom),
+		Checks:  listFrom(m.GetChecks(), checkFrom),
+		Figures: listFrom(m.GetFigures(), figureFrom),
 	}
 }
 

@@ -145,5 +145,8 @@ func (x *exam) checkSurroundings(ctx context.Context) error {
 			x.note("%s is failing: %s", check.Name, check.Detail)
 		}
 	}
+	if _, refused := pluginsdk.KeepFigures(x.manifest.Name, got.figures); len(refused) > 0 {
+		return faultf("see pluginsdk.KeepFigures for what the plugin's own figures may be", "%d of the figures of OnCheck are left out of /metrics; the first: %v", len(refused), refused[0])
+	}
 	return nil
 }

@@ -99,6 +99,7 @@ func TestEachFaultFailsItsCheckAndNoOther(t *testing.T) {
 		{"counts", "effects", "does not ask for metrics.write"},
 		{"feels-odd", "surroundings", "in the state \"odd\""},
 		{"feels-too-much", "surroundings", "41 checks"},
+		{"counts-for-others", "surroundings", "1 of the figures of OnCheck are left out of /metrics"},
 		{"ignores-cancel", "cancel", "OnMessage, cancelled: the call was still under way"},
 		{"small", "large", "OnMessage: refused"},
 		{"breaks-under-load", "parallel", "OnMessage: its process ended (exit status 3)"},

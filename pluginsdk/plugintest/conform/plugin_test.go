@@ -141,6 +141,8 @@ func (p *subject) OnCheck(context.Context, *pluginsdk.OnCheckRequest) (*pluginsd
 	switch p.mode {
 	case "feels-odd":
 		checks[0].State = "odd"
+	case "counts-for-others":
+		return &pluginsdk.OnCheckResponse{Checks: checks, Figures: []pluginsdk.Figure{{Name: "harness_runs_parked", Kind: pluginsdk.FigureGauge}}}, nil
 	case "feels-too-much":
 		for range 40 {
 			checks = append(checks, checks[0])

@@ -157,6 +157,7 @@ func (s sample) event() pluginsdk.Event {
 type answer struct {
 	effects *pluginsdk.Effects
 	checks  []pluginsdk.Check
+	figures []pluginsdk.Figure
 }
 
 // ask calls a hook with a sample. settings are what OnSettingsChange is given.
@@ -182,7 +183,7 @@ func ask(ctx context.Context, s *session, hook pluginsdk.Hook, with sample, sett
 	case pluginsdk.HookCheck:
 		var r *pluginsdk.OnCheckResponse
 		if r, err = s.OnCheck(ctx, &pluginsdk.OnCheckRequest{Call: with.call}); r != nil {
-			got.checks = r.Checks
+			got.checks, got.figures = r.Checks, r.Figures
 		}
 	case pluginsdk.HookCron:
 		_, err = s.OnCron(ctx, with.cronQuestion())

@@ -12,10 +12,10 @@ import (
 func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
 	known, now := p.known.Load(), p.now()
 	if kept := p.checked.Load(); kept != nil && kept.known == known && now.Before(kept.until) && !p.begun.open() {
-		return &pluginsdk.OnCheckResponse{Checks: kept.checks}, nil
+		return &pluginsdk.OnCheckResponse{Checks: kept.checks, Figures: kept.figures}, nil
 	}
 	checks := known.check()
-	used, err := p.usedUp(ctx, known)
+	used, told, err := p.usedUp(ctx, known)
 	if err != nil {
 		return nil, err
 	}
@@ -29,16 +29,17 @@ func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*plu
 		checks = append(checks, pluginsdk.Check{Name: "budgets", State: pluginsdk.CheckOK, Detail: fmt.Sprintf("%d, none of them used up", len(known.ledger.Budgets))})
 	}
 	_, until := Day.span(now, p.settings.Load().zone)
-	p.checked.Store(&checked{known, until, checks})
-	return &pluginsdk.OnCheckResponse{Checks: checks}, nil
+	p.checked.Store(&checked{known, until, checks, told})
+	return &pluginsdk.OnCheckResponse{Checks: checks, Figures: told}, nil
 }
 
 // checked is what was found. It holds until the budgets are read anew, which is a minute after a
 // turn, and until the day is over: who is asked every minute of an idle day reads nothing.
 type checked struct {
-	known  *known
-	until  time.Time
-	checks []pluginsdk.Check
+	known   *known
+	until   time.Time
+	checks  []pluginsdk.Check
+	figures []pluginsdk.Figure
 }
 
 // check says whether budgets hold.
@@ -61,17 +62,22 @@ func (known *known) check() (checks []pluginsdk.Check) {
 	return checks
 }
 
-// usedUp names the budgets that are used up, of those that have one account.
-func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.Check, err error) {
+// usedUp names the budgets that are used up, of those that have one account, and returns how all of these stand.
+func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.Check, told []pluginsdk.Figure, err error) {
+	stand := make(figures)
 	for _, b := range known.holds() {
 		account, ends := b.own(p.now(), p.settings.Load().zone)
+		if b.Share > 0 {
+			stand.share(known, b, p.now())
+		}
 		if account == "" {
 			continue
 		}
 		stands, err := p.stands(ctx, account)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		stand.spent(b, stands.SpentUSD)
 		if stands.SpentUSD < b.limit() {
 			continue
 		}
@@ -84,5 +90,5 @@ func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.C
 			Remedy: fmt.Sprintf("wait, or raise it: `harness budget set %s %s`", b.Name, more(b)),
 		})
 	}
-	return checks, nil
+	return checks, stand.all(), nil
 }

@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,5 +129,45 @@ func TestTheReasonOfABudgetForEver(t *testing.T) {
 	}
 	if said := reason(b, saturday, false, 1, false); !strings.HasSuffix(said, "or with more tokens: harness budget set all 4000000 tokens, and then /retry") {
 		t.Errorf("who is denied is told %q", said)
+	}
+}
+
+// What is spent of each budget can be scraped, in its unit, and is read with what the check reads anyway.
+func TestFiguresOfBudgets(t *testing.T) {
+	w := newWorld(t, nil)
+	w.wantSays("set daily 40", "**daily**")
+	w.wantSays("set words 2M tokens week", "**words**")
+	w.wantSays("set background 50% plugin=cron", "**background**")
+	w.wantSays("set each 5 day thread=*", "**each**")
+	known := *w.own.known.Load()
+	known.accounts = map[string]pluginsdk.Account{"home": {Name: "home", Plan: true, Windows: []pluginsdk.PlanWindow{
+		{Account: "home", Name: "five_hour", Used: 0.25, ResetsAt: saturday.Add(time.Hour)}, {Account: "home", Name: "seven_day", Used: 0.9, ResetsAt: saturday},
+	}}}
+	w.own.known.Store(&known)
+	told := func() (lines []string) {
+		answer, err := w.plugin.OnCheck(t.Context(), &pluginsdk.OnCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, refused := pluginsdk.KeepFigures("metrics", answer.Figures); len(kept) != len(answer.Figures) || len(refused) > 0 {
+			t.Errorf("the figures are not all shown: %v", refused)
+		}
+		for _, figure := range answer.Figures {
+			for _, sample := range figure.Samples {
+				lines = append(lines, fmt.Sprintf("%s %s/%s/%s %v", strings.TrimPrefix(figure.Name, "harness_metrics_"), sample.Labels["budget"], sample.Labels["window"], sample.Labels["account"], sample.Value))
+			}
+		}
+		return lines
+	}
+	want := []string{
+		"budget_limit_ratio background/five_hour/home 0.5", "budget_limit_tokens words/week/ 2e+06", "budget_limit_usd daily/day/ 40",
+		"budget_spent_tokens words/week/ 0", "budget_spent_usd daily/day/ 0", "budget_used_ratio background/five_hour/home 0.25",
+	}
+	if got := told(); !slices.Equal(got, want) {
+		t.Errorf("told are %q, want %q", got, want)
+	}
+	before := w.calls("Budgets.Account")
+	if got := told(); !slices.Equal(got, want) || w.calls("Budgets.Account") != before {
+		t.Errorf("on an idle day %q are told, with %d more questions", got, w.calls("Budgets.Account")-before)
 	}
 }

@@ -69,7 +69,10 @@ func (x *OnCheckRequest) GetCall() *v1.Call {
 type OnCheckResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 32.
-	Checks        []*v1.Check `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
+	Checks []*v1.Check `protobuf:"bytes,1,rep,name=checks,proto3" json:"checks,omitempty"`
+	// The plugin's own, of the kinds counter and gauge: at most 32, with 1,000 samples together. Their names begin with
+	// harness_NAME_, the plugin's name with _ for -. Others are left out.
+	Figures       []*v1.Figure `protobuf:"bytes,2,rep,name=figures,proto3" json:"figures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,15 +114,23 @@ func (x *OnCheckResponse) GetChecks() []*v1.Check {
 	return nil
 }
 
+func (x *OnCheckResponse) GetFigures() []*v1.Figure {
+	if x != nil {
+		return x.Figures
+	}
+	return nil
+}
+
 var File_harness_plugin_v1_check_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_check_proto_rawDesc = "" +
 	"\n" +
-	"\x1dharness/plugin/v1/check.proto\x12\x11harness.plugin.v1\x1a\x1bharness/types/v1/call.proto\x1a\x1dharness/types/v1/plugin.proto\"<\n" +
+	"\x1dharness/plugin/v1/check.proto\x12\x11harness.plugin.v1\x1a\x1bharness/types/v1/call.proto\x1a\x1dharness/types/v1/metric.proto\x1a\x1dharness/types/v1/plugin.proto\"<\n" +
 	"\x0eOnCheckRequest\x12*\n" +
-	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\"B\n" +
+	"\x04call\x18\x01 \x01(\v2\x16.harness.types.v1.CallR\x04call\"v\n" +
 	"\x0fOnCheckResponse\x12/\n" +
-	"\x06checks\x18\x01 \x03(\v2\x17.harness.types.v1.CheckR\x06checks2`\n" +
+	"\x06checks\x18\x01 \x03(\v2\x17.harness.types.v1.CheckR\x06checks\x122\n" +
+	"\afigures\x18\x02 \x03(\v2\x18.harness.types.v1.FigureR\afigures2`\n" +
 	"\fCheckService\x12P\n" +
 	"\aOnCheck\x12!.harness.plugin.v1.OnCheckRequest\x1a\".harness.plugin.v1.OnCheckResponseBCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
 
@@ -141,17 +152,19 @@ var file_harness_plugin_v1_check_proto_goTypes = []any{
 	(*OnCheckResponse)(nil), // 1: harness.plugin.v1.OnCheckResponse
 	(*v1.Call)(nil),         // 2: harness.types.v1.Call
 	(*v1.Check)(nil),        // 3: harness.types.v1.Check
+	(*v1.Figure)(nil),       // 4: harness.types.v1.Figure
 }
 var file_harness_plugin_v1_check_proto_depIdxs = []int32{
 	2, // 0: harness.plugin.v1.OnCheckRequest.call:type_name -> harness.types.v1.Call
 	3, // 1: harness.plugin.v1.OnCheckResponse.checks:type_name -> harness.types.v1.Check
-	0, // 2: harness.plugin.v1.CheckService.OnCheck:input_type -> harness.plugin.v1.OnCheckRequest
-	1, // 3: harness.plugin.v1.CheckService.OnCheck:output_type -> harness.plugin.v1.OnCheckResponse
-	3, // [3:4] is the sub-list for method output_type
-	2, // [2:3] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4, // 2: harness.plugin.v1.OnCheckResponse.figures:type_name -> harness.types.v1.Figure
+	0, // 3: harness.plugin.v1.CheckService.OnCheck:input_type -> harness.plugin.v1.OnCheckRequest
+	1, // 4: harness.plugin.v1.CheckService.OnCheck:output_type -> harness.plugin.v1.OnCheckResponse
+	4, // [4:5] is the sub-list for method output_type
+	3, // [3:4] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_harness_plugin_v1_check_proto_init() }
