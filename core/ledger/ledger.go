@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,11 +184,45 @@ func (o *OverLimit) AtWork() string {
 		what, usd(o.ReservedUSD), usd(r.LimitUSD))
 }
 
+// tokens formats the amounts as 940 tokens, 12.4k tokens, 1M tokens, with as many digits as it takes for them to add
+// up to more than the limit.
+func (o *OverLimit) tokens() func(float64) string {
+	digits := 1
+	for ; digits < 6; digits++ {
+		sum := 0.0
+		for _, count := range []float64{o.SpentUSD, o.ReservedUSD, o.OwnUSD, o.Reservation.AmountUSD} {
+			rounded, unit, _ := roundTokens(count, digits)
+			sum += rounded * unit
+		}
+		if limit, unit, _ := roundTokens(o.Reservation.LimitUSD, digits); sum > limit*unit {
+			break
+		}
+	}
+	return func(count float64) string {
+		rounded, _, name := roundTokens(count, digits)
+		return strconv.FormatFloat(rounded, 'f', -1, 64) + name + " tokens"
+	}
+}
+
+// roundTokens returns a number of tokens in the unit in which it is told, and that unit's name.
+func roundTokens(count float64, digits int) (rounded, unit float64, name string) {
+	switch {
+	case count >= 1e6:
+		unit, name = 1e6, "M"
+	case count >= 1e3:
+		unit, name = 1e3, "k"
+	default:
+		return math.Round(count), 1, ""
+	}
+	digit := math.Pow10(digits)
+	return math.Round(count/unit*digit) / digit, unit, name
+}
+
 // usd formats the amounts with as many digits as it takes for them to add up to more than the
 // limit, and for none of them to look like nothing: 2 to 6.
 func (o *OverLimit) usd() func(float64) string {
 	if o.Reservation.Unit == pluginsdk.UnitTokens {
-		return func(tokens float64) string { return fmt.Sprintf("%.0f tokens", tokens) }
+		return o.tokens()
 	}
 	digits := 2
 	for ; digits < 6; digits++ {

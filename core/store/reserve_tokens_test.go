@@ -30,7 +30,7 @@ func TestABudgetInTokensIsSpentOnce(t *testing.T) {
 		wants(0, 700)
 		var over *ledger.OverLimit
 		err := s.SaveIntent(ctx, other.Fence, ledger.Intent{RunID: other.Run.ID, Reservations: tokens(700)})
-		if !errors.As(err, &over) || over.Error() != "the limit of tokens/day (metrics) is 1000 tokens: 0 tokens are spent, 700 tokens are set aside for other runs, and this one would set 700 tokens aside" {
+		if !errors.As(err, &over) || over.Error() != "the limit of tokens/day (metrics) is 1k tokens: 0 tokens are spent, 700 tokens are set aside for other runs, and this one would set 700 tokens aside" {
 			t.Errorf("the other is refused with %v", err)
 		}
 		check(t, s.SaveIntent(ctx, other.Fence, ledger.Intent{RunID: other.Run.ID, Reservations: tokens(300)}))

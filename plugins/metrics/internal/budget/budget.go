@@ -261,22 +261,33 @@ func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
 func more(b Budget) string {
 	switch {
 	case b.Tokens > 0:
-		return strconv.FormatFloat(2*b.Tokens, 'f', -1, 64) + " tokens"
+		return typed(2*b.Tokens) + " tokens"
 	case b.Share > 0:
 		return strconv.FormatFloat(min(100, b.Share+20), 'f', -1, 64) + "%"
 	}
 	return strconv.FormatFloat(2*b.USD, 'f', -1, 64)
 }
 
-// tokens is a number of tokens as people read it.
+// tokens is a number of tokens as people read it: 940 tokens, 12.4k tokens, 1.25M tokens.
 func tokens(count float64) string {
 	switch {
-	case count >= 1e6:
-		return strconv.FormatFloat(math.Round(count/1e4)/100, 'f', -1, 64) + "M tokens"
+	case count >= 999_950:
+		return typed(math.Round(count/1e4)*1e4) + " tokens"
 	case count >= 1e3:
-		return strconv.FormatFloat(math.Round(count/100)/10, 'f', -1, 64) + "k tokens"
+		return typed(math.Round(count/100)*100) + " tokens"
 	}
-	return strconv.FormatFloat(count, 'f', 0, 64) + " tokens"
+	return typed(math.Round(count)) + " tokens"
+}
+
+// typed is a whole number of tokens as it can be typed: 2M, 1.5k.
+func typed(count float64) string {
+	switch {
+	case count >= 1e6:
+		return strconv.FormatFloat(count/1e6, 'f', -1, 64) + "M"
+	case count >= 1e3:
+		return strconv.FormatFloat(count/1e3, 'f', -1, 64) + "k"
+	}
+	return strconv.FormatFloat(count, 'f', -1, 64)
 }
 
 // moment is when something ends, as people read it.

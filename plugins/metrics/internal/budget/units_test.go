@@ -21,7 +21,7 @@ func TestABudgetInTokens(t *testing.T) {
 	if one.Account != want.Account || one.LimitUSD != want.LimitUSD || one.AmountUSD != want.AmountUSD || one.Unit != want.Unit || one.CapAtRest || one.Wait == nil {
 		t.Errorf("set aside %+v, want %+v", one, want)
 	}
-	if !strings.Contains(one.Reason, "harness budget set words 6000000 tokens") {
+	if !strings.Contains(one.Reason, "harness budget set words 6M tokens") {
 		t.Errorf("it says %q", one.Reason)
 	}
 	for range 10 {
@@ -124,10 +124,10 @@ func TestABudgetOfWhatIsGoneCanBeRaised(t *testing.T) {
 // Of a budget that never begins anew people read what has it go on, in its unit.
 func TestTheReasonOfABudgetForEver(t *testing.T) {
 	b := Budget{Name: "all", Tokens: 2e6, Window: Ever, Scope: Scope{Kind: All}}
-	if said := reason(b, time.Time{}, false, 1, true); !strings.HasSuffix(said, "It does not begin anew. It goes on once somebody raises it: harness budget set all 4000000 tokens") {
+	if said := reason(b, time.Time{}, false, 1, true); !strings.HasSuffix(said, "It does not begin anew. It goes on once somebody raises it: harness budget set all 4M tokens") {
 		t.Errorf("who waits is told %q", said)
 	}
-	if said := reason(b, saturday, false, 1, false); !strings.HasSuffix(said, "or with more tokens: harness budget set all 4000000 tokens, and then /retry") {
+	if said := reason(b, saturday, false, 1, false); !strings.HasSuffix(said, "or with more tokens: harness budget set all 4M tokens, and then /retry") {
 		t.Errorf("who is denied is told %q", said)
 	}
 }
@@ -169,5 +169,23 @@ func TestFiguresOfBudgets(t *testing.T) {
 	before := w.calls("Budgets.Account")
 	if got := told(); !slices.Equal(got, want) || w.calls("Budgets.Account") != before {
 		t.Errorf("on an idle day %q are told, with %d more questions", got, w.calls("Budgets.Account")-before)
+	}
+}
+
+// Amounts of tokens are written in one way, which can be typed again; all that people type is taken.
+func TestAmountsOfTokens(t *testing.T) {
+	for count, want := range map[float64]string{0: "0 tokens", 940: "940 tokens", 1000: "1k tokens", 250_000: "250k tokens", 12_449: "12.4k tokens", 999_949: "999.9k tokens", 999_960: "1M tokens", 1_000_000: "1M tokens", 1_256_000: "1.26M tokens", 2e9: "2000M tokens"} {
+		if got := tokens(count); got != want {
+			t.Errorf("%v is said as %q, want %q", count, got, want)
+		}
+		again, err := tokenCount(typed(count))
+		if count >= 1000 && (err != nil || again != count) {
+			t.Errorf("%v is typed as %s, and read as %v, %v", count, typed(count), again, err)
+		}
+	}
+	for _, words := range []string{"1M tokens", "1000000 tokens", "1000k tokens", "1m tokens", "--tokens 1M", "--tokens 1000000"} {
+		if c, err := parseChange("words " + words); err != nil || c.tokens != 1_000_000 {
+			t.Errorf("%s is read as %v, %v", words, c.tokens, err)
+		}
 	}
 }
