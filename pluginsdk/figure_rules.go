@@ -13,8 +13,10 @@ import (
 
 // What a plugin's own figures (OnCheckResponse.Figures) may be.
 const (
-	// MaxFigures is how many figures of a plugin are kept, and MaxFigureSamples how many samples they have together.
-	MaxFigures, MaxFigureSamples = 32, 1000
+	// MaxFigures is how many figures of a plugin are kept.
+	MaxFigures = 32
+	// MaxFigureSamples is how many samples they have together.
+	MaxFigureSamples = 1000
 	// maxFigureName, maxFigureHelp and maxFigureLabel bound a name, a help and a label's value, in bytes, and
 	// maxFigureLabels how many labels a sample has.
 	maxFigureName, maxFigureHelp, maxFigureLabel, maxFigureLabels = 200, 500, 200, 8

@@ -15,18 +15,18 @@ import (
 type figures map[string]*pluginsdk.Figure
 
 var figureHelp = map[string]string{
-	"budget_spent_usd":    "What is spent of a budget in its present window, in US dollars; notional on a plan.",
-	"budget_limit_usd":    "What a budget has in a window, in US dollars.",
-	"budget_spent_tokens": "What is spent of a budget in its present window, in tokens.",
-	"budget_limit_tokens": "What a budget has in a window, in tokens.",
-	"budget_used_ratio":   "How much is used of a plan's window of which a budget is a share, from 0 to 1.",
-	"budget_limit_ratio":  "The share of a plan's window up to which a budget lets turns begin, from 0 to 1.",
+	"harness_metrics_budget_spent_usd":    "What is spent of a budget in its present window, in US dollars; notional on a plan.",
+	"harness_metrics_budget_limit_usd":    "What a budget has in a window, in US dollars.",
+	"harness_metrics_budget_spent_tokens": "What is spent of a budget in its present window, in tokens.",
+	"harness_metrics_budget_limit_tokens": "What a budget has in a window, in tokens.",
+	"harness_metrics_budget_used_ratio":   "How much is used of a plan's window of which a budget is a share, from 0 to 1.",
+	"harness_metrics_budget_limit_ratio":  "The share of a plan's window up to which a budget lets turns begin, from 0 to 1.",
 }
 
 func (f figures) gauge(what string, value float64, labels map[string]string) {
 	one := f[what]
 	if one == nil {
-		one = &pluginsdk.Figure{Name: pluginsdk.FigurePrefix(name) + what, Help: figureHelp[what], Kind: pluginsdk.FigureGauge}
+		one = &pluginsdk.Figure{Name: what, Help: figureHelp[what], Kind: pluginsdk.FigureGauge}
 		f[what] = one
 	}
 	one.Samples = append(one.Samples, pluginsdk.FigureSample{Labels: labels, Value: value})
@@ -34,12 +34,12 @@ func (f figures) gauge(what string, value float64, labels map[string]string) {
 
 // spent takes in how the account of a budget stands.
 func (f figures) spent(b Budget, spent float64) {
-	unit := "usd"
+	is, has := "harness_metrics_budget_spent_usd", "harness_metrics_budget_limit_usd"
 	if b.Tokens > 0 {
-		unit = "tokens"
+		is, has = "harness_metrics_budget_spent_tokens", "harness_metrics_budget_limit_tokens"
 	}
-	f.gauge("budget_spent_"+unit, spent, map[string]string{"budget": b.Name, "window": string(b.Window)})
-	f.gauge("budget_limit_"+unit, b.limit(), map[string]string{"budget": b.Name, "window": string(b.Window)})
+	f.gauge(is, spent, map[string]string{"budget": b.Name, "window": string(b.Window)})
+	f.gauge(has, b.limit(), map[string]string{"budget": b.Name, "window": string(b.Window)})
 }
 
 // share takes in how much of the windows is used of which a budget is a share. Of a window that has ended since it was
@@ -56,8 +56,8 @@ func (f figures) share(known *known, b Budget, now time.Time) {
 			labels := func() map[string]string {
 				return map[string]string{"budget": b.Name, "window": w.Name, "account": account, "model": w.Model}
 			}
-			f.gauge("budget_used_ratio", w.Used, labels())
-			f.gauge("budget_limit_ratio", b.Share/100, labels())
+			f.gauge("harness_metrics_budget_used_ratio", w.Used, labels())
+			f.gauge("harness_metrics_budget_limit_ratio", b.Share/100, labels())
 		}
 	}
 }
