@@ -216,7 +216,7 @@ func New(ctx context.Context, config Config) (*Daemon, error) {
 		}),
 		Daemon:              (&figures{counted: d.countedFigures, stored: d.storedFigures, plugins: d.plugins.OwnFigures, refused: make(map[string]bool), log: d.room("figures")}).All,
 		Accounts:            accountDesk{d.accounts, d.plan},
-		Installation:        newInstallationRoom(config, d.store, d.prices, d.plugins.Live),
+		Installation:        newInstallationRoom(config, d.store, d.prices, d.plugins.Live, d.plugins.CheckAnew),
 		CheckPermissionMode: ledger.CheckPermissionMode, Apart: d.files.Apart, Trace: config.Trace, Log: d.room("plugins"),
 	})
 

@@ -163,7 +163,7 @@ func checkSurroundings(row ledger.Plugin) (checks []Check) {
 		}
 		checks = append(checks, Check{
 			Name: "plugin " + row.Name + ": " + said.Name, Optional: said.State != pluginsdk.CheckFailing,
-			Detail: cmp.Or(said.Detail, string(said.State)) + old(row),
+			Detail: cmp.Or(said.Detail, string(said.State)) + age(row),
 			Remedy: cmp.Or(said.Remedy, "the plugin says no more; `harness plugin logs "+row.Name+"` may"),
 		})
 	}
@@ -177,6 +177,19 @@ func old(row ledger.Plugin) string {
 		return " (old: it has said nothing since " + humanize.Time(row.CheckedAt) + ")"
 	}
 	return ""
+}
+
+// ageless is how old what a plugin has said is at most when its age is not said.
+const ageless = 5 * time.Second
+
+// age is how old what a plugin has said of its surroundings is; empty: it was said just now.
+func age(row ledger.Plugin) string {
+	switch words := old(row); {
+	case words != "" || time.Since(row.CheckedAt) <= ageless:
+		return words
+	default:
+		return " (as of " + humanize.Time(row.CheckedAt) + ")"
+	}
 }
 
 // fewCalls are too few to say that all of a hook's calls fail.

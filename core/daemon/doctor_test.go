@@ -441,7 +441,7 @@ func TestDoctorShowsWhatPluginsFind(t *testing.T) {
 	}
 	failing := pluginsdk.Check{Name: "connection", State: pluginsdk.CheckFailing, Detail: "401", Remedy: "set another token"}
 	register(t, config,
-		row("bot", true, time.Minute, failing, pluginsdk.Check{Name: "account", State: pluginsdk.CheckWarning}, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}),
+		row("asked", true, 0, failing), row("bot", true, time.Minute, failing, pluginsdk.Check{Name: "account", State: pluginsdk.CheckWarning}, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}),
 		row("stale", true, 12*time.Minute, failing), row("fine", true, time.Minute, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}),
 		row("silent", true, 12*time.Minute, pluginsdk.Check{Name: "disk", State: pluginsdk.CheckOK}), row("off", false, time.Minute, failing),
 	)
@@ -457,16 +457,19 @@ func TestDoctorShowsWhatPluginsFind(t *testing.T) {
 		t.Errorf("with the daemon down: %q", got)
 	}
 	holdLock(t, config)
-	if got, want := names(), []string{"plugin bot: connection", "plugin bot: account", "plugin stale: connection"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+	if got, want := names(), []string{"plugin asked: connection", "plugin bot: connection", "plugin bot: account", "plugin stale: connection"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	found := check(t, config, "plugin bot: connection")
 	wantCheck(t, found, false, "401")
-	if found.Detail != "401" || found.Optional || found.Remedy != "set another token" {
+	if found.Detail != "401 (as of 1 minute ago)" || found.Optional || found.Remedy != "set another token" {
 		t.Errorf("%+v", found)
 	}
-	if warned := check(t, config, "plugin bot: account"); warned.OK || !warned.Optional || warned.Detail != "warning" || !strings.Contains(warned.Remedy, "plugin logs bot") {
+	if warned := check(t, config, "plugin bot: account"); warned.OK || !warned.Optional || warned.Detail != "warning (as of 1 minute ago)" || !strings.Contains(warned.Remedy, "plugin logs bot") {
 		t.Errorf("%+v", warned)
+	}
+	if now := check(t, config, "plugin asked: connection"); now.Detail != "401" {
+		t.Errorf("%+v", now)
 	}
 	wantCheck(t, check(t, config, "plugin stale: connection"), false, "401 (old: it has said nothing since 12 minutes ago)")
 	wantCheck(t, check(t, config, "plugin fine"), true, "serving")

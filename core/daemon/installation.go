@@ -25,6 +25,7 @@ type installationRoom struct {
 	config Config
 	store  *store.Store
 	live   func(row ledger.Plugin) ledger.Plugin // a plugin's row as it is at this moment
+	anew   func(ctx context.Context)              // asks the plugins how they find their surroundings
 	prices *prices.Book
 	now    func() time.Time
 
@@ -35,9 +36,9 @@ type installationRoom struct {
 	found []pluginsdk.Check
 }
 
-func newInstallationRoom(config Config, database *store.Store, book *prices.Book, live func(ledger.Plugin) ledger.Plugin) *installationRoom {
+func newInstallationRoom(config Config, database *store.Store, book *prices.Book, live func(ledger.Plugin) ledger.Plugin, anew func(context.Context)) *installationRoom {
 	return &installationRoom{
-		config: config, store: database, live: live, prices: book, now: time.Now,
+		config: config, store: database, live: live, anew: anew, prices: book, now: time.Now,
 		backing: make(chan struct{}, 1), looking: make(chan struct{}, 1),
 	}
 }
@@ -57,6 +58,7 @@ func (r *installationRoom) Doctor(ctx context.Context) ([]pluginsdk.Check, error
 		return slices.Clone(r.found), nil
 	}
 	began := r.now()
+	r.checkAnew(ctx)
 	found, in := examineDatabase(ctx, r.config, r.store)
 	for n, row := range in.plugins {
 		in.plugins[n] = r.live(row)
@@ -67,6 +69,15 @@ func (r *installationRoom) Doctor(ctx context.Context) ([]pluginsdk.Check, error
 	}
 	r.began, r.found = began, checks
 	return slices.Clone(checks), nil
+}
+
+// checkPatience is how long plugins have to say how they find their surroundings, for who looks.
+const checkPatience = 3 * time.Second
+
+func (r *installationRoom) checkAnew(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	defer cancel()
+	r.anew(ctx)
 }
 
 // contractChecks are checks as plugins know them: what the installation can do without is

@@ -31,7 +31,7 @@ func anInstallation(t *testing.T, test func(t *testing.T, room *installationRoom
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = database.Close() })
-		test(t, newInstallationRoom(config, database, nil, func(row ledger.Plugin) ledger.Plugin { return row }))
+		test(t, newInstallationRoom(config, database, nil, func(row ledger.Plugin) ledger.Plugin { return row }, func(context.Context) {}))
 	})
 }
 
@@ -278,6 +278,21 @@ func TestBackupsAreNotInBackups(t *testing.T) {
 		}
 		if made := mustBackup(t, room); made.Size > 1<<19 {
 			t.Errorf("it has %d bytes", made.Size)
+		}
+	})
+}
+
+// What plugins find is asked for when somebody looks, and not for long.
+func TestDoctorAsksThePluginsAnew(t *testing.T) {
+	anInstallation(t, func(t *testing.T, room *installationRoom) {
+		asked := 0
+		room.anew = func(ctx context.Context) {
+			if until, bounded := ctx.Deadline(); bounded && time.Until(until) <= checkPatience {
+				asked++
+			}
+		}
+		if _, err := room.Doctor(t.Context()); err != nil || asked != 1 {
+			t.Errorf("they were asked %d times, %v", asked, err)
 		}
 	})
 }

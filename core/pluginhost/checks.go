@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/seed-706843ae/harness/core/guard"
 	"github.com/seed-706843ae/harness/core/hooks"
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -39,8 +41,17 @@ func (i *Instance) checkOn(v *version) (stop func()) {
 	go func() {
 		defer close(done)
 		every := i.host.config.CheckEvery
-		for wait := every / firstCheck; i.untilCheck(ctx, v, wait); wait = every {
+		wait := every / firstCheck
+		for {
+			asked, goesOn := i.untilCheck(ctx, v, wait)
+			if !goesOn {
+				return
+			}
 			guard.Try(i.log, "the checks of a plugin", func() { i.check(ctx, v) })
+			if asked != nil {
+				close(asked)
+			}
+			wait = every
 		}
 	}()
 	return func() {
@@ -50,17 +61,55 @@ func (i *Instance) checkOn(v *version) (stop func()) {
 }
 
 // untilCheck waits for the next check, and reports false when the version has ended or is
-// to be asked no more.
-func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duration) bool {
+// to be asked no more. asked, when not nil, is closed by the caller once somebody's check is done.
+func (i *Instance) untilCheck(ctx context.Context, v *version, wait time.Duration) (asked chan<- struct{}, goesOn bool) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil, true
+	case asked := <-i.askChecks:
+		return asked, true
 	case <-v.gone:
 	case <-ctx.Done():
 	}
-	return false
+	return nil, false
+}
+
+// checksNew is how old checks are at most that CheckAnew does not ask for again.
+const checksNew = time.Second
+
+// CheckAnew asks the plugins that serve how they find their surroundings, all at the same time, and
+// returns when they have answered or ctx ends. A plugin is asked by one at a time: who comes
+// meanwhile waits, and has the answer of the one before when that is new.
+func (h *Host) CheckAnew(ctx context.Context) {
+	var asked sync.WaitGroup
+	h.current.Range(func(_, current any) bool {
+		asked.Go(func() { current.(*Instance).checkAnew(ctx) })
+		return true
+	})
+	asked.Wait()
+}
+
+func (i *Instance) checkAnew(ctx context.Context) {
+	i.anew.Lock() // the one before is bounded by its own ctx
+	defer i.anew.Unlock()
+	var now ledger.Plugin
+	i.live(&now)
+	row := i.row.Load()
+	if row == nil || row.Attach != "" || now.State != pluginsdk.PluginServing || !row.Manifest.Answers(pluginsdk.HookCheck) || time.Since(now.CheckedAt) < checksNew {
+		return
+	}
+	done := make(chan struct{})
+	select {
+	case i.askChecks <- done:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // check asks once. Without an answer the checks of the last answer stay, with their old

@@ -84,6 +84,29 @@ func TestAPluginsOwnFiguresAreKeptWhileItServes(t *testing.T) {
 	r.until(t, "the end of its figures", func() bool { return len(own()) == 0 })
 }
 
+// Whoever has put right what a plugin complained of, and looks, must not read the complaint. Many who
+// look ask a plugin once, and one that is stuck keeps nobody.
+func TestAPluginIsAskedAnewForWhoLooks(t *testing.T) {
+	h, r := startOn(t, Config{CheckEvery: time.Hour}, &bus{}, "looks")
+	_ = serving(t, h, r, "looks")
+	looks := func() ledger.Plugin { return h.Live(r.row("looks")) }
+	finds(t, h, pluginsdk.OnCheckResponse{Checks: []pluginsdk.Check{{Name: "budget", State: pluginsdk.CheckWarning}}})
+	var together sync.WaitGroup
+	for range 8 {
+		together.Go(func() { h.CheckAnew(t.Context()) })
+	}
+	together.Wait()
+	if live := looks(); fmt.Sprint(live.Checks) != "[{budget warning  }]" || live.Figures.Hooks[pluginsdk.HookCheck].Calls != 1 {
+		t.Errorf("%v after %d calls", live.Checks, live.Figures.Hooks[pluginsdk.HookCheck].Calls)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.CheckAnew(ended)
+	_ = r.edit("looks", func(p *ledger.Plugin) { p.Enabled = false })
+	r.until(t, "the end of the plugin", func() bool { return looks().State == pluginsdk.PluginDisabled })
+	h.CheckAnew(t.Context()) // nobody is there to answer: it returns
+}
+
 // A plugin that does not answer has its last checks, of which one can see how old they
 // are; that it did not is counted as any failure is.
 func TestNoAnswerLeavesTheLastChecks(t *testing.T) {

@@ -29,6 +29,9 @@ type Instance struct {
 	settings atomic.Pointer[Settings]      // in force; nil before the first configure
 	alive    sync.Map                      // *version: true for each whose process has begun and not ended
 
+	askChecks chan chan<- struct{} // asks for checks before their time; what is received is closed once they are done
+	anew      sync.Mutex           // held by who asks for them
+
 	cronQuestions  atomic.Int64 // OnCron calls under way
 	acceptance     *acceptance
 	savingAccepted atomic.Bool
@@ -74,7 +77,7 @@ func (c *crew) over() bool {
 // newInstance returns the instance of a row. first says that it begins with the daemon:
 // then runs wait for its first start.
 func newInstance(h *Host, row ledger.Plugin, first bool) *Instance {
-	i := &Instance{host: h, name: row.Name, gone: make(chan struct{})}
+	i := &Instance{host: h, name: row.Name, gone: make(chan struct{}), askChecks: make(chan chan<- struct{})}
 	i.log = i.processLog().With("plugin", row.Name)
 	i.row.Store(&row)
 	i.acceptance = newAcceptance(row)
