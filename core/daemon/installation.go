@@ -25,7 +25,7 @@ type installationRoom struct {
 	config Config
 	store  *store.Store
 	live   func(row ledger.Plugin) ledger.Plugin // a plugin's row as it is at this moment
-	anew   func(ctx context.Context)              // asks the plugins how they find their surroundings
+	anew   func(ctx context.Context)             // asks the plugins how they find their surroundings
 	prices *prices.Book
 	now    func() time.Time
 
