@@ -90,14 +90,33 @@ func (w *world) look() {
 	for n := 0; ; n++ {
 		err := w.plugin.Step(w.Context())
 		switch {
-		case err == nil:
+		case err == nil && w.haveRead(0):
 			return
+		case err == nil && n < 1000:
+			continue
 		case !errors.Is(err, errKilled) || n > 1000:
 			w.Fatalf("at %s: %v", w.now, err)
 		}
 		if w.killer.random.IntN(2) == 0 { // else the answer was lost, and the plugin lives on
 			w.restart()
 		}
+	}
+}
+
+// haveRead waits until no more than so many files are being read, and reports whether nothing was read that no look has
+// taken in.
+func (w *world) haveRead(most int) bool {
+	for {
+		w.plugin.mu.Lock()
+		busy, taken := w.plugin.reads > most, true
+		for _, s := range w.plugin.sights {
+			taken = taken && (!s.over || s.taken || s.stale)
+		}
+		w.plugin.mu.Unlock()
+		if !busy {
+			return taken
+		}
+		<-w.plugin.wake
 	}
 }
 

@@ -309,7 +309,7 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	if !confirmed(job) {
 		return job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec), nil
 	}
-	return p.told(job, "is changed")
+	return p.told(ctx, job, "is changed")
 }
 
 var seenVersion = lazy.Regexp(`^(.*?)\s*\|\s*([0-9a-f]{16})$`)
@@ -344,7 +344,7 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 			became += " " + f.name + " = " + value + ","
 		}
 	}
-	return p.told(job, became+" and the prompt: "+clip(job.Spec.Prompt))
+	return p.told(ctx, job, became+" and the prompt: "+clip(job.Spec.Prompt))
 }
 
 // mark stores what of a job is confirmed, if the job still says the same.

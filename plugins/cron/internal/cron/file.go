@@ -21,8 +21,9 @@ const (
 )
 
 // changedFile is happened, of a file. What it looks like when the job is new, changed or turned on is no change, nor is
-// what becomes of it while a run of the job goes on: a job that changes its own file would fire without end.
-func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []pluginsdk.CronFire, now time.Time) (again time.Time) {
+// what becomes of it while a run of the job goes on: a job that changes its own file would fire without end. see is
+// Plugin.see of the job and the path; while nothing is known of the file nothing is decided.
+func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []pluginsdk.CronFire, see func(known string) *sight, now time.Time) (again time.Time) {
 	if len(open) > 0 {
 		d.changed = d.changed || d.note.File != ""
 		d.note.File = "" // what it is after the run is taken for what it was
@@ -36,11 +37,16 @@ func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []plugin
 	if wait := restsUntil(job, open, now); known != "" && !wait.IsZero() {
 		return wait // it is not read before it may count
 	}
-	looks, err := fingerprint(path, known)
-	unread := ""
+	seen := see(known)
+	if seen == nil {
+		d.changed = d.changed || d.note.File != known
+		d.note.File = known
+		return again
+	}
+	looks, unread := seen.looks, ""
 	switch {
-	case err != nil: // the next look tries again, and compares with what was known
-		looks, unread = known, clip(err.Error())
+	case seen.err != nil: // a later look tries again, and compares with what was known
+		looks, unread = known, clip(seen.err.Error())
 	case known != "" && content(looks) != content(known):
 		words := "The file " + path + " has changed."
 		switch {
@@ -50,6 +56,7 @@ func (d *decision) changedFile(job pluginsdk.CronJob, path string, open []plugin
 			words = "The file " + path + " is gone."
 		}
 		d.addEvent(job, now.Truncate(time.Microsecond), words, now)
+		looks = "" // what it is after the run is taken for what it was
 	}
 	if d.note.Unread != unread {
 		d.note.Unread, d.changed = unread, true
@@ -99,22 +106,4 @@ func content(fingerprint string) string {
 		return fingerprint[i+1:]
 	}
 	return fingerprint
-}
-
-// fileWords say of a job that fires on a file what is to be known of that file now; empty: nothing, or there is none.
-func fileWords(spec pluginsdk.CronSpec) string {
-	trigger, err := triggerOf(spec.Trigger)
-	if err != nil || trigger.file == "" {
-		return ""
-	}
-	info, err := os.Stat(trigger.file)
-	switch {
-	case os.IsNotExist(err):
-		return " There is no such file now."
-	case err != nil:
-		return " It cannot be looked at now: " + clip(err.Error()) + "."
-	case !info.Mode().IsRegular():
-		return " That is a directory, or no plain file: only files are watched."
-	}
-	return ""
 }

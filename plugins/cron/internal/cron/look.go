@@ -81,6 +81,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	err = errors.Join(err, unknown)
 	var late []pluginsdk.CronFire
 	p.event = time.Time{}
+	p.looks++
 	for _, job := range jobs {
 		if job.Enabled && job.Status.Failures >= pauseAfter && !noteOf(job).Off {
 			if failed := p.pause(ctx, job); failed != nil {
@@ -90,7 +91,8 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 		d := decide(job, p.open[job.ID], now)
 		if unknown == nil || !onTasks(job.Spec) { // else its mark stays, and a later look finds what has ended
-			if again := d.happened(job, p.open[job.ID], ended, now); !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
+			see := func(path, known string) *sight { return p.see(job.ID, path, known, now) }
+			if again := d.happened(job, p.open[job.ID], ended, see, now); !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
 				p.event = again
 			}
 		}
@@ -128,6 +130,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			}
 		}
 	}
+	p.overlook(there)
 	p.apart(ctx, late, now)
 	err = errors.Join(err, p.make(ctx, there, now), p.tellAgent(ctx, jobs))
 	return p.rest(there), err
@@ -149,6 +152,11 @@ func (p *Plugin) rest(jobs map[string]pluginsdk.CronJob) time.Duration {
 	}
 	if !p.event.IsZero() {
 		until(p.event)
+	}
+	for _, s := range p.sights {
+		if !s.over && !s.late(now) {
+			until(s.began.Add(readLimit))
+		}
 	}
 	for _, open := range p.open {
 		for _, fire := range open {

@@ -4,6 +4,7 @@ package cron
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,9 @@ type Plugin struct {
 	host pluginsdk.Host
 	do   func(context.Context, run.Command) (run.Result, error) // runs the commands of jobs
 	work context.Context                                        // ends when it is not active any more; commands end with it
+	// fingerprint and stat read the files of jobs; they may hang.
+	fingerprint func(path, known string) (string, error)
+	stat        func(path string) (os.FileInfo, error)
 
 	mu     sync.Mutex                      // held while jobs are looked at, and guards what follows
 	loaded bool                            // open is what the rows say
@@ -34,6 +38,9 @@ type Plugin struct {
 	spread map[fireKey]time.Time           // when a fire is made that is not made at once
 	// lookings are the commands that look for news for a fire, until it is made.
 	lookings map[fireKey]*looking
+	sights   map[string]*sight   // by job: the read of the file that its trigger names
+	looks    int                 // how often the jobs were looked at
+	reads    int                 // how many files are being read
 	unsure   map[fireKey]bool    // fires that a process before this one may have submitted
 	event    time.Time           // when something that has happened may have a job fire; zero: nothing has
 	written  *string             // the block of system.md as it was written last; nil: not known
@@ -89,6 +96,12 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if p.do == nil {
 		p.do = run.Do
 	}
+	if p.fingerprint == nil {
+		p.fingerprint = fingerprint
+	}
+	if p.stat == nil {
+		p.stat = os.Stat
+	}
 	return nil
 }
 
@@ -126,7 +139,7 @@ func (p *Plugin) Activate(ctx context.Context) error {
 func (p *Plugin) forget() {
 	p.loaded = false
 	p.spread, p.lookings, p.unsure = make(map[fireKey]time.Time), make(map[fireKey]*looking), make(map[fireKey]bool)
-	p.notices = make(map[string][]string)
+	p.notices, p.sights = make(map[string][]string), make(map[string]*sight)
 }
 
 // Deactivate ends firing. What is under way goes on: its end is seen by the process that comes next.

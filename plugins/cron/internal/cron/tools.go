@@ -209,7 +209,7 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 				now.Name, whenWords(was), was.Timezone, whenWords(now), now.Timezone, promptWords(was.Prompt), promptWords(now.Prompt)))
 		}
 	}
-	return p.told(job, map[string]string{toolUpdate: "is changed", toolToggle: "is " + map[bool]string{true: "on", false: "off"}[job.Enabled]}[call.Name])
+	return p.told(ctx, job, map[string]string{toolUpdate: "is changed", toolToggle: "is " + map[bool]string{true: "on", false: "off"}[job.Enabled]}[call.Name])
 }
 
 // may refuses a call of an agent that is not to know of schedules, or not to change them: what it
@@ -265,13 +265,13 @@ func (p *Plugin) create(ctx context.Context, call *pluginsdk.CallToolRequest, in
 	}
 	p.announce(ctx, call, job, fmt.Sprintf("The agent has made the schedule %s (%s, %s). It will be told: %s",
 		job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, promptWords(job.Spec.Prompt)))
-	return p.told(job, "is made, and on")
+	return p.told(ctx, job, "is made, and on")
 }
 
 // told says what became of a job, and when it is due next.
-func (p *Plugin) told(job pluginsdk.CronJob, became string) (string, error) {
+func (p *Plugin) told(ctx context.Context, job pluginsdk.CronJob, became string) (string, error) {
 	times, err := p.nextWords(job, shownNext)
-	return "The schedule " + job.Spec.Name + " " + became + ". " + times + fileWords(job.Spec), err
+	return "The schedule " + job.Spec.Name + " " + became + ". " + times + p.fileWords(ctx, job.Spec), err
 }
 
 func whenWords(spec pluginsdk.CronSpec) string {

@@ -144,15 +144,16 @@ func (p *Plugin) withoutSchedules(ctx context.Context, tasks []pluginsdk.Task) (
 	return slices.DeleteFunc(tasks, func(task pluginsdk.Task) bool { return caused(task.RunID) || caused(task.Origin.RunID) }), nil
 }
 
-// happened adds to a decision the fire for what a job's trigger has noticed. ended are the tasks of endedTasks. While
-// the job may not fire yet, what has happened is kept for the next fire; again is when to look again, zero: whenever.
-func (d *decision) happened(job pluginsdk.CronJob, open []pluginsdk.CronFire, ended []pluginsdk.Task, now time.Time) (again time.Time) {
+// happened adds to a decision the fire for what a job's trigger has noticed. ended are the tasks of endedTasks,
+// see is Plugin.see of the job. While the job may not fire yet, what has happened is kept for the next fire; again is when
+// to look again, zero: whenever.
+func (d *decision) happened(job pluginsdk.CronJob, open []pluginsdk.CronFire, ended []pluginsdk.Task, see func(path, known string) *sight, now time.Time) (again time.Time) {
 	trigger, err := triggerOf(job.Spec.Trigger)
 	if err != nil || !job.Enabled || d.note.Bad != "" {
 		return again
 	}
 	if trigger.file != "" {
-		return d.changedFile(job, trigger.file, open, now)
+		return d.changedFile(job, trigger.file, open, func(known string) *sight { return see(trigger.file, known) }, now)
 	}
 	cut := now.Add(-eventSettles).Truncate(time.Microsecond)
 	var news []pluginsdk.Task
