@@ -393,3 +393,69 @@ func (e explained) plan(ctx context.Context, query string, args []any) (plan str
 	}
 	return plan, rows.Err()
 }
+
+// explaining has the database say of each query that names a table how it answers that.
+type explaining struct {
+	entsql.ExecQuerier
+
+	words, table string
+	plans        *[]string
+}
+
+func (e explaining) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if strings.Contains(query, e.table) {
+		rows, err := e.ExecQuerier.QueryContext(ctx, e.words+query, args...)
+		if err != nil {
+			return nil, err
+		}
+		plan, err := everyColumn(rows)
+		if err != nil {
+			return nil, err
+		}
+		*e.plans = append(*e.plans, plan)
+	}
+	return e.ExecQuerier.QueryContext(ctx, query, args...)
+}
+
+// everyColumn is what rows say, in one text.
+func everyColumn(rows *sql.Rows) (text string, err error) {
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	for rows.Next() {
+		cells, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return "", err
+		}
+		text += fmt.Sprintln(cells...)
+	}
+	return text, rows.Err()
+}
+
+// Explain returns how the database answers the queries of a table that do asks for through ent.
+func (s *Store) Explain(table string, do func() error) (plans []string, err error) {
+	words := "EXPLAIN "
+	if s.back.dialect() == dialect.SQLite {
+		words = "EXPLAIN QUERY PLAN "
+	}
+	read := s.read
+	defer func() { s.read = read }()
+	s.read = ent.NewClient(ent.Driver(entsql.NewDriver(s.back.dialect(), entsql.Conn{ExecQuerier: explaining{s.query, words, table, &plans}})))
+	return plans, do()
+}
+
+// Columns are those of a table.
+func (s *Store) Columns(ctx context.Context, table string) ([]string, error) {
+	rows, err := s.query.QueryContext(ctx, "SELECT * FROM "+table+" WHERE 1 = 0")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	return columns, errors.Join(err, rows.Err())
+}

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/ent"
+	"github.com/seed-706843ae/harness/ent/predicate"
 	"github.com/seed-706843ae/harness/ent/task"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -68,7 +70,7 @@ func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.T
 		query.Where(task.StatusIn(q.Statuses...))
 	}
 	if !q.EndedAfter.IsZero() {
-		query.Where(task.CompletedAtGT(instant(q.EndedAfter)))
+		query.Where(endedAfter(q.EndedAfter))
 	}
 	switch {
 	case q.After != "" && q.Newest:
@@ -89,6 +91,15 @@ func (s *Store) Tasks(ctx context.Context, q pluginsdk.TaskQuery) ([]pluginsdk.T
 		out[i] = t.Task
 	}
 	return out, nil
+}
+
+// endedAfter selects the tasks that have ended after a time. They are picked in a query of its own: for a condition of
+// one query SQLite reads all tasks in the order of their ids, which is the order that is asked for.
+func endedAfter(at time.Time) predicate.Task {
+	return func(s *entsql.Selector) {
+		ended := entsql.Dialect(s.Dialect()).Select(task.FieldID).From(entsql.Table(task.Table)).Where(entsql.GT(task.FieldCompletedAt, instant(at)))
+		s.Where(entsql.In(s.C(task.FieldID), ended))
+	}
 }
 
 // OpenTasks returns the ids of the tasks that the core has something to do for, the

@@ -821,6 +821,11 @@ var (
 				Columns: []*schema.Column{TasksColumns[1]},
 			},
 			{
+				Name:    "task_completed_at_id",
+				Unique:  false,
+				Columns: []*schema.Column{TasksColumns[48], TasksColumns[0]},
+			},
+			{
 				Name:    "task_phase",
 				Unique:  false,
 				Columns: []*schema.Column{TasksColumns[32]},

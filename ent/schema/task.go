@@ -78,6 +78,7 @@ func (Task) Indexes() []ent.Index {
 		index.Fields("parent_thread_id", "id"),
 		index.Fields("parent_task_id"),
 		index.Fields("thread_id"),
+		index.Fields("completed_at", "id"),
 		index.Fields("phase").Annotations(entsql.IndexWhere("phase <> ''")),
 	}
 }
