@@ -10,28 +10,37 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// announce tells the people of the thread in which an agent calls what it has done to a job, how that is switched off, and
-// what an operator has to do before it fires: in words, and by buttons.
+// announce tells the people of the thread in which an agent calls, and those of the job, what it has done to the job, how that
+// is undone, and what an operator has to do before it fires: in words, and by buttons.
 func (p *Plugin) announce(ctx context.Context, call *pluginsdk.CallToolRequest, job pluginsdk.CronJob, words string) {
 	if call.ThreadID == "" {
 		return // an operator calls
 	}
 	var actions []pluginsdk.RowAction
-	if call.Name != toolDelete {
+	switch {
+	case call.Name == toolDelete:
+	case job.Enabled:
 		off := turnOff(job)
 		words, actions = words+"\n\nTo turn it off: "+off.Command, append(actions, off)
-		if !confirmed(job) {
-			show, confirm := pluginsdk.RowAction{Label: "Show", Command: typed("show", job)}, confirming(job)
-			words += "\n\nIt does not fire: " + unconfirmedBy(show.Command, confirm.Command)
-			actions = append(actions, show, confirm)
-		}
+	default:
+		on := turnOn(job)
+		words, actions = words+"\n\nTo turn it on: "+on.Command, append(actions, on)
+	}
+	if call.Name != toolDelete && !confirmed(job) {
+		show, confirm := pluginsdk.RowAction{Label: "Show", Command: typed("show", job)}, confirming(job)
+		words += "\n\nIt does not fire: " + unconfirmedBy(show.Command, confirm.Command)
+		actions = append(actions, show, confirm)
 	}
 	event, key := "schedule_changed", call.Name+":"+job.ID+":"+call.Call.ID
 	if call.Name == toolCreate {
 		event, key = "schedule_made", "made:"+job.ID
 	}
-	if err := p.append(ctx, call.ThreadID, key, words, notice{Event: event, Schedule: job.Spec.Name, RowMetadata: offering(actions...)}); err != nil {
-		p.host.Log.Warn("nobody was told what the agent has done to a schedule", "tool", call.Name, "job", job.Spec.Name, "err", err)
+	about := notice{Event: event, Schedule: job.Spec.Name, RowMetadata: offering(actions...)}
+	for _, threadID := range p.toldIn(ctx, call, job) {
+		if err := p.append(ctx, threadID, key, words, about); err != nil {
+			p.host.Log.Warn("people were not told what the agent has done to a schedule", "tool", call.Name, "job", job.Spec.Name, "thread", threadID, "err", err)
+		}
+		key += ":people"
 	}
 }
 

@@ -191,6 +191,9 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 		if job, err = p.toggle(ctx, job.Spec.Name, *in.Enabled); err != nil {
 			return "", err
 		}
+		if was && !job.Enabled {
+			p.announce(ctx, call, job, fmt.Sprintf("The agent has turned off the schedule %s (%s, %s). To turn it on: /cron on %[1]s", job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone))
+		}
 		if job.Enabled && !was {
 			p.announce(ctx, call, job, fmt.Sprintf("The agent has turned on the schedule %s (%s, %s). It will be told: %s",
 				job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone, promptWords(job.Spec.Prompt)))
