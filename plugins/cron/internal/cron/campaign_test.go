@@ -105,18 +105,20 @@ func (w *world) look() {
 
 // haveRead waits until no more than so many files are being read, and reports whether nothing was read that no look has
 // taken in.
-func (w *world) haveRead(most int) bool {
+func (w *world) haveRead(most int) bool { return haveRead(w.plugin, most) }
+
+func haveRead(plugin *Plugin, most int) bool {
 	for {
-		w.plugin.mu.Lock()
-		busy, taken := w.plugin.reads > most, true
-		for _, s := range w.plugin.sights {
+		plugin.mu.Lock()
+		busy, taken := plugin.reads > most, true
+		for _, s := range plugin.sights {
 			taken = taken && (!s.over || s.taken || s.stale)
 		}
-		w.plugin.mu.Unlock()
+		plugin.mu.Unlock()
 		if !busy {
 			return taken
 		}
-		<-w.plugin.wake
+		<-plugin.wake
 	}
 }
 

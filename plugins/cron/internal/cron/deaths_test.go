@@ -1,6 +1,8 @@
 package cron
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,30 +19,54 @@ func TestAFireHappensOnceWhereverThePluginIsKilled(t *testing.T) {
 		pluginsdk.FireSucceeded: {Text: "done"},
 		pluginsdk.FireFailed:    {Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}},
 	} {
-		t.Run(string(outcome), func(t *testing.T) {
-			died := true
-			deaths := 0
-			for call := int64(1); died; call++ {
-				for _, carriedOut := range []bool{false, true} {
-					if died = liveUntil(t, plugintest.Death{Call: call, CarriedOut: carriedOut}, outcome, result); died {
-						deaths++
+		for cause, happen := range causes {
+			t.Run(string(outcome)+", "+cause, func(t *testing.T) {
+				died := true
+				deaths := 0
+				for call := int64(1); died; call++ {
+					for _, carriedOut := range []bool{false, true} {
+						if died = liveUntil(t, plugintest.Death{Call: call, CarriedOut: carriedOut}, happen, outcome, result); died {
+							deaths++
+						}
 					}
 				}
-			}
-			if deaths < 20 {
-				t.Errorf("it was killed only %d times", deaths)
-			}
-		})
+				if deaths < 20 {
+					t.Errorf("it was killed only %d times", deaths)
+				}
+			})
+		}
 	}
 }
 
+// causes make the job digest, which has begun, and have happen what it fires on.
+var causes = map[string]func(w *world){
+	"by the clock": func(w *world) {
+		w.save(pluginsdk.CronSpec{Name: "digest", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun})
+		w.fresh("digest")
+		w.now = w.now.Add(time.Hour + time.Second)
+	},
+	"on the end of a task": func(w *world) {
+		w.save(pluginsdk.CronSpec{Name: "digest", Trigger: "task", Timezone: "UTC", Prompt: "x"})
+		w.fresh("digest")
+		w.now = w.now.Add(time.Minute)
+		w.end("one", 2*eventSettles, nil)
+	},
+	"on a file": func(w *world) {
+		path := filepath.Join(w.TempDir(), "notes")
+		w.onFile("digest", path)
+		w.look()
+		w.now = w.now.Add(time.Minute)
+		if err := os.WriteFile(path, []byte("one"), 0o600); err != nil {
+			w.Fatal(err)
+		}
+	},
+}
+
 // liveUntil has a job fire and its run end, with a plugin that is killed at a call, and another one after it.
-func liveUntil(t *testing.T, at plugintest.Death, outcome pluginsdk.CronFireState, result pluginsdk.InvokeResult) (died bool) {
+func liveUntil(t *testing.T, at plugintest.Death, happen func(*world), outcome pluginsdk.CronFireState, result pluginsdk.InvokeResult) (died bool) {
 	w := newWorld(t, hour(), nil)
 	w.host.SetContextFile(systemPath, "# System\n")
-	w.save(pluginsdk.CronSpec{Name: "digest", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun})
-	w.fresh("digest")
-	w.now = w.now.Add(time.Hour + time.Second)
+	happen(w)
 	live := func(at plugintest.Death) bool {
 		plugin := &Plugin{Now: func() time.Time { return w.now }}
 		served := w.host.ServeUntil(t, plugin, at)
@@ -51,6 +77,9 @@ func liveUntil(t *testing.T, at plugintest.Death, outcome pluginsdk.CronFireStat
 		}
 		do(func() error { return plugin.seed(t.Context()) })
 		do(func() error { return plugin.Step(t.Context()) })
+		if !haveRead(plugin, 0) {
+			do(func() error { return plugin.Step(t.Context()) })
+		}
 		for _, run := range w.running() {
 			w.host.FinishRun(run.ID, result)
 		}
