@@ -48,3 +48,22 @@ func TestAQuestionOfAScheduledJobIsPartOfWhatItIsAskedIn(t *testing.T) {
 	refused(t, "data", second(ask(t.Context(), long)), pluginsdk.CodeInvalid, "data: at most")
 	refused(t, "plugin", second(ask(t.Context(), pluginsdk.AskCronRequest{})), pluginsdk.CodeInvalid, "plugin: ")
 }
+
+// A name that people cannot type, or take for another one's, is refused whoever makes the job, before anything is stored.
+func TestNamesOfScheduledJobsAreRefused(t *testing.T) {
+	f := newFixture(pluginsdk.CapCronsWrite)
+	save := func(name string) error {
+		_, err := f.Crons.Save(t.Context(), &pluginsdk.SaveCronRequest{Spec: pluginsdk.CronSpec{Name: name, Schedule: "0 9 * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun}})
+		return err
+	}
+	for name, want := range map[string]string{
+		"": "needs one", " tea": "a space", "tea ": "a space", "tea\nfor two": "line break", "t\u200bea": "not seen", "tea | x": "|", "tea\xff": "not seen", "tea\x00": "not seen",
+	} {
+		refused(t, name, save(name), pluginsdk.CodeInvalid, "name: ", want)
+	}
+	for _, name := range []string{"tea", "Tee für zwei", "晨间摘要"} {
+		if err := save(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

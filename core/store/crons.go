@@ -148,6 +148,11 @@ func (s *Store) FireCron(ctx context.Context, name, data string) (fire pluginsdk
 	}
 	if _, err = mayFire(ctx, s.read, s.query, name, fire); err == nil {
 		err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+			if err := tx.holdCron(ctx, name); err != nil {
+				return err
+			}
+			fire.Due = s.now() // after that of a fire that was stored meanwhile
+			fire.DecidedAt = fire.Due
 			job, err := mayFire(ctx, tx.Client, tx.exec, name, fire)
 			if err != nil {
 				return err
@@ -160,6 +165,15 @@ func (s *Store) FireCron(ctx context.Context, name, data string) (fire pluginsdk
 		return pluginsdk.CronFire{}, wrap("fire scheduled job", err)
 	}
 	return fire, nil
+}
+
+// holdCron has others that ask for a fire of a job wait for the end of the transaction: what they see then has this fire.
+func (t *tx) holdCron(ctx context.Context, name string) error {
+	if !t.postgres { // SQLite has one writer
+		return nil
+	}
+	_, err := t.run(ctx, "SELECT id FROM cron_jobs WHERE name = $1 FOR UPDATE", clean(name))
+	return err
 }
 
 // mayFire returns the job that a fire is asked for, or why it is not to fire.
