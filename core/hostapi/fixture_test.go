@@ -131,7 +131,11 @@ func (h *hall) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatc
 }
 
 func (h *hall) Permit(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
-	if err := h.store.Audit(ctx, who, "thread.permit", id, detail); err != nil {
+	action := "thread.permit"
+	if patch.EndSession != nil {
+		action, detail = "thread.endsession", *patch.EndSession+detail
+	}
+	if err := h.store.Audit(ctx, who, action, id, detail); err != nil {
 		return pluginsdk.Thread{}, err
 	}
 	return h.Update(ctx, id, patch)

@@ -101,7 +101,7 @@ func (s threads) Update(ctx context.Context, request *pluginsdk.UpdateThreadRequ
 		}
 		var after pluginsdk.Thread
 		err = s.write(ctx, 1, sizeOf(patch), func() error {
-			if changes := changesOf(permits); changes != "" {
+			if changes := changesOf(permits); changes != "" || patch.EndSession != nil {
 				after, err = s.Threads.Permit(ctx, request.ID, patch, by.AuditName(), changes)
 			} else {
 				after, err = s.Threads.Update(ctx, request.ID, patch)

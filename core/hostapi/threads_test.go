@@ -65,10 +65,10 @@ func TestThreadsWriteIsForOwnThreadsAndNotForWhatTheyMayDo(t *testing.T) {
 // log says who it was, from what to what.
 func TestWhatAThreadMayDoIsAudited(t *testing.T) {
 	f := newFixture(pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin)
-	name, cwd, mode, same := "n", "/srv", "plan", "acceptEdits"
+	name, cwd, mode, same, session := "n", "/srv", "plan", "acceptEdits", "session-1"
 	to := pluginsdk.Target{Plugin: "discord", Place: "general"}
 	for _, patch := range []pluginsdk.ThreadPatch{
-		{Name: &name}, {PermissionMode: &same}, {PermissionMode: &mode, Cwd: &cwd, ReportTo: &to},
+		{Name: &name}, {PermissionMode: &same}, {PermissionMode: &mode, Cwd: &cwd, ReportTo: &to}, {EndSession: &session},
 	} {
 		if err := f.update(t, "mine", patch); err != nil {
 			t.Fatal(err)
@@ -88,6 +88,7 @@ func TestWhatAThreadMayDoIsAudited(t *testing.T) {
 	refused(t, "a thread that may do something else", err, pluginsdk.CodeConflict, "other rights")
 	want := []string{
 		`plugin:p thread.permit mine cwd from "" to "/srv", permissionMode from "acceptEdits" to "plan", reportTo from "" to "discord:general"`,
+		`plugin:p thread.endsession mine session-1`,
 		`plugin:p thread.permit ann's cwd from "" to "/` + strings.Repeat("x", maxAudited-1) + `"`,
 		`plugin:p thread.permit discord:new permissionMode from "" to "plan"`,
 	}

@@ -139,7 +139,7 @@ func TestResultIsOneCommit(t *testing.T) {
 		}
 		session, other := "session", "another"
 		end := func(id *string) error {
-			return second(s.UpdateThread(ctx, thread.ID, pluginsdk.ThreadPatch{EndSession: id}))
+			return second(s.PermitThread(ctx, thread.ID, pluginsdk.ThreadPatch{EndSession: id}, "plugin:p", ""))
 		}
 		wantCode(t, end(&session), pluginsdk.CodeStale) // a run is at work in it
 		check(t, s.Release(ctx, c.Fence, run.ID))
@@ -159,7 +159,14 @@ func TestResultIsOneCommit(t *testing.T) {
 		wantCode(t, end(&other), pluginsdk.CodeStale)
 		none := ""
 		wantCode(t, end(&none), pluginsdk.CodeStale)
+		if noted := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(ctx, pluginsdk.AuditQuery{})); len(noted) != 0 {
+			t.Errorf("refused it is noted as %+v", noted)
+		}
 		check(t, end(&session))
+		if noted := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(ctx, pluginsdk.AuditQuery{})); len(noted) != 1 || noted[0].Who != "plugin:p" ||
+			noted[0].Action != "thread.endsession" || noted[0].Target != thread.ID || noted[0].Detail != session {
+			t.Errorf("the end of the session is noted as %+v", noted)
+		}
 		if after := must[ledger.Thread](t)(s.KeptThread(ctx, thread.ID)); after.SessionID != "" || after.SeenMessageID != 0 || after.SessionOpen {
 			t.Errorf("thread %+v", after)
 		}

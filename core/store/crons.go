@@ -67,7 +67,7 @@ func checkCron(spec pluginsdk.CronSpec) (pluginsdk.CronSpec, error) {
 	case spec.Lateness < 0 || spec.Jitter < 0:
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "lateness, jitter: a duration is not negative")
 	}
-	if spec.Keep < 0 || spec.Keep > 0 && spec.Keep < time.Hour {
+	if spec.Keep < 0 || spec.Keep > 0 && spec.Keep < leastKept {
 		return spec, pluginsdk.Errorf(pluginsdk.CodeInvalid, "keep: %s is less than an hour; 0 keeps what all jobs keep", spec.Keep)
 	}
 	return spec, checkTimes(moment{"fireAt", spec.FireAt}, moment{"until", spec.Until})
@@ -226,7 +226,9 @@ func (s *Store) updateCron(ctx context.Context, name string, set func(*ent.CronJ
 }
 
 // Of the fires of a job that does not say for how long (Keep), the newest keptFires are kept, and all of the last firesKept.
+// Those of the last leastKept are kept whatever a row says that was written by SQL.
 const (
+	leastKept = time.Hour
 	keptFires = 2000
 	firesKept = 90 * 24 * time.Hour
 )
@@ -239,7 +241,7 @@ func (s *Store) saveFires(ctx context.Context, t *tx, job pluginsdk.CronJob, fir
 		return nil // once a fire is enough
 	}
 	if job.Spec.Keep > 0 {
-		_, err := t.CronFire.Delete().Where(cronfire.JobID(job.ID), cronfire.DueLT(instant(s.now().Add(-job.Spec.Keep))),
+		_, err := t.CronFire.Delete().Where(cronfire.JobID(job.ID), cronfire.DueLT(instant(s.now().Add(-max(job.Spec.Keep, leastKept)))),
 			cronfire.StateNotIn(pluginsdk.FirePending, pluginsdk.FireRunning)).Exec(ctx)
 		return err
 	}

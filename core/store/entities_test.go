@@ -217,6 +217,26 @@ func TestAFireIsAskedFor(t *testing.T) {
 	})
 }
 
+// A row whose keep was written by SQL loses no fire of the last hour: such a fire could be made again, or called again at once.
+func TestAFireOfTheLastHourIsKept(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, now := t.Context(), time.Now().UTC().Truncate(time.Microsecond)
+		check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "do it"}, true)))
+		byHand(t, s, "UPDATE cron_jobs SET keep = '5s'")
+		for _, fire := range []pluginsdk.CronFire{
+			{Due: now.Add(-61 * time.Minute), Cause: pluginsdk.FireScheduled, State: pluginsdk.FireSucceeded},
+			{Due: now.Add(-59 * time.Minute), Cause: pluginsdk.FireScheduled, State: pluginsdk.FireSucceeded},
+			{Due: now, Cause: pluginsdk.FireScheduled, State: pluginsdk.FirePending},
+		} {
+			check(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{}, fire)))
+		}
+		fires, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Name: "digest"})
+		if check(t, err); len(fires) != 2 {
+			t.Errorf("left are %+v", fires)
+		}
+	})
+}
+
 // What became of a job's fires is kept for as long as the job says, and of other jobs as before. What is not over stays.
 func TestFiresAreKeptAsTheirJobSays(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

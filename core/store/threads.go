@@ -171,10 +171,20 @@ func (s *Store) UpdateThread(ctx context.Context, id string, p pluginsdk.ThreadP
 	return s.updateThread(ctx, id, p, func(context.Context, *tx) error { return nil })
 }
 
-// PermitThread is UpdateThread for a change of what a thread may do: the audit log says who made
-// it, and what it was, if it is made, and not if it is refused.
+// PermitThread is UpdateThread for a change of what a thread may do (detail says which; empty: none), and for one that ends
+// its session: the audit log says who made it, and what it was, if it is made, and not if it is refused.
 func (s *Store) PermitThread(ctx context.Context, id string, p pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
-	return s.updateThread(ctx, id, p, func(ctx context.Context, tx *tx) error { return s.note(ctx, tx, who, "thread.permit", id, detail) })
+	return s.updateThread(ctx, id, p, func(ctx context.Context, tx *tx) error {
+		if p.EndSession != nil {
+			if err := s.note(ctx, tx, who, "thread.endsession", id, *p.EndSession); err != nil {
+				return err
+			}
+		}
+		if detail == "" {
+			return nil
+		}
+		return s.note(ctx, tx, who, "thread.permit", id, detail)
+	})
 }
 
 // updateThread calls also in the transaction of the change.

@@ -92,8 +92,8 @@ func (r *Room) Update(ctx context.Context, id string, patch pluginsdk.ThreadPatc
 	return after, err
 }
 
-// Permit is Update for a change of what a thread may do. who made it, and what it was, is in the
-// audit log if it is made.
+// Permit is Update for a change of what a thread may do (detail; empty: none), and for one that ends its session. who made
+// it, and what it was, is in the audit log if it is made.
 func (r *Room) Permit(ctx context.Context, id string, patch pluginsdk.ThreadPatch, who, detail string) (pluginsdk.Thread, error) {
 	after, err := r.store.PermitThread(ctx, id, patch, who, detail)
 	if err == nil {

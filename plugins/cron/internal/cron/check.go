@@ -51,6 +51,9 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	if unread := noteOf(job).Unread; unread != "" {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: "its file cannot be read: " + unread, Remedy: "have the daemon read the file, or say another with `harness cron edit`"}, nil
 	}
+	if why := keepWrong(job.Spec); why != "" {
+		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: why, Remedy: "say a longer time, as in `harness cron edit '" + job.Spec.Name + " | keep = 30d'`"}, nil
+	}
 	if job.Status.Failures == 0 || !job.Spec.FireAt.IsZero() {
 		return nil, nil
 	}

@@ -43,6 +43,7 @@ type Plugin struct {
 	reads    int                 // how many files are being read
 	unsure   map[fireKey]bool    // fires that a process before this one may have submitted
 	event    time.Time           // when something that has happened may have a job fire; zero: nothing has
+	words    allowance           // the times in words that were translated lately
 	written  *string             // the block of system.md as it was written last; nil: not known
 	refused  int                 // how often in a row it could not be written, since somebody was faster
 	notices  map[string][]string // by run: the calls by which it has told people something

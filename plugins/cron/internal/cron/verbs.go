@@ -283,11 +283,26 @@ func line(job pluginsdk.CronJob) string {
 	case job.Enabled:
 		state = "next " + moment(job.Status.NextRun, spec)
 	}
+	if why := keepWrong(spec); why != "" {
+		state += "; " + why
+	}
 	text := fmt.Sprintf("- **%s** (%s, %s): %s", spec.Name, when, spec.Timezone, state)
 	if job.Status.LastResult != "" && noteOf(job).Bad == "" {
 		text += "; last " + job.Status.LastResult
 	}
 	return text
+}
+
+// leastKeep is how long the history of a schedule is kept at least; the host takes no less, but a row that was written by SQL
+// may say less.
+const leastKeep = time.Hour
+
+// keepWrong says that a row's keep is too short, and what is done instead; empty: it is not.
+func keepWrong(spec pluginsdk.CronSpec) string {
+	if spec.Keep == 0 || spec.Keep >= leastKeep {
+		return ""
+	}
+	return fmt.Sprintf("keep = %s is less than an hour: the history is kept for an hour", spec.Keep)
 }
 
 // historyLine is a fire in one line.

@@ -54,6 +54,9 @@ func (p *Plugin) inWords(ctx context.Context, request *pluginsdk.OnCommandReques
 	if len(words) > mostWords {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "the schedule has %d bytes, and a time in words at most %d. %s", len(words), mostWords, formsThatWork)
 	}
+	if err := p.mayTranslate(request); err != nil {
+		return err
+	}
 	said, err := p.translate(ctx, request, words, spec.Timezone)
 	if err != nil {
 		return err
