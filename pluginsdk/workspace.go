@@ -93,6 +93,9 @@ type WriteWorkspaceRequest struct {
 	Text    string // UTF-8, at most 1 MiB
 	Version string // that the writer has seen; empty: the file is not there
 	Author  string // the person; empty: the plugin itself
+	// Base is a text that the new one was made of, such as the newest starter, at most 1 MiB: the history has it as the
+	// change before, and the file never says it. Empty: none.
+	Base string
 }
 
 // WriteWorkspaceResponse has the file as it is now.

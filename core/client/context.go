@@ -41,10 +41,16 @@ func (c *Client) ContextFile(ctx context.Context, path, version string) (file Co
 // it is not there. Else it is a *Problem with the status 409, and the text is kept in the
 // history.
 func (c *Client) WriteContext(ctx context.Context, path, text, version string) (file pluginsdk.WorkspaceFile, err error) {
+	return c.WriteContextOf(ctx, path, text, version, "")
+}
+
+// WriteContextOf is WriteContext of a text that was made of another one, which the history has as the change before.
+func (c *Client) WriteContextOf(ctx context.Context, path, text, version, base string) (file pluginsdk.WorkspaceFile, err error) {
 	request := struct {
 		Text    string `json:"text"`
 		Version string `json:"version,omitempty"`
-	}{text, version}
+		Base    string `json:"base,omitempty"`
+	}{text, version, base}
 	err = c.send(ctx, http.MethodPut, contextFile, url.Values{"path": {path}}, request, &file)
 	return file, err
 }

@@ -27,7 +27,7 @@ func (s workspace) Read(ctx context.Context, request *pluginsdk.ReadWorkspaceReq
 func (s workspace) Write(ctx context.Context, request *pluginsdk.WriteWorkspaceRequest) (*pluginsdk.WriteWorkspaceResponse, error) {
 	return serve(s.caller, "Workspace.Write", func() (*pluginsdk.WriteWorkspaceResponse, error) {
 		var file pluginsdk.WorkspaceFile
-		err := s.change(ctx, request.Author, int64(len(request.Text)), func(by ledger.By) (err error) {
+		err := s.change(ctx, request.Author, int64(len(request.Text)+len(request.Base)), func(by ledger.By) (err error) {
 			file, err = s.Workspace.Write(ctx, *request, by)
 			return err
 		})

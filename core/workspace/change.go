@@ -16,6 +16,7 @@ import (
 type changing struct {
 	path, version string
 	text          []byte // nil: the file goes
+	base          string // what the text was made of, which the history is to have before it; empty: nothing
 	by            ledger.By
 }
 
@@ -25,12 +26,12 @@ type changing struct {
 // this room: what one of them writes in the very moment in which the file is replaced is lost
 // from the file, and not from the history if a look came in between.
 func (r *Room) Write(ctx context.Context, request pluginsdk.WriteWorkspaceRequest, by ledger.By) (pluginsdk.WorkspaceFile, error) {
-	if err := errors.Join(checkPath(request.Path), checkText(request.Text)); err != nil {
+	if err := errors.Join(checkPath(request.Path), checkText(request.Text), checkText(request.Base)); err != nil {
 		return pluginsdk.WorkspaceFile{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.apply(ctx, changing{request.Path, request.Version, append([]byte{}, request.Text...), by}); err != nil {
+	if err := r.apply(ctx, changing{request.Path, request.Version, append([]byte{}, request.Text...), request.Base, by}); err != nil {
 		return pluginsdk.WorkspaceFile{}, err
 	}
 	return fileOf(request.Path, r.known[request.Path]), nil
@@ -44,7 +45,7 @@ func (r *Room) Delete(ctx context.Context, request pluginsdk.DeleteWorkspaceRequ
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.apply(ctx, changing{request.Path, request.Version, nil, by})
+	return r.apply(ctx, changing{request.Path, request.Version, nil, "", by})
 }
 
 // apply makes a change, unless somebody was faster.
@@ -59,7 +60,8 @@ func (r *Room) apply(ctx context.Context, c changing) error {
 	if is.version != c.version {
 		return r.refuse(ctx, c, is.version)
 	}
-	if there && c.text != nil && is.version == versionOf(c.text) {
+	says := there && c.text != nil && is.version == versionOf(c.text)
+	if says && c.base == "" {
 		return nil // it says that already
 	}
 	if !there && len(r.known) >= maxFiles {
@@ -74,7 +76,9 @@ func (r *Room) apply(ctx context.Context, c changing) error {
 		return err
 	}
 	asSeen := func() error { return asSeen(root, c.path, is) }
-	if c.text != nil {
+	if says {
+		err = asSeen()
+	} else if c.text != nil {
 		err = write(root, c.path, c.text, asSeen)
 	} else if err = asSeen(); err == nil {
 		err = errors.Join(root.Remove(c.path), syncDir(root, path.Dir(c.path)))
@@ -132,8 +136,15 @@ func (r *Room) changed(ctx context.Context, root *os.Root, c changing) error {
 		}
 	}
 	change.Version, change.Size = is.version, is.size
+	changes := []ledger.ContextChange{change}
 	r.unrecorded[c.path] = change
-	if err := r.store.RecordChanges(ctx, []ledger.ContextChange{change}); err != nil {
+	if c.base != "" { // where it cannot be stored it is lost, and what the file was made of is not known
+		base := change
+		base.Text, base.Version, base.Size = []byte(c.base), versionOf([]byte(c.base)), int64(len(c.base))
+		change.Before = base.Version
+		changes = []ledger.ContextChange{base, change}
+	}
+	if err := r.store.RecordChanges(ctx, changes); err != nil {
 		return fmt.Errorf("%s is changed, which could not be noted yet: %w", c.path, err)
 	}
 	delete(r.unrecorded, c.path)

@@ -120,6 +120,9 @@ func (s workspace) Write(ctx context.Context, request *pluginsdk.WriteWorkspaceR
 		s.h.keepFile(change, request.Text)
 		return nil, err
 	}
+	if request.Base != "" {
+		s.h.keepFile(change, request.Base)
+	}
 	return &pluginsdk.WriteWorkspaceResponse{File: s.h.keepFile(change, request.Text)}, nil
 }
 

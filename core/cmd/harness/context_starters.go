@@ -194,17 +194,13 @@ func (c compared) replace(ctx context.Context, api *client.Client, text string) 
 			return "", err
 		}
 	}
-	// The starter first, also where it is merged: by the file's history it is known from which one it was made.
-	written, err := api.WriteContext(ctx, c.Path, c.Text, c.version)
+	base := "" // of a merged text the starter: by the file's history it is known from which one it was made
+	if text != c.Text {
+		base = c.Text
+	}
+	written, err := api.WriteContextOf(ctx, c.Path, text, c.version, base)
 	if err != nil {
 		return "", err
-	}
-	if text != c.Text { // also when somebody has pressed Ctrl-C meanwhile: the starter alone is not what was asked for
-		if written, err = api.WriteContext(context.WithoutCancel(ctx), c.Path, text, written.Version); err != nil {
-			return "", fmt.Errorf("%s is the newest starter now, without what you and the agent had changed, or what somebody has made of that since: the merged text could not be written: %w.\n"+
-				"What it was is in %s. To put it back: harness context restore %s %.*s; then merge again: harness context take %s --merge",
-				c.Path, err, kept, c.Path, shortVersion, c.version, c.Path)
-		}
 	}
 	said = fmt.Sprintf("%s has %d bytes now (version %.*s).", written.Path, written.Size, shortVersion, written.Version)
 	if kept != "" {

@@ -104,6 +104,7 @@ func writeWorkspaceRequestTo(v pluginsdk.WriteWorkspaceRequest) *hostv1.WriteWor
 		Text:    v.Text,
 		Version: v.Version,
 		Author:  v.Author,
+		Base:    v.Base,
 	}
 }
 
@@ -113,6 +114,7 @@ func writeWorkspaceRequestFrom(m *hostv1.WriteWorkspaceRequest) pluginsdk.WriteW
 		Text:    m.GetText(),
 		Version: m.GetVersion(),
 		Author:  m.GetAuthor(),
+		Base:    m.GetBase(),
 	}
 }
 

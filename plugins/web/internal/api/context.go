@@ -41,6 +41,7 @@ type ContextText struct {
 	Text    string `json:"text" maxLength:"1048576" doc:"All of it"`
 	Version string `json:"version,omitempty" maxLength:"64" doc:"That the writer has seen; when absent, the file must not be there"`
 	Author  string `json:"author,omitempty" maxLength:"200" doc:"Who writes it; the history says so"`
+	Base    string `json:"base,omitempty" maxLength:"1048576" doc:"A text that it was made of, such as the newest starter; the history has it as the change before"`
 }
 
 type contextWriteInput struct {
@@ -106,7 +107,7 @@ func (h *handlers) getContext(ctx context.Context, input *contextFileInput) (*co
 
 func (h *handlers) writeContext(ctx context.Context, input *contextWriteInput) (*writtenOutput, error) {
 	answer, err := h.host.Workspace.Write(ctx, &pluginsdk.WriteWorkspaceRequest{
-		Path: input.Path, Text: input.Body.Text, Version: input.Body.Version, Author: cmp.Or(author(ctx, input.Body.Author), somebody),
+		Path: input.Path, Text: input.Body.Text, Version: input.Body.Version, Base: input.Body.Base, Author: cmp.Or(author(ctx, input.Body.Author), somebody),
 	})
 	if err != nil {
 		return nil, h.conflict(ctx, "write-context-file", input.Path, err)

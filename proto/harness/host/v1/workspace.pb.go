@@ -215,7 +215,9 @@ type WriteWorkspaceRequest struct {
 	// That the writer has seen; empty: the file is not there.
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// The person; empty: the plugin itself.
-	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	// A text that the new one was made of, such as the newest starter: the history has it as the change before. Empty: none.
+	Base          string `protobuf:"bytes,5,opt,name=base,proto3" json:"base,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +276,13 @@ func (x *WriteWorkspaceRequest) GetVersion() string {
 func (x *WriteWorkspaceRequest) GetAuthor() string {
 	if x != nil {
 		return x.Author
+	}
+	return ""
+}
+
+func (x *WriteWorkspaceRequest) GetBase() string {
+	if x != nil {
+		return x.Base
 	}
 	return ""
 }
@@ -538,12 +547,13 @@ const file_harness_host_v1_workspace_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\"`\n" +
 	"\x15ReadWorkspaceResponse\x123\n" +
 	"\x04file\x18\x01 \x01(\v2\x1f.harness.types.v1.WorkspaceFileR\x04file\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"q\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x85\x01\n" +
 	"\x15WriteWorkspaceRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x16\n" +
-	"\x06author\x18\x04 \x01(\tR\x06author\"M\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x12\x12\n" +
+	"\x04base\x18\x05 \x01(\tR\x04base\"M\n" +
 	"\x16WriteWorkspaceResponse\x123\n" +
 	"\x04file\x18\x01 \x01(\v2\x1f.harness.types.v1.WorkspaceFileR\x04file\"^\n" +
 	"\x16DeleteWorkspaceRequest\x12\x12\n" +
