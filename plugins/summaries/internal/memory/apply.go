@@ -95,16 +95,17 @@ type planner struct {
 
 	in      Input
 	memory  *Page
-	entries int             // that there were
-	spent   map[string]bool // lines that an entry is from, or that are skipped
-	gone    map[string]bool // entries that are removed
+	entries int               // that there were
+	spent   map[string]bool   // lines that an entry is from, or that are skipped
+	gone    map[string]bool   // entries that are removed
+	plains  map[string]string // of the texts of entries, as plainOf finds them
 }
 
 // Apply decides which of a proposal is done, and returns the files as they are then. An entry has a source among the lines
 // that were given, says nothing that it does not have from there, and repeats no other; what is removed has a name, and is a
 // part of all.
 func Apply(memory, inbox string, in Input, answer Answer) (Plan, string, string) {
-	p := &planner{in: in, memory: Parse(memory), spent: make(map[string]bool), gone: make(map[string]bool)}
+	p := &planner{in: in, memory: Parse(memory), spent: make(map[string]bool), gone: make(map[string]bool), plains: make(map[string]string)}
 	p.entries = len(p.memory.Items())
 	for _, named := range answer.Delete {
 		p.remove(named.ID, named.Why)
@@ -195,6 +196,14 @@ func (p *planner) take(id, why string, replaced bool) {
 // suffix is how an entry says where it is from.
 var suffix = lazy.Regexp(`\s*\((\d{4}-\d{2}-\d{2}), ((?:message|edit) \d+)\)$`)
 
+// bare is the text of an entry without where it is from.
+func bare(text string) string {
+	if !strings.HasSuffix(text, ")") { // of most of what was written by hand; the expression would look at each space of it
+		return text
+	}
+	return suffix.ReplaceAllString(text, "")
+}
+
 // OriginOf is what an entry says of where it is from: the day, and such as "message 123"; empty: it says nothing.
 func OriginOf(raw string) (day, origin string) {
 	if found := suffix.FindStringSubmatch(raw); found != nil {
@@ -222,7 +231,7 @@ func (p *planner) add(text, section string, sources, replaces []string) {
 			why = "it would replace too many entries at once"
 		}
 		if entry := p.entry(id); entry != nil {
-			known = append(known, suffix.ReplaceAllString(entry.Text, ""))
+			known = append(known, bare(entry.Text))
 		}
 	}
 	if why == "" {
@@ -273,13 +282,24 @@ func (p *planner) wrong(text, known string, replaces []string) string {
 	case suffix.MatchString(text):
 		return "it says by itself where it is from"
 	}
+	is := plain(text)
 	for _, item := range p.memory.Items() {
 		replaced := slices.ContainsFunc(replaces, func(id string) bool { e := p.entry(id); return e != nil && e.Raw == item.Raw })
-		if !replaced && plain(suffix.ReplaceAllString(item.Text, "")) == plain(text) {
+		if !replaced && p.plainOf(item.Text) == is {
 			return "the memory has it already"
 		}
 	}
 	return ungrounded(text, known)
+}
+
+// plainOf is plain of the text of an entry without where it is from. Each entry is compared with all that are proposed.
+func (p *planner) plainOf(text string) string {
+	found, ok := p.plains[text]
+	if !ok {
+		found = plain(bare(text))
+		p.plains[text] = found
+	}
+	return found
 }
 
 // room says why an entry has no room; empty: it has.

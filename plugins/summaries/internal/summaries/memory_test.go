@@ -355,7 +355,7 @@ func TestKilledAtEveryCallOfAConsolidation(t *testing.T) {
 					w.typed("consolidate")
 					_, _ = w.inner.step(t.Context()) // it dies, or does not
 				}
-				died := w.plugin.Died()
+				died := w.died()
 				if both := w.file(memoryFile) + w.file(inboxFile); !reverts && !strings.Contains(both, "the garden gets a pond") {
 					t.Errorf("killed at call %d, the line is in none of the files", call)
 				}

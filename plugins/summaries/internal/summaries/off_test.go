@@ -139,3 +139,109 @@ func TestASummaryHidesNothing(t *testing.T) {
 		t.Errorf("the row has %s, want %s: %+v", row.Metadata, want, row)
 	}
 }
+
+// Turned off, it reads and asks nothing, and what is said meanwhile is summarised never.
+func TestOffMeansOff(t *testing.T) {
+	w := newWorld(t, `{"summaries": false}`)
+	w.thread(pluginsdk.Thread{ID: "t", Name: "Talk"})
+	calls := len(w.host.Calls())
+	for range 3 {
+		w.says("t", "while it is off", "Hello.")
+		w.pass(time.Hour)
+		if wait := w.step(); wait != 0 {
+			t.Errorf("it waits %s", wait)
+		}
+	}
+	for _, call := range w.host.Calls()[calls:] {
+		if call.Method != "State.Get" {
+			t.Errorf("it calls %s", call.Method)
+		}
+	}
+	if rules, _ := w.host.Listening(); len(rules) != 1 {
+		t.Errorf("turned off it is told %+v", rules)
+	}
+	if len(w.turns()) != 0 || w.file(summariesFile) != "" || !strings.HasPrefix(w.checks()[0].Detail, "off") {
+		t.Errorf("%d turns; %+v", len(w.turns()), w.checks())
+	}
+}
+
+// Turned off while a turn is at work, its answer is not written.
+func TestTurnedOffMeanwhile(t *testing.T) {
+	w := newWorld(t, "")
+	w.thread(pluginsdk.Thread{ID: "t", Name: "Talk"})
+	w.says("t", "hello", "Hello.")
+	w.pass(gather)
+	w.host.Fail("Agent.Wait", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the daemon ends"))
+	if _, err := w.inner.step(t.Context()); err == nil {
+		t.Fatal("nothing has failed")
+	}
+	w.host.Fail("Agent.Wait", nil)
+	w.host.SetSettings([]byte(`{"summaries": false}`))
+	w.serve(plugintest.Death{})
+	w.step()
+	if w.file(summariesFile) != "" {
+		t.Errorf("the file is\n%s", w.file(summariesFile))
+	}
+	if _, err := w.plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: []byte(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(time.Hour)
+	if w.step(); w.file(summariesFile) != "" {
+		t.Errorf("turned on again, the file is\n%s", w.file(summariesFile))
+	}
+}
+
+// An installation that had conversations before the plugin came goes without until somebody turns it on, and begins with
+// what is said then.
+func TestAnInstallationWithConversations(t *testing.T) {
+	w := &world{T: t, host: plugintest.NewHost(), clock: noon}
+	w.answer = w.sums
+	w.host.Agent = func(_ context.Context, request pluginsdk.StartTurnRequest) pluginsdk.InvokeResult {
+		w.asked = append(w.asked, request)
+		return w.sums(request)
+	}
+	w.thread(pluginsdk.Thread{ID: "old", Name: "Old", LastActivity: noon.Add(-time.Hour)})
+	w.said(pluginsdk.Message{ThreadID: "old", Author: "Ann", Content: "long ago", CreatedAt: noon.Add(-time.Hour)}, "Yes, long ago.")
+	w.serve(plugintest.Death{})
+	w.step()
+	w.thread(pluginsdk.Thread{ID: "t", Name: "Talk"})
+	w.says("t", "hello", "Hello.")
+	w.pass(time.Hour)
+	if w.step(); len(w.turns()) != 0 || !strings.Contains(w.checks()[0].Detail, "summaries=true") {
+		t.Fatalf("%d turns; %+v", len(w.turns()), w.checks())
+	}
+	if _, err := w.plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: []byte(`{"summaries": true}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	w.pass(gather)
+	w.step()
+	w.thread(pluginsdk.Thread{ID: "new", Name: "New"})
+	w.saysNow("new", "from now on", "Yes.")
+	w.pass(gather)
+	w.step()
+	if turns := w.turns(); len(turns) != 1 || len(prompted(t, turns[0])) != 1 || !strings.Contains(turns[0].Prompt, "from now on") {
+		t.Errorf("turns %+v", turns)
+	}
+	// Nor is an old conversation told that goes on.
+	w.thread(pluginsdk.Thread{ID: "old", Name: "Old"})
+	w.saysNow("old", "said today", "Yes.")
+	w.pass(time.Hour)
+	w.step()
+	if turns := w.turns(); len(turns) != 2 || !strings.Contains(turns[1].Prompt, "said today") || strings.Contains(turns[1].Prompt, "long ago") {
+		t.Errorf("turns %+v", turns[1:])
+	}
+}
+
+// Of the demo agent nothing is asked.
+func TestTheDemoAgentIsAskedForNothing(t *testing.T) {
+	w := newWorld(t, "")
+	w.thread(pluginsdk.Thread{ID: "t", Name: "Talk"})
+	w.host.AddRun(pluginsdk.Run{ID: "demo", ThreadID: "t", Kind: pluginsdk.RunMessage, State: pluginsdk.RunSucceeded, Result: &pluginsdk.InvokeResult{Demo: true}})
+	w.host.AddMessage(pluginsdk.Message{ThreadID: "t", Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Author: "Ann", Content: "hello", RunID: "demo"})
+	w.told("t")
+	w.pass(gather)
+	if wait := w.step(); wait != 0 || len(w.turns()) != 0 || !strings.Contains(w.checks()[0].Detail, "demo agent") {
+		t.Errorf("it waits %s, after %d turns; %+v", wait, len(w.turns()), w.checks())
+	}
+}

@@ -163,7 +163,7 @@ func TestKilledAtEveryCallOfARotation(t *testing.T) {
 			w.pass(lookEvery)
 			w.serve(plugintest.Death{Call: call, CarriedOut: carriedOut})
 			_, err := w.inner.step(t.Context())
-			died := w.plugin.Died()
+			died := w.died()
 			if died && err == nil {
 				t.Errorf("killed at call %d, nothing has failed", call)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -23,13 +24,25 @@ type world struct {
 
 	host   *plugintest.Host
 	inner  *Plugin
-	plugin *plugintest.Plugin
+	plugin process
+	died   func() bool // whether the plugin was killed
 
 	mu    sync.Mutex
 	clock time.Time
 	// answer is the agent: what it says to a prompt.
 	answer func(request pluginsdk.StartTurnRequest) pluginsdk.InvokeResult
 	asked  []pluginsdk.StartTurnRequest
+}
+
+// process is what a daemon asks of the plugin: the plugin itself, or over the wire.
+type process interface {
+	pluginsdk.BroadcastHook
+	pluginsdk.CommandHook
+	pluginsdk.CheckHook
+	pluginsdk.SettingsChangeHook
+	pluginsdk.ToolProvider
+	Activate(ctx context.Context) error
+	Deactivate(ctx context.Context) error
 }
 
 func newWorld(t *testing.T, settings string) *world {
@@ -51,16 +64,23 @@ func newWorld(t *testing.T, settings string) *world {
 	return w
 }
 
-// serve starts a process of the plugin, to be killed at a call.
+// serve starts a process of the plugin, to be killed at a call; it has the capabilities that its manifest asks for. One that
+// is not to be killed is asked without the wire between, which takes most of the time under the race detector.
 func (w *world) serve(at plugintest.Death) {
 	w.Helper()
 	w.inner = &Plugin{Now: w.now}
 	w.inner.memory.Store(true) // as Activate does
 	if at.Call > 0 {
-		w.plugin = w.host.ServeUntil(w.T, w.inner, at)
+		killed := w.host.ServeUntil(w.T, w.inner, at)
+		w.plugin, w.died = killed, killed.Died
 		return
 	}
-	w.plugin = w.host.Serve(w.T, w.inner)
+	host := w.host.As(w.inner.Manifest())
+	host.Log = slog.New(slog.DiscardHandler)
+	if err := w.inner.Start(w.Context(), host); err != nil {
+		w.Fatal(err)
+	}
+	w.plugin = w.inner
 }
 
 func (w *world) now() time.Time {
