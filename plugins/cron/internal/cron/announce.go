@@ -2,7 +2,6 @@ package cron
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -37,24 +36,11 @@ func (p *Plugin) announce(ctx context.Context, call *pluginsdk.CallToolRequest, 
 	}
 	about := notice{Event: event, Schedule: job.Spec.Name, RowMetadata: offering(actions...)}
 	for _, threadID := range p.toldIn(ctx, call, job) {
-		if err := p.append(ctx, threadID, key, words, about); err != nil {
+		if err := p.tellIn(ctx, threadID, key, pluginsdk.NewMessage{Content: words}, about); err != nil {
 			p.host.Log.Warn("people were not told what the agent has done to a schedule", "tool", call.Name, "job", job.Spec.Name, "thread", threadID, "err", err)
 		}
 		key += ":people"
 	}
-}
-
-// append tells the people of a thread something, once for the key.
-func (p *Plugin) append(ctx context.Context, threadID, key, words string, about notice) error {
-	metadata, err := json.Marshal(about)
-	if err != nil {
-		return err
-	}
-	_, err = p.host.Messages.Append(ctx, &pluginsdk.AppendMessagesRequest{
-		ThreadID: threadID, Key: key, Deliver: true,
-		Messages: []pluginsdk.NewMessage{{Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Metadata: metadata, Content: words}},
-	})
-	return err
 }
 
 // typed is a command about a job. Its name is quoted: without quotes a command takes the beginning of a name as well, and a

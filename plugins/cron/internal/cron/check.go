@@ -54,6 +54,18 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	if why := keepWrong(job.Spec); why != "" {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: why, Remedy: "say a longer time, as in `harness cron edit '" + job.Spec.Name + " | keep = 30d'`"}, nil
 	}
+	if thread := tellsThread(job.Spec); thread != "" {
+		_, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: thread})
+		switch {
+		case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
+			return &pluginsdk.Check{
+				Name: name, State: pluginsdk.CheckWarning, Detail: "the thread " + thread + ", to which it reports, is not there any more: what it says stands in its own thread",
+				Remedy: "say another with `harness cron edit '" + job.Spec.Name + " | report_to = thread:ID'`, or none",
+			}, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 	if job.Status.Failures == 0 || !job.Spec.FireAt.IsZero() {
 		return nil, nil
 	}

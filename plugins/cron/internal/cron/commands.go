@@ -217,7 +217,7 @@ func (p *Plugin) add(ctx context.Context, request *pluginsdk.OnCommandRequest, r
 		return "", err
 	}
 	times, err := p.nextWords(job, shownNext)
-	return job.Spec.Name + " is made, and on. " + times, err
+	return job.Spec.Name + " is made, and on. " + times + "\n\n" + reportWords(job.Spec), err
 }
 
 // when puts an expression, or a time, into a specification. Not understood: the text is neither.

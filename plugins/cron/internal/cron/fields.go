@@ -287,7 +287,7 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	if strings.TrimSpace(changes) == "" {
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron edit NAME | FIELD = VALUE | FIELD = VALUE, as in /cron edit Stand-up | schedule = 30 9 * * mon-fri. The fields are %s", fieldNames())
 	}
-	sure := confirmed(job)
+	sure, reported := confirmed(job), job.Spec.ReportTo
 	spec, asksPowers, err := edited(job.Spec, changes)
 	if err != nil {
 		return "", err
@@ -309,7 +309,11 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	if !confirmed(job) {
 		return job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec), nil
 	}
-	return p.told(ctx, job, "is changed")
+	answer, err := p.told(ctx, job, "is changed")
+	if job.Spec.ReportTo != reported {
+		answer += "\n\n" + reportWords(job.Spec)
+	}
+	return answer, err
 }
 
 var seenVersion = lazy.Regexp(`^(.*?)\s*\|\s*([0-9a-f]{16})$`)

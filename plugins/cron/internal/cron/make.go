@@ -59,15 +59,24 @@ func (p *Plugin) thread(ctx context.Context, job pluginsdk.CronJob) (string, err
 	if job.Spec.ThreadID != "" {
 		return job.Spec.ThreadID, nil
 	}
+	id, err := p.threadTo(ctx, job, job.Spec.ReportTo)
+	if err != nil && final(err) && job.Spec.ReportTo.ThreadID != "" { // that thread was deleted, or tells nobody
+		id, err = p.threadTo(ctx, job, pluginsdk.Target{})
+	}
+	return id, err
+}
+
+// threadTo is the thread of a job's own, with where its rows that are for people are carried: what is asked there, for example.
+func (p *Plugin) threadTo(ctx context.Context, job pluginsdk.CronJob, to pluginsdk.Target) (string, error) {
 	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
-		Source: name, SourceID: job.ID, Name: job.Spec.Name, Kind: pluginsdk.ThreadCron, ReportTo: job.Spec.ReportTo,
+		Source: name, SourceID: job.ID, Name: job.Spec.Name, Kind: pluginsdk.ThreadCron, ReportTo: to,
 	}})
 	if err != nil {
 		return "", err
 	}
 	thread := made.Thread
-	if job.Spec.ReportTo != (pluginsdk.Target{}) && thread.ReportTo != job.Spec.ReportTo { // it was changed since
-		_, err = p.host.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: thread.ID, Patch: pluginsdk.ThreadPatch{ReportTo: &job.Spec.ReportTo}})
+	if thread.ReportTo != to { // it was changed since
+		_, err = p.host.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: thread.ID, Patch: pluginsdk.ThreadPatch{ReportTo: &to}})
 	}
 	return thread.ID, err
 }
@@ -158,7 +167,7 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 			}
 		}
 	}
-	about, err := json.Marshal(submission{key, job.Spec.Name})
+	about, err := json.Marshal(submission{Fire: key, Job: job.Spec.Name, To: repliesTo(job.Spec)})
 	if err != nil {
 		return fire, err
 	}
@@ -185,14 +194,27 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 // stands behind the data that a command or a caller gives, or behind the prompts that agents make.
 func inert(prompt string) string { return strings.ReplaceAll(prompt, "@", "@\u2060") }
 
+// silent reports whether people are not shown what a job's runs reply.
+func silent(spec pluginsdk.CronSpec) bool {
+	return spec.Report == pluginsdk.ReportOnNotify || spec.Report == pluginsdk.ReportNever
+}
+
+// repliesTo is the thread in which the plugin tells the replies of a job; empty: in none.
+func repliesTo(spec pluginsdk.CronSpec) string {
+	if silent(spec) {
+		return ""
+	}
+	return tellsThread(spec)
+}
+
 // options are how a job's runs are made. That one has failed the plugin tells itself, once.
 func options(spec pluginsdk.CronSpec) *pluginsdk.RunOptions {
 	o := &pluginsdk.RunOptions{
 		Purpose: name, Session: spec.Session, QuietNotices: true,
-		QuietReply: spec.Report == pluginsdk.ReportOnNotify || spec.Report == pluginsdk.ReportNever,
+		QuietReply: silent(spec) || spec.ThreadID == "" && spec.ReportTo.Plugin == "", // else nobody, or the plugin, carries it
 		Model:      spec.Model, PermissionMode: spec.PermissionMode, AllowedTools: spec.Tools, CostCapUSD: spec.CostCapUSD, Timeout: spec.Timeout,
 	}
-	if o.QuietReply {
+	if silent(spec) {
 		o.DisallowedTools = []string{"mcp__harness__core__notify"} // what people are told goes through the tool notify, or nowhere
 	}
 	if o.Session == "" && spec.ThreadID == "" {
@@ -227,6 +249,7 @@ func ofItself(fire pluginsdk.CronFire) bool {
 type submission struct {
 	Fire string `json:"fire"` // its key
 	Job  string `json:"job"`
+	To   string `json:"to,omitempty"` // the thread that is told the reply by the plugin; empty: the host carries it, or nobody
 }
 
 // submitted is the run of a message that was submitted with a key; empty: there is none among the

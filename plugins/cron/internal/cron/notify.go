@@ -54,15 +54,33 @@ func (p *Plugin) notify(ctx context.Context, call *pluginsdk.CallToolRequest, in
 		return "", err
 	}
 	text := in.Text
-	if in.Urgency == urgent {
+	switch {
+	case in.Urgency == urgent:
 		text = "**Urgent** (" + job.Spec.Name + "): " + text
+	case tellsThread(job.Spec) != "":
+		text = "Schedule " + job.Spec.Name + ": " + text
 	}
-	err = p.append(ctx, call.ThreadID, "notice:"+call.Call.ID, text, notice{Event: "schedule_notice", Schedule: job.Spec.Name, Urgency: in.Urgency})
+	told, err := p.tellFor(ctx, job.Spec, call.ThreadID, "notice:"+call.Call.ID, text, notice{Event: "schedule_notice", Schedule: job.Spec.Name, Urgency: in.Urgency})
 	if err != nil {
 		p.takeBack(call)
 		return "", err
 	}
-	return "The people of the schedule " + job.Spec.Name + " are told.", nil
+	return notifiedWords(job.Spec, told), nil
+}
+
+// notifiedWords tell the agent whom it has told something, which stands in the thread told.
+func notifiedWords(spec pluginsdk.CronSpec, told string) string {
+	switch to := tellsThread(spec); {
+	case to != "" && to == told:
+		return "The people of the thread " + to + " are told."
+	case to != "":
+		return "It stands in the thread of this schedule, and nobody is told elsewhere: the thread " + to + ", to which the schedule reports, is not there any more."
+	case spec.ThreadID != "":
+		return "The people of this thread are told."
+	case spec.ReportTo.Plugin != "":
+		return "It is told at " + spec.ReportTo.String() + "."
+	}
+	return "It stands in the thread of this schedule, and nobody is told elsewhere: the schedule has no report_to."
 }
 
 // notifies is the job whose run calls the tool notify, once the call is counted.
@@ -129,11 +147,12 @@ func (p *Plugin) tellFailure(ctx context.Context, job pluginsdk.CronJob, fire pl
 	return err
 }
 
-// tell appends words for the people of a job to its thread, with actions, once for the key.
+// tell tells the people of a job something, with actions, once for the key.
 func (p *Plugin) tell(ctx context.Context, job pluginsdk.CronJob, key, words string, actions ...pluginsdk.RowAction) error {
 	threadID, err := p.thread(ctx, job)
 	if err != nil {
 		return err
 	}
-	return p.append(ctx, threadID, key, words, notice{Event: "schedule_failed", Schedule: job.Spec.Name, RowMetadata: offering(actions...)})
+	_, err = p.tellFor(ctx, job.Spec, threadID, key, words, notice{Event: "schedule_failed", Schedule: job.Spec.Name, RowMetadata: offering(actions...)})
+	return err
 }

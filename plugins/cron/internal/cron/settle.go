@@ -97,6 +97,10 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 				err = errors.Join(err, failed)
 				continue
 			}
+			if failed = p.tellReply(ctx, now, run); failed != nil {
+				err = errors.Join(err, failed)
+				continue
+			}
 			if jobs[id], failed = p.say(ctx, job, now); failed != nil && pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound {
 				err = errors.Join(err, failed)
 				continue

@@ -30,6 +30,7 @@ func TestWhoseWordsNeverEnter(t *testing.T) {
 	w.said(pluginsdk.Message{ThreadID: "mine", Author: "x", Content: "secret of an agent", Origin: pluginsdk.Origin{RunID: "run"}}, "secret answer to an agent")
 	w.host.AddMessage(pluginsdk.Message{ThreadID: "mine", Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageText, Source: "evil", Content: "secret of a plugin"})
 	w.host.AddMessage(pluginsdk.Message{ThreadID: "mine", Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageToolResult, Content: "secret of a tool"})
+	w.host.AddMessage(pluginsdk.Message{ThreadID: "mine", Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "cron", Plugin: "cron", Content: "Schedule digest: secret of what a schedule has told"})
 	w.says("mine", "an open word", "an open answer")
 	w.pass(gather)
 	w.step()

@@ -107,7 +107,7 @@ func TestKilledWhileItIsTakenBack(t *testing.T) {
 			w.step()
 			w.serve(plugintest.Death{Call: call, CarriedOut: carriedOut})
 			w.typed("revert 1")
-			died := w.plugin.Died()
+			died := w.died()
 			w.serve(plugintest.Death{})
 			w.step()
 			w.typed("revert 1")
@@ -137,7 +137,7 @@ func TestAKilledConsolidationCountsAVainLineOnce(t *testing.T) {
 		w.serve(plugintest.Death{Call: call, CarriedOut: true})
 		w.typed("consolidate")
 		_, _ = w.inner.step(t.Context()) // it dies, or does not
-		died := w.plugin.Died()
+		died := w.died()
 		w.serve(plugintest.Death{})
 		w.step()
 		w.typed("consolidate")
