@@ -79,7 +79,8 @@ func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (
 }
 
 // ReportCron stores what became of a job, in place of what was said of it before, and rows
-// of its fires, each in place of the one of that time unless that is over; or returns CodeNotFound.
+// of its fires, each in place of the one of that time unless that is over; or returns CodeNotFound. A row for several times
+// that were skipped (Count) gives way to one for more.
 func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus, fires ...pluginsdk.CronFire) (pluginsdk.CronJob, error) {
 	if err := checkTimes(moment{"lastRun", status.LastRun}, moment{"nextRun", status.NextRun}); err != nil {
 		return pluginsdk.CronJob{}, err
@@ -237,7 +238,10 @@ func (s *Store) saveFires(ctx context.Context, t *tx, job pluginsdk.CronJob, fir
 	if err := t.putFires(ctx, job, fires); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(fires, func(fire pluginsdk.CronFire) bool { return fire.State == pluginsdk.FirePending }) {
+	begins := func(fire pluginsdk.CronFire) bool {
+		return fire.State == pluginsdk.FirePending || fire.State == pluginsdk.FireSkipped && fire.EndedAt.Equal(fire.DecidedAt)
+	}
+	if !slices.ContainsFunc(fires, begins) {
 		return nil // once a fire is enough
 	}
 	if job.Spec.Keep > 0 {
@@ -260,8 +264,9 @@ func (t *tx) putFires(ctx context.Context, job pluginsdk.CronJob, fires []plugin
 		fire.JobID, fire.Job = job.ID, job.Spec.Name
 		insertCronFire(create, fire)
 	}).OnConflict(entsql.ConflictColumns(cronfire.FieldJobID, cronfire.FieldDue), entsql.ResolveWithNewValues(), entsql.UpdateWhere(entsql.P(func(b *entsql.Builder) {
-		// What is over stays as it is, whatever clock says that its time is to come yet.
-		b.WriteString("cron_fires.state IN ('pending', 'running')")
+		// What is over stays as it is, whatever clock says that its time is to come yet. A row for several times that were
+		// skipped takes in more of them.
+		b.WriteString("cron_fires.state IN ('pending', 'running') OR cron_fires.state = 'skipped' AND excluded.state = 'skipped' AND cron_fires.count > 0 AND excluded.count > cron_fires.count")
 	}))).Exec(ctx)
 }
 

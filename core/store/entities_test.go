@@ -449,6 +449,24 @@ func TestFires(t *testing.T) {
 		wantCode(t, second(s.ReportCron(ctx, "nobody", pluginsdk.CronStatus{}, at(2, pluginsdk.FireMissed))), pluginsdk.CodeNotFound)
 		wantCode(t, second(s.ReportCron(ctx, "digest", pluginsdk.CronStatus{LastResult: "lost"}, pluginsdk.CronFire{State: pluginsdk.FireMissed})), pluginsdk.CodeInvalid)
 
+		// A row for several times that were skipped takes in more of them. One that is over otherwise does not.
+		together := func(count int) (row pluginsdk.CronFire) {
+			row = at(-9, pluginsdk.FireSkipped)
+			row.Until, row.Count = row.Due.Add(time.Duration(count)*time.Minute), count
+			return row
+		}
+		for _, count := range []int{2, 7, 5} {
+			check(t, second(s.ReportCron(ctx, "refresh", pluginsdk.CronStatus{}, together(count))))
+		}
+		missed := together(9)
+		missed.Due = at(2, "").Due
+		check(t, second(s.ReportCron(ctx, "refresh", pluginsdk.CronStatus{}, missed)))
+		grown, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Name: "refresh"})
+		check(t, err)
+		if len(grown) != 2 || grown[1].Count != 7 || !grown[1].Until.Equal(together(7).Until) || grown[0].State != pluginsdk.FireMissed || grown[0].Count != 0 {
+			t.Errorf("rows for several times: %+v", grown)
+		}
+
 		states := func(query pluginsdk.CronFiresRequest) (states []pluginsdk.CronFireState) {
 			t.Helper()
 			fires, _, err := s.CronFires(ctx, query)
@@ -468,7 +486,7 @@ func TestFires(t *testing.T) {
 			"before":       {pluginsdk.CronFiresRequest{Name: "digest", Before: day.AddDate(0, 0, 2)}, []pluginsdk.CronFireState{running, pluginsdk.FireSucceeded}},
 			"the newest":   {pluginsdk.CronFiresRequest{Limit: 1}, []pluginsdk.CronFireState{pending}},
 			"of no job":    {pluginsdk.CronFiresRequest{Name: "nobody"}, nil},
-			"of the other": {pluginsdk.CronFiresRequest{Name: "refresh"}, []pluginsdk.CronFireState{pluginsdk.FireMissed}},
+			"of the other": {pluginsdk.CronFiresRequest{Name: "refresh"}, []pluginsdk.CronFireState{pluginsdk.FireMissed, pluginsdk.FireSkipped}},
 		} {
 			if got := states(row.query); !slices.Equal(got, row.want) {
 				t.Errorf("%s: %v, want %v", name, got, row.want)

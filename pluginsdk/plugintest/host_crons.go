@@ -40,7 +40,7 @@ func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest)
 			at := slices.IndexFunc(s.h.fires, func(f pluginsdk.CronFire) bool { return f.JobID == job.ID && f.Due.Equal(fire.Due) })
 			if at < 0 {
 				s.h.fires = append(s.h.fires, fire)
-			} else if s.h.fires[at].State.Open() {
+			} else if before := s.h.fires[at]; before.State.Open() || before.State == pluginsdk.FireSkipped && fire.State == before.State && before.Count > 0 && fire.Count > before.Count {
 				s.h.fires[at] = fire
 			}
 		}

@@ -48,6 +48,12 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	if err != nil {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckFailing, Detail: err.Error(), Remedy: "mend it, or turn it off with `harness cron off " + job.Spec.Name + "`"}, nil
 	}
+	if !confirmed(job) {
+		return &pluginsdk.Check{
+			Name: name, State: pluginsdk.CheckWarning, Detail: "it needs confirmation, and does not fire: its when, model, permission_mode, tools or file, or the prompt that they are for, were not set by an operator",
+			Remedy: "look at it with `harness cron show " + job.Spec.Name + "`, then `harness cron confirm " + job.Spec.Name + "`, or `harness cron off " + job.Spec.Name + "`",
+		}, nil
+	}
 	if unread := noteOf(job).Unread; unread != "" {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: "its file cannot be read: " + unread, Remedy: "have the daemon read the file, or say another with `harness cron edit`"}, nil
 	}

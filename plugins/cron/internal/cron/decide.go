@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -43,6 +42,10 @@ type note struct {
 	Streak int `json:"streak,omitempty"`
 	// Confirmed is of what an operator has set or confirmed; see powers.
 	Confirmed string `json:"confirmed,omitempty"`
+	// Refused is how many times in a row were not made since the job is not confirmed. Together is the first of those that
+	// have one row together; of these Refused is the count, then.
+	Refused  int       `json:"refused,omitempty"`
+	Together time.Time `json:"together,omitzero"`
 }
 
 func noteOf(job pluginsdk.CronJob) (n note) {
@@ -127,6 +130,7 @@ func shift(job pluginsdk.CronJob) time.Duration {
 type decision struct {
 	note    note
 	next    time.Time            // when it is due next; zero: never
+	again   time.Time            // when a time comes that is not made, and has a row; zero: never
 	fires   []pluginsdk.CronFire // rows: those that are not made, and last the one that is, which is pending
 	changed bool                 // there is something to report
 	afresh  bool                 // it was turned on: failures from before do not count
@@ -163,7 +167,7 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 		d.note.Decided = since(job, now)
 	case before.Decided.After(now.Add(clockWrong)): // by a clock that was wrong; what was made then has its key
 		d.note.Decided = now
-	case before.Off || before.Of != of || before.Bad != "": // what was due while it was off, or before it was changed, is not made up for
+	case before.Off || before.Of != of: // what was due while it was off, or before it was changed, is not made up for
 		d.note.Decided, d.afresh = now, before.Off
 	}
 	d.note.Of, d.note.Off, d.note.Bad, d.note.Unread = of, false, "", before.Unread
@@ -171,14 +175,18 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 		d.note.Unread = ""
 	}
 	when, err := timesOf(job.Spec)
-	if err == nil && !sure {
-		err = errors.New(unconfirmedWords(job.Spec))
-	}
 	if err != nil {
-		if d.note.Bad, d.note.Unread = clip(err.Error()), ""; before.Bad != "" {
-			d.note.Decided = before.Decided // each look finds the same
-		}
+		d.unreadable(before, err.Error(), now)
 		return d
+	}
+	why := refused(job, before, of)
+	if why == "" || before.Of != of || before.Off {
+		d.note.Refused, d.note.Together = 0, time.Time{}
+	}
+	if !sure {
+		if d.note.Bad = why; job.Spec.Trigger != "" && before.Bad != why { // it has no times: that it became so has a row
+			d.fires = append(d.fires, refusal(now.Truncate(time.Microsecond), why, now))
+		}
 	}
 	if fire := job.Spec.FireAt; !fire.IsZero() && !fire.After(d.note.Decided) && (before.Of != of || fire.After(before.Decided)) {
 		d.fires = []pluginsdk.CronFire{{
@@ -192,30 +200,52 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	if early := now.Add(-lookBack); from.Before(early) && job.Spec.FireAt.IsZero() {
 		from = early
 	}
-	var due []time.Time
-	var count int
-	var first time.Time
-	at := when.Next(from)
-	for ; !at.IsZero() && !at.Add(offset).After(now); at = when.Next(at) {
-		if count++; count == 1 {
-			first = at
-		}
-		if due = append(due, at); len(due) > mostRows+1 {
-			due = due[1:]
-		}
+	passed := passedUpTo(when, from, offset, now)
+	if !passed.next.IsZero() {
+		d.next = passed.next.Add(offset)
 	}
-	if d.next = at; !at.IsZero() {
-		d.next = at.Add(offset)
-	}
-	if count == 0 {
+	if why != "" {
+		d.refuse(passed, why, now)
+		if sure { // what comes from now on is made
+			d.note.Refused, d.note.Together = 0, time.Time{}
+		} else {
+			d.next, d.again = time.Time{}, d.next
+		}
 		return d
 	}
+	if passed.count == 0 {
+		return d
+	}
+	due := passed.due
 	last := due[len(due)-1]
 	d.note.Decided = last
 	latest, caughtUp := d.latest(job, open, when, last, offset, now)
-	d.fires = missed(due[:len(due)-1], count-1, first, now, caughtUp)
+	d.fires = missed(due[:len(due)-1], passed.count-1, passed.first, now, caughtUp)
 	d.fires = append(d.fires, latest)
 	return d
+}
+
+// passing are the times at which a job was due, up to now.
+type passing struct {
+	first time.Time
+	due   []time.Time // the last ones, in order, mostRows and one at most
+	count int         // of all
+	next  time.Time   // the first one that is to come; zero: none is
+}
+
+// passedUpTo finds the times after from, each of which comes later by offset.
+func passedUpTo(when times, from time.Time, offset time.Duration, now time.Time) (p passing) {
+	at := when.Next(from)
+	for ; !at.IsZero() && !at.Add(offset).After(now); at = when.Next(at) {
+		if p.count++; p.count == 1 {
+			p.first = at
+		}
+		if p.due = append(p.due, at); len(p.due) > mostRows+1 {
+			p.due = p.due[1:]
+		}
+	}
+	p.next = at
+	return p
 }
 
 // since is from when on times of a job count that nobody has decided about yet. One that was made

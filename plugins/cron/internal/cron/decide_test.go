@@ -75,7 +75,7 @@ func TestDecide(t *testing.T) {
 		"a reminder, made too late":    {spec: with(once, func(s *pluginsdk.CronSpec) { s.FireAt = ago(2 * time.Hour) }), now: noon, want: "28T10:00 missed (this time had passed when it was set, or turned on)"},
 		"a reminder that was":          {spec: once, decided: ago(time.Hour), now: noon, want: ""},
 		"a reminder, turned on later":  {spec: once, decided: ago(3 * time.Hour), off: true, now: noon, want: "28T11:00 missed (this time had passed when it was set, or turned on)"},
-		"no schedule":                  {spec: with(hourly, func(s *pluginsdk.CronSpec) { s.Schedule = "sometimes" }), decided: ago(time.Hour), now: noon, want: `bad: schedule "sometimes" has 1 fields`},
+		"no schedule":                  {spec: with(hourly, func(s *pluginsdk.CronSpec) { s.Schedule = "sometimes" }), decided: ago(time.Hour), now: noon, want: `28T12:00 skipped (schedule "sometimes" has 1 fields`},
 		"the clock is put back":        {spec: hourly, decided: noon.Add(time.Hour), now: noon.Add(30 * time.Minute), want: "next 28T14:00"},
 		"the clock was wrong by years": {spec: hourly, decided: noon.AddDate(9, 0, 5), now: noon.Add(time.Minute), want: "next 28T13:00"},
 		"at the end":                   {spec: with(hourly, func(s *pluginsdk.CronSpec) { s.Until = noon }), decided: ago(time.Hour), now: noon, want: "28T12:00 pending"},

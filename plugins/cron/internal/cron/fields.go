@@ -297,14 +297,14 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 			return "", err
 		}
 	}
-	if job, err = p.save(ctx, spec, job.Enabled); err != nil {
-		return "", err
-	}
 	// What others have set meanwhile is not confirmed by a change of something else.
-	if now := powers(spec); now != "" && sure && by.Scope.Has(pluginsdk.ScopeAdmin) {
-		if job, err = p.mark(ctx, job, now); err != nil {
-			return "", err
-		}
+	if sure && by.Scope.Has(pluginsdk.ScopeAdmin) {
+		job, err = p.saveConfirmed(ctx, spec, job.Enabled)
+	} else {
+		job, err = p.save(ctx, spec, job.Enabled)
+	}
+	if err != nil {
+		return "", err
 	}
 	if !confirmed(job) {
 		return job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec), nil
@@ -351,10 +351,27 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	return p.told(ctx, job, became+" and the prompt: "+clip(job.Spec.Prompt))
 }
 
+// saveConfirmed is save, with what the job may do beyond others confirmed. Nobody looks at the job in between.
+func (p *Plugin) saveConfirmed(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (pluginsdk.CronJob, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	job, err := p.save(ctx, spec, enabled)
+	if of := powers(spec); err == nil && of != "" {
+		return p.markLocked(ctx, job, of)
+	}
+	return job, err
+}
+
 // mark stores what of a job is confirmed, if the job still says the same.
 func (p *Plugin) mark(ctx context.Context, job pluginsdk.CronJob, of string) (pluginsdk.CronJob, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.markLocked(ctx, job, of)
+}
+
+// markLocked is mark. The lock is held. Times at which the job was due until now have rows that say that it was not
+// confirmed then.
+func (p *Plugin) markLocked(ctx context.Context, job pluginsdk.CronJob, of string) (pluginsdk.CronJob, error) {
 	jobs, err := p.jobs(ctx) // what became of it meanwhile stays
 	if err != nil {
 		return job, err
@@ -367,9 +384,19 @@ func (p *Plugin) mark(ctx context.Context, job pluginsdk.CronJob, of string) (pl
 		return job, pluginsdk.Errorf(pluginsdk.CodeStale, "the schedule %q was changed just now: look at it again", job.Spec.Name)
 	}
 	n := noteOf(*now)
-	n.Confirmed = of
+	var fires []pluginsdk.CronFire
+	if n.Bad != "" && !confirmed(*now) { // else it was confirmed up to now, or it is off
+		d := decide(*now, nil, p.now())
+		n, fires = d.note, d.fires
+		if now.Enabled {
+			n.Bad, n.Refused, n.Together = "", 0, time.Time{}
+		}
+	}
+	if n.Confirmed = of; now.Status.LastResult != "" && now.Status.LastResult == noteOf(*now).Bad {
+		now.Status.LastResult = n.Bad
+	}
 	now.Status.Mark = n.mark()
-	if err := p.report(ctx, *now); err != nil {
+	if err := p.report(ctx, *now, fires...); err != nil {
 		return job, err
 	}
 	p.soon()

@@ -90,6 +90,9 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			continue
 		}
 		d := decide(job, p.open[job.ID], now)
+		if again := d.again; !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
+			p.event = again
+		}
 		if unknown == nil || !onTasks(job.Spec) { // else its mark stays, and a later look finds what has ended
 			see := func(path, known string) *sight { return p.see(job.ID, path, known, now) }
 			if again := d.happened(job, p.open[job.ID], ended, see, now); !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
@@ -112,7 +115,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 		if fired := d.fire(); fired != nil {
 			status.LastRun = fired.Due
-		} else if n := len(d.fires); n > 0 {
+		} else if n := len(d.fires); n > 0 && d.note.Bad == "" {
 			status.LastResult = string(d.fires[n-1].State) + ": " + d.fires[n-1].Reason
 		}
 		job.Status = status

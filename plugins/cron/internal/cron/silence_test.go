@@ -326,9 +326,14 @@ func TestPowersAreAnOperators(t *testing.T) {
 			if n := len(w.host.Submissions()); n != 0 || !strings.Contains(w.command("list"), "/cron confirm watch") {
 				t.Errorf("%d were submitted; it is shown as %q", n, w.command("list"))
 			}
+			w.now = w.now.Add(time.Second)
 			w.command("run watch")
 			w.look()
-			if fires := w.fires("watch"); len(fires) != 1 || fires[0].State != pluginsdk.FireSkipped || !strings.Contains(fires[0].Reason, "/cron confirm watch") {
+			fires := w.fires("watch")
+			if len(fires) != 3 || fires[2].Cause != pluginsdk.FireAsked {
+				t.Errorf("rows %+v", fires)
+			}
+			if fires = fires[2:]; len(fires) != 1 || fires[0].State != pluginsdk.FireSkipped || !strings.Contains(fires[0].Reason, "/cron confirm watch") {
 				t.Errorf("asked for, it has %+v", fires)
 			}
 			change := "edit watch | " + what + " = " + fieldOf(what).get(spec)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -169,7 +170,7 @@ func TestAFileThatChangesFires(t *testing.T) {
 		w.finish()
 		w.look()
 		w.look()
-		got := w.fires("after")
+		got := slices.DeleteFunc(w.fires("after"), func(fire pluginsdk.CronFire) bool { return fire.State == pluginsdk.FireSkipped }) // before it was confirmed
 		if len(got) != fires || fires > 0 && !strings.Contains(got[len(got)-1].Data, says) {
 			t.Fatalf("%s: %+v", what, got)
 		}

@@ -272,6 +272,8 @@ func line(job pluginsdk.CronJob) string {
 	}
 	state := "off"
 	switch n := noteOf(job); {
+	case job.Enabled && !confirmed(job):
+		state = "needs confirmation, and does not fire: /cron confirm " + spec.Name
 	case n.Bad != "" && job.Enabled:
 		state = "wrong: " + n.Bad
 	case job.Enabled && job.Status.NextRun.IsZero() && !spec.FireAt.IsZero():
