@@ -3,15 +3,12 @@ package cron
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// neglected is for how many intervals a job may be without a fire that has succeeded.
-const neglected = 3
-
-// OnCheck names schedules that cannot be read, and those that have not succeeded for long.
+// OnCheck names schedules that cannot be read, that wait for confirmation, that were turned off after failures, and that
+// have not succeeded for long.
 func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*pluginsdk.OnCheckResponse, error) {
 	jobs, err := p.jobs(ctx)
 	if err != nil {
@@ -20,10 +17,11 @@ func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*plu
 	var checks []pluginsdk.Check
 	on := 0
 	for _, job := range jobs {
-		if !job.Enabled {
+		if job.Enabled {
+			on++
+		} else if !paused(job) {
 			continue
 		}
-		on++
 		if len(checks) >= 30 { // a plugin tells of 32 at most
 			continue
 		}
@@ -44,8 +42,13 @@ func (p *Plugin) OnCheck(ctx context.Context, _ *pluginsdk.OnCheckRequest) (*plu
 // checkJob is what is wrong with a job; nil: nothing.
 func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsdk.Check, error) {
 	name := "schedule " + job.Spec.Name
-	when, err := timesOf(job.Spec)
-	if err != nil {
+	if paused(job) {
+		return &pluginsdk.Check{
+			Name: name, State: pluginsdk.CheckWarning, Detail: fmt.Sprintf("it was turned off after %d failures in a row; last: %s", job.Status.Failures, job.Status.LastResult),
+			Remedy: "see `harness cron history " + job.Spec.Name + "`, then `harness cron on " + job.Spec.Name + "`, or change or remove it",
+		}, nil
+	}
+	if _, err := timesOf(job.Spec); err != nil {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckFailing, Detail: err.Error(), Remedy: "mend it, or turn it off with `harness cron off " + job.Spec.Name + "`"}, nil
 	}
 	if !confirmed(job) {
@@ -72,28 +75,8 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 			return nil, err
 		}
 	}
-	if job.Status.Failures == 0 || !job.Spec.FireAt.IsZero() {
+	if !job.Spec.FireAt.IsZero() {
 		return nil, nil
 	}
-	if job.Spec.Trigger != "" && job.Status.Failures < neglected { // it has no intervals: failures in a row are counted
-		return nil, nil
-	}
-	success, err := p.lastSuccess(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-	since := job.CreatedAt
-	if !success.Due.IsZero() {
-		since = success.Due
-	}
-	due, now := since, p.now()
-	for n := 0; n < neglected && job.Spec.Trigger == ""; n++ {
-		if due = when.Next(due); due.IsZero() || due.After(now) {
-			return nil, nil
-		}
-	}
-	return &pluginsdk.Check{
-		Name: name, State: pluginsdk.CheckWarning, Detail: fmt.Sprintf("it has not succeeded since %s; last: %s", since.UTC().Format(time.RFC3339), job.Status.LastResult),
-		Remedy: "see `harness cron history " + job.Spec.Name + "`",
-	}, nil
+	return p.checkFires(ctx, job)
 }

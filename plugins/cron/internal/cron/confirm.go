@@ -23,8 +23,11 @@ func powers(spec pluginsdk.CronSpec) string {
 	}
 	encoded, _ := json.Marshal(of) //nolint:errchkjson // strings and a number
 	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:sumBytes])
 }
+
+// sumBytes is how many bytes of a checksum of a job are kept.
+const sumBytes = 8
 
 // confirmed reports whether an operator has set, or confirmed, what a job may do beyond others. Its row
 // may have been written by anybody: a tool, the API, SQL.

@@ -42,6 +42,10 @@ type note struct {
 	Streak int `json:"streak,omitempty"`
 	// Confirmed is of what an operator has set or confirmed; see powers.
 	Confirmed string `json:"confirmed,omitempty"`
+	// Since is when it was turned on, or its timing was changed; zero: it is as it was made.
+	Since time.Time `json:"since,omitzero"`
+	// Paused is of what the job was when it was turned off after failures; see specSum.
+	Paused string `json:"paused,omitempty"`
 	// Refused is how many times in a row were not made since the job is not confirmed. Together is the first of those that
 	// have one row together; of these Refused is the count, then.
 	Refused  int       `json:"refused,omitempty"`
@@ -133,7 +137,7 @@ type decision struct {
 	again   time.Time            // when a time comes that is not made, and has a row; zero: never
 	fires   []pluginsdk.CronFire // rows: those that are not made, and last the one that is, which is pending
 	changed bool                 // there is something to report
-	afresh  bool                 // it was turned on: failures from before do not count
+	afresh  bool                 // it was turned on, or changed while it was off: failures from before do not count
 }
 
 // fire is the one that is to be made; nil: none is.
@@ -151,9 +155,7 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	d.note, d.next = before, job.Status.NextRun
 	defer func() { d.changed = len(d.fires) > 0 || d.note != before || !d.next.Equal(job.Status.NextRun) }()
 	if !job.Enabled {
-		if d.note.Off, d.next = true, (time.Time{}); !before.Off {
-			d.note.Decided = now
-		}
+		d.off(job, before, now)
 		return d
 	}
 	of := timing(job.Spec)
@@ -168,9 +170,9 @@ func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d 
 	case before.Decided.After(now.Add(clockWrong)): // by a clock that was wrong; what was made then has its key
 		d.note.Decided = now
 	case before.Off || before.Of != of: // what was due while it was off, or before it was changed, is not made up for
-		d.note.Decided, d.afresh = now, before.Off
+		d.note.Decided, d.note.Since, d.afresh = now, now, before.Off
 	}
-	d.note.Of, d.note.Off, d.note.Bad, d.note.Unread = of, false, "", before.Unread
+	d.note.Of, d.note.Off, d.note.Bad, d.note.Unread, d.note.Paused = of, false, "", before.Unread, ""
 	if before.Of != of || before.Bad != "" {
 		d.note.Unread = ""
 	}

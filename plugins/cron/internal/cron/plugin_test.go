@@ -224,8 +224,8 @@ func TestFailuresTurnAJobOff(t *testing.T) {
 	if len(told) != 2 || !strings.Contains(told[0], "has failed: no luck") || !strings.Contains(told[1], "failed 5 times in a row") || !strings.Contains(told[1], "no luck") {
 		t.Errorf("told %q", told)
 	}
-	if answer, err := w.plugin.OnCheck(t.Context(), &pluginsdk.OnCheckRequest{}); err != nil || len(answer.Checks) != 1 || answer.Checks[0].State != pluginsdk.CheckOK {
-		t.Errorf("one that is off is nobody's trouble: %+v, %v", answer, err)
+	if answer, err := w.plugin.OnCheck(t.Context(), &pluginsdk.OnCheckRequest{}); err != nil || len(answer.Checks) != 1 || answer.Checks[0].State != pluginsdk.CheckWarning || !strings.Contains(answer.Checks[0].Detail, "turned off after 5 failures in a row; last: failed: no luck") {
+		t.Errorf("doctor says %+v, %v", answer, err)
 	}
 	w.command("on broken")
 	w.look()

@@ -204,7 +204,7 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 			return "", err
 		}
 		was := job.Spec
-		if job, err = p.save(ctx, spec, job.Enabled); err != nil {
+		if job, err = p.saveByAgent(ctx, spec, job); err != nil {
 			return "", err
 		}
 		if now := job.Spec; now.Prompt != was.Prompt || timing(now) != timing(was) {

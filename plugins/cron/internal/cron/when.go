@@ -16,6 +16,8 @@ const (
 	workspaceVariable = "HARNESS_WORKSPACE"
 	// whenLimit is how long the command of a job may look for news.
 	whenLimit = time.Minute
+	// noNewsWords end the reason of a fire that was not made since there was no news.
+	noNewsWords = " no news"
 	// whensAtOnce is how many such commands run at a time. A plugin is asked one question at a time, so that one that
 	// hangs keeps no command, and no other plugin, waiting.
 	whensAtOnce = 4
@@ -108,7 +110,7 @@ func (p *Plugin) askPlugin(ctx context.Context, job pluginsdk.CronJob, fire plug
 	case err != nil:
 		return &looking{over: true, state: pluginsdk.FireFailed, reason: "the plugin " + plugin + " could not be asked for news: " + clip(err.Error())}
 	case !answer.News:
-		return &looking{over: true, state: pluginsdk.FireSkipped, reason: "the plugin " + plugin + " has no news"}
+		return &looking{over: true, state: pluginsdk.FireSkipped, reason: "the plugin " + plugin + " has" + noNewsWords}
 	}
 	return &looking{over: true, news: strings.TrimSpace(answer.Text)}
 }
@@ -127,7 +129,7 @@ func (p *Plugin) found(ctx context.Context, job pluginsdk.CronJob, fire pluginsd
 	case err != nil:
 		return &looking{over: true, state: pluginsdk.FireFailed, reason: "its command when has failed: " + clip(err.Error())}
 	case result.Code == exitNothing:
-		return &looking{over: true, state: pluginsdk.FireSkipped, reason: "its command when has found no news"}
+		return &looking{over: true, state: pluginsdk.FireSkipped, reason: "its command when has found" + noNewsWords}
 	case result.Code != 0:
 		return &looking{over: true, state: pluginsdk.FireFailed, reason: fmt.Sprintf("its command when has ended with the exit code %d: %s", result.Code, clip(strings.TrimSpace(result.Stderr+"\n"+said)))}
 	}
