@@ -295,7 +295,8 @@ type SetCronEnabledRequest struct {
 // SetCronEnabledResponse has the job as it is now.
 type SetCronEnabledResponse struct{ Job CronJob }
 
-// ReportCronRequest names a job and says what became of it.
+// ReportCronRequest names a job and says what became of it. Without a name its Fires are of jobs that were removed, by
+// their JobID: only rows that are open are changed, and Status is ignored.
 type ReportCronRequest struct {
 	Name   string
 	Status CronStatus // the whole of it: what is zero here is zero in the job

@@ -80,7 +80,8 @@ func (s *Store) SetCronEnabled(ctx context.Context, name string, enabled bool) (
 
 // ReportCron stores what became of a job, in place of what was said of it before, and rows
 // of its fires, each in place of the one of that time unless that is over; or returns CodeNotFound. A row for several times
-// that were skipped (Count) gives way to one for more.
+// that were skipped (Count) gives way to one for more. Without a name the fires are of jobs that were removed, by their JobID:
+// only rows that are open are changed, and there is no status.
 func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.CronStatus, fires ...pluginsdk.CronFire) (pluginsdk.CronJob, error) {
 	if err := checkTimes(moment{"lastRun", status.LastRun}, moment{"nextRun", status.NextRun}); err != nil {
 		return pluginsdk.CronJob{}, err
@@ -92,6 +93,9 @@ func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.Cr
 		if err := checkTimes(moment{"due", fire.Due}, moment{"until", fire.Until}, moment{"decidedAt", fire.DecidedAt}, moment{"endedAt", fire.EndedAt}); err != nil {
 			return pluginsdk.CronJob{}, err
 		}
+	}
+	if name == "" {
+		return pluginsdk.CronJob{}, s.closeFires(ctx, fires)
 	}
 	return s.updateCron(ctx, name, func(u *ent.CronJobUpdate) {
 		u.SetLastResult(clean(status.LastResult)).SetFailures(status.Failures).SetMark(clean(status.Mark))
@@ -106,6 +110,28 @@ func (s *Store) ReportCron(ctx context.Context, name string, status pluginsdk.Cr
 			u.SetNextRun(status.NextRun)
 		}
 	}, fires...)
+}
+
+// closeFires stores what became of fires whose jobs were removed.
+func (s *Store) closeFires(ctx context.Context, fires []pluginsdk.CronFire) error {
+	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
+		for _, fire := range fires {
+			there, err := tx.CronJob.Query().Where(cronjob.ID(fire.JobID)).Exist(ctx)
+			if err != nil {
+				return err
+			}
+			if there || fire.JobID == "" {
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: the job %q is there; what became of its fires is reported with its name", fire.JobID)
+			}
+			err = tx.CronFire.Update().Where(cronfire.JobID(fire.JobID), cronfire.Due(instant(fire.Due)), cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning)).
+				SetState(fire.State).SetReason(clean(fire.Reason)).SetRunID(clean(fire.RunID)).SetCostUsd(fire.CostUSD).SetNillableEndedAt(nullable(fire.EndedAt)).Exec(ctx)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return wrap("report fires of removed jobs", err)
 }
 
 // CronFires returns what became of the times at which jobs were due, newest first; more says
@@ -339,8 +365,8 @@ func readCrons(ctx context.Context, client *ent.Client, past entsql.ExecQuerier,
 	return rows, nil
 }
 
-// DeleteCron removes the job of that name, or returns CodeNotFound. Nothing becomes any more of
-// its fires that are open.
+// DeleteCron removes the job of that name, or returns CodeNotFound. Nothing becomes any more of its fires that are
+// pending. Those whose message is submitted stay open until what became of them is reported.
 func (s *Store) DeleteCron(ctx context.Context, name string) error {
 	err := s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := readCrons(ctx, tx.Client, tx.exec, cronjob.Name(clean(name)))
@@ -351,7 +377,7 @@ func (s *Store) DeleteCron(ctx context.Context, name string) error {
 			_, err = tx.CronJob.Delete().Where(cronjob.ID(rows[0].ID)).Exec(ctx)
 		}
 		if err == nil {
-			_, err = tx.CronFire.Update().Where(cronfire.JobID(rows[0].ID), cronfire.StateIn(pluginsdk.FirePending, pluginsdk.FireRunning)).
+			_, err = tx.CronFire.Update().Where(cronfire.JobID(rows[0].ID), cronfire.StateEQ(pluginsdk.FirePending)).
 				SetState(pluginsdk.FireCancelled).SetReason("the schedule was removed").SetEndedAt(s.now()).Save(ctx)
 		}
 		return err

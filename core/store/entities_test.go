@@ -495,10 +495,25 @@ func TestFires(t *testing.T) {
 		if _, more, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Limit: 5}); err != nil || !more {
 			t.Errorf("more: %v, %v", more, err)
 		}
-		// What is open of a job that is removed does not stay so: nobody would ever look at it.
+		// What is not made yet of a job that is removed does not stay open. What became of the others is stored by the job's id,
+		// also when another job has its name now.
+		job, err := s.SetCronEnabled(ctx, "digest", true)
+		check(t, err)
+		ended := at(1, pluginsdk.FireSucceeded)
+		ended.JobID, ended.CostUSD, ended.RunID, ended.EndedAt = job.ID, 0.5, "run", day
+		wantCode(t, second(s.ReportCron(ctx, "", pluginsdk.CronStatus{}, ended)), pluginsdk.CodeInvalid)
 		check(t, s.DeleteCron(ctx, "digest"))
-		if open := states(pluginsdk.CronFiresRequest{Open: true}); len(open) != 0 {
+		if open := states(pluginsdk.CronFiresRequest{Open: true}); !slices.Equal(open, []pluginsdk.CronFireState{running}) {
 			t.Errorf("open after the job is removed: %v", open)
+		}
+		check(t, third(s.SaveCron(ctx, pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "another"}, true)))
+		check(t, second(s.ReportCron(ctx, "", pluginsdk.CronStatus{}, ended)))
+		ended.State = pluginsdk.FireFailed
+		check(t, second(s.ReportCron(ctx, "", pluginsdk.CronStatus{}, ended))) // it is over: that stays
+		rows, _, err := s.CronFires(ctx, pluginsdk.CronFiresRequest{Name: "digest", Before: ended.Due.Add(time.Second), Limit: 1})
+		check(t, err)
+		if len(rows) != 1 || rows[0].State != pluginsdk.FireSucceeded || rows[0].CostUSD != 0.5 || !rows[0].EndedAt.Equal(day) {
+			t.Errorf("what became of a fire of a job that was removed: %+v", rows)
 		}
 		if all := states(pluginsdk.CronFiresRequest{Name: "digest"}); len(all) != 5 {
 			t.Errorf("what became of it is gone: %v", all)

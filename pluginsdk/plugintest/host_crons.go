@@ -33,6 +33,9 @@ func (s crons) SetEnabled(ctx context.Context, request *pluginsdk.SetCronEnabled
 }
 
 func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest) (*pluginsdk.ReportCronResponse, error) {
+	if request.Name == "" {
+		return s.closeFires(ctx, request.Fires)
+	}
 	job, err := s.change(ctx, "Crons.Report", request.Name, func(job *pluginsdk.CronJob) {
 		job.Status = request.Status
 		for _, fire := range request.Fires {
@@ -46,6 +49,26 @@ func (s crons) Report(ctx context.Context, request *pluginsdk.ReportCronRequest)
 		}
 	})
 	return &pluginsdk.ReportCronResponse{Job: job}, err
+}
+
+// closeFires stores what became of fires whose jobs were removed.
+func (s crons) closeFires(ctx context.Context, fires []pluginsdk.CronFire) (*pluginsdk.ReportCronResponse, error) {
+	leave, err := s.h.enter(ctx, "Crons.Report")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	for _, fire := range fires {
+		if slices.ContainsFunc(s.h.crons, func(job pluginsdk.CronJob) bool { return job.ID == fire.JobID }) {
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "name: the job %q is there; what became of its fires is reported with its name", fire.JobID)
+		}
+		for i, row := range s.h.fires {
+			if row.JobID == fire.JobID && row.Due.Equal(fire.Due) && row.State.Open() {
+				s.h.fires[i] = fire
+			}
+		}
+	}
+	return &pluginsdk.ReportCronResponse{}, nil
 }
 
 func (s crons) change(ctx context.Context, method, name string, do func(*pluginsdk.CronJob)) (pluginsdk.CronJob, error) {
@@ -139,6 +162,11 @@ func (s crons) Delete(ctx context.Context, request *pluginsdk.DeleteCronRequest)
 	i, err := find(s.h.crons, "cron job", request.Name, jobName)
 	if err != nil {
 		return nil, err
+	}
+	for n, fire := range s.h.fires {
+		if fire.JobID == s.h.crons[i].ID && fire.State == pluginsdk.FirePending {
+			s.h.fires[n].State, s.h.fires[n].Reason, s.h.fires[n].EndedAt = pluginsdk.FireCancelled, "the schedule was removed", now()
+		}
 	}
 	s.h.crons = slices.Delete(s.h.crons, i, i+1)
 	return &pluginsdk.DeleteCronResponse{}, nil

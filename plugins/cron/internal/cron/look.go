@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -67,13 +66,9 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	for _, job := range jobs {
 		there[job.ID] = job
 	}
-	for id := range p.open { // a job that was removed has closed its fires
+	for id := range p.open {
 		if _, ok := there[id]; !ok {
-			delete(p.open, id)
-			if len(p.open) == 0 {
-				clear(p.notices)
-			}
-			maps.DeleteFunc(p.lookings, func(key fireKey, _ *looking) bool { return key.job == id })
+			p.dropRemoved(id)
 		}
 	}
 	now := p.now()
@@ -242,7 +237,10 @@ func (p *Plugin) openFires(ctx context.Context) ([]pluginsdk.CronFire, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []pluginsdk.CronFire
+	removed := func(fire pluginsdk.CronFire) bool {
+		return !slices.ContainsFunc(jobs, func(job pluginsdk.CronJob) bool { return job.ID == fire.JobID })
+	}
+	all := slices.DeleteFunc(page.Fires, func(fire pluginsdk.CronFire) bool { return !removed(fire) })
 	for _, job := range jobs {
 		fires, err := p.fires(ctx, job, true, math.MaxInt)
 		if err != nil {

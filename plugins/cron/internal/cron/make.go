@@ -38,7 +38,9 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 				jobs[id], failed = p.say(ctx, job, made)
 			}
 			if pluginsdk.CodeOf(failed) == pluginsdk.CodeNotFound { // it was removed just now, and its rows are closed
-				made.State, failed = pluginsdk.FireCancelled, nil
+				if failed = nil; p.cancelRun(ctx, made.RunID) == nil { // else it is followed as that of a job that was removed
+					made.State = pluginsdk.FireCancelled
+				}
 			}
 			if failed != nil {
 				err = errors.Join(err, fmt.Errorf("job %s: %w", job.Spec.Name, failed))
@@ -162,7 +164,7 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 			if one.RunID == "" || one.Reason == mergedWords {
 				continue
 			}
-			if _, err := p.host.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: one.RunID}); err != nil && !final(err) {
+			if err := p.cancelRun(ctx, one.RunID); err != nil {
 				return fire, err
 			}
 		}

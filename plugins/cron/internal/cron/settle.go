@@ -74,7 +74,7 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 				continue
 			}
 			run, there := runs[fire.RunID]
-			if there && !run.State.Final() {
+			if there && !run.State.Final() && !p.removed[id] {
 				continue
 			}
 			if jobs == nil {
@@ -89,7 +89,8 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 			}
 			job, known := jobs[id]
 			if !known {
-				break // the next look drops it
+				err = errors.Join(err, p.settleRemoved(ctx, fire, run, there))
+				continue
 			}
 			now := ended(job.Spec, *fire, run, there, p.now())
 			failed := p.takeDenied(ctx, job, &now)
@@ -101,13 +102,19 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 				err = errors.Join(err, failed)
 				continue
 			}
-			if jobs[id], failed = p.say(ctx, job, now); failed != nil && pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound {
+			if jobs[id], failed = p.say(ctx, job, now); pluginsdk.CodeOf(failed) == pluginsdk.CodeNotFound { // it was removed just now
+				failed = p.settleRemoved(ctx, fire, run, there)
+			}
+			if failed != nil {
 				err = errors.Join(err, failed)
 				continue
 			}
 			*fire = now
 		}
 		p.open[id] = slices.DeleteFunc(open, func(fire pluginsdk.CronFire) bool { return !fire.State.Open() })
+		if p.removed[id] {
+			p.dropRemoved(id)
+		}
 	}
 	return err
 }
