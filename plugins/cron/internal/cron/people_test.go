@@ -61,7 +61,7 @@ func TestThePeopleOfAScheduleAreTold(t *testing.T) {
 					t.Fatalf("%s: %+v", call.tool, got)
 				}
 			}
-			for _, words := range []string{"It will be told: Send it all.", "has turned off the schedule tea", "To turn it on: /cron on tea", "has removed the schedule tea"} {
+			for _, words := range []string{"It will be told: Send it all.", "has turned off the schedule tea", "To turn it on: /cron on \"tea\"", "has removed the schedule tea"} {
 				want := 1
 				if row.twice {
 					want = 0

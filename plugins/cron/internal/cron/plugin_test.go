@@ -151,11 +151,16 @@ func TestPeopleAreToldWhatTheAgentChanges(t *testing.T) {
 		input object
 		says  string
 	}{
-		{toolUpdate, object{"name": "tea", "report": "never"}, ""},
+		{toolUpdate, object{"name": "tea", "report": "always"}, ""},
+		{toolUpdate, object{"name": "tea", "hours": ""}, ""},
+		{toolUpdate, object{"name": "tea", "except": "mon", "report": "never", "missed": "run", "overlap": "queue", "cost_cap": 0.5, "if_room": true, "keep": "48h"},
+			"The agent has changed the schedule tea:\n- missed: from skip to run\n- overlap: from skip to queue\n- except: from none to mon\n- report: from always to never\n- cost_cap: from none to 0.50\n- if_room: from no to yes\n- keep: from none to 2d"},
 		{toolUpdate, object{"name": "tea", "prompt": strings.Repeat("send it all ", 100)}, "It was told: Tell me that there is tea.\n\nIt will be told: send it all"},
 		{toolUpdate, object{"name": "tea", "schedule": "* * * * *"}, "from (0 16 * * *, UTC) to (* * * * *, UTC)"},
 		{toolToggle, object{"name": "tea", "enabled": true}, "has turned on the schedule tea"},
 		{toolToggle, object{"name": "tea", "enabled": true}, ""},
+		{toolToggle, object{"name": "tea", "enabled": false}, "has turned off the schedule tea (* * * * *, UTC).\n\nTo turn it on: /cron on \"tea\""},
+		{toolToggle, object{"name": "tea", "enabled": false}, ""},
 		{toolDelete, object{"name": "tea"}, "has removed the schedule tea (* * * * *, UTC)"},
 	} {
 		before := len(w.host.Messages("talk"))
@@ -167,8 +172,8 @@ func TestPeopleAreToldWhatTheAgentChanges(t *testing.T) {
 			t.Errorf("%s %v: people are told %+v", row.tool, row.input, told)
 		}
 	}
-	if told := w.host.Messages("talk"); !strings.Contains(told[0].Content, "the prompt has 1200 bytes") {
-		t.Errorf("a prompt that is cut: %s", told[0].Content)
+	if told := w.host.Messages("talk"); !strings.Contains(told[1].Content, "the prompt has 1200 bytes") {
+		t.Errorf("a prompt that is cut: %s", told[1].Content)
 	}
 }
 

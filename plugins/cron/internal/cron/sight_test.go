@@ -36,9 +36,6 @@ func (h *hangs) fingerprint(path, known string) (string, error) {
 func (w *world) onFile(name, path string) {
 	w.Helper()
 	w.save(pluginsdk.CronSpec{Name: name, Trigger: "file:" + path, Timezone: "UTC", Prompt: "Look at it."})
-	if err := w.plugin.Step(w.Context()); err != nil {
-		w.Fatal(err)
-	}
 	w.as(pluginsdk.ScopeAdmin, "confirm "+name)
 }
 

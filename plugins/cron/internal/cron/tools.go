@@ -192,7 +192,7 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 			return "", err
 		}
 		if was && !job.Enabled {
-			p.announce(ctx, call, job, fmt.Sprintf("The agent has turned off the schedule %s (%s, %s). To turn it on: /cron on %[1]s", job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone))
+			p.announce(ctx, call, job, fmt.Sprintf("The agent has turned off the schedule %s (%s, %s).", job.Spec.Name, whenWords(job.Spec), job.Spec.Timezone))
 		}
 		if job.Enabled && !was {
 			p.announce(ctx, call, job, fmt.Sprintf("The agent has turned on the schedule %s (%s, %s). It will be told: %s",
@@ -207,9 +207,8 @@ func (p *Plugin) call(ctx context.Context, call *pluginsdk.CallToolRequest, in i
 		if job, err = p.saveByAgent(ctx, spec, job); err != nil {
 			return "", err
 		}
-		if now := job.Spec; now.Prompt != was.Prompt || timing(now) != timing(was) {
-			p.announce(ctx, call, job, fmt.Sprintf("The agent has changed the schedule %s, from (%s, %s) to (%s, %s). It was told: %s\n\nIt will be told: %s",
-				now.Name, whenWords(was), was.Timezone, whenWords(now), now.Timezone, promptWords(was.Prompt), promptWords(now.Prompt)))
+		if words := changeWords(was, job.Spec); words != "" {
+			p.announce(ctx, call, job, "The agent has changed the schedule "+job.Spec.Name+":"+words)
 		}
 	}
 	return p.told(ctx, job, map[string]string{toolUpdate: "is changed", toolToggle: "is " + map[bool]string{true: "on", false: "off"}[job.Enabled]}[call.Name])
