@@ -263,6 +263,21 @@ func TestFiresAreKeptAsTheirJobSays(t *testing.T) {
 	})
 }
 
+// What an operator writes that is no duration is not taken for none: who fires the job sees that it is wrong.
+func TestADurationThatIsNone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		check(t, third(s.SaveCron(t.Context(), pluginsdk.CronSpec{Name: "digest", Schedule: "0 7 * * *", Prompt: "x"}, true)))
+		for text, want := range map[string]time.Duration{"banana": -1, "-5m": -1, " 5m ": 5 * time.Minute, "": 0, "0": 0} {
+			byHand(t, s, "UPDATE cron_jobs SET jitter = '"+text+"', timeout = '"+text+"'")
+			jobs, err := s.Crons(t.Context())
+			check(t, err)
+			if jobs[0].Spec.Jitter != want || jobs[0].Spec.Timeout != want {
+				t.Errorf("%q is read as %+v", text, jobs[0].Spec)
+			}
+		}
+	})
+}
+
 // Whoever watches the jobs must see each change of what one is to be, and nothing else on SQLite: what
 // the plugin that fires them reports has it look once more.
 func TestCronsMark(t *testing.T) {

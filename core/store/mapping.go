@@ -515,11 +515,19 @@ func durationText(d time.Duration) string {
 	return d.String()
 }
 
-// durationOf leaves out what is no duration.
+// durationOf reads a column with a duration. A text that is none, or a negative one, is noDuration.
 func durationOf(text string) time.Duration {
-	d, _ := time.ParseDuration(text)
-	return max(d, 0)
+	if text = strings.TrimSpace(text); text == "" {
+		return 0
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d
+	}
+	return noDuration
 }
+
+// noDuration stands for a text that is no duration: who reads it sees that it is wrong.
+const noDuration time.Duration = -1
 
 func cronFireOf(row *ent.CronFire) pluginsdk.CronFire {
 	return pluginsdk.CronFire{

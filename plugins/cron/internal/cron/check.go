@@ -57,6 +57,17 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 			Remedy: "look at it with `harness cron show " + job.Spec.Name + "`, then `harness cron confirm " + job.Spec.Name + "`, or `harness cron off " + job.Spec.Name + "`",
 		}, nil
 	}
+	if wrong := noteOf(job).Wrong; wrong != "" {
+		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: wrong + wrongWords, Remedy: "mend the row, or say another value with `harness cron edit`"}, nil
+	}
+	if job.Spec.ReportTo.Plugin != "" && job.Spec.ThreadID == "" {
+		if _, err := p.thread(ctx, job); err != nil {
+			if !final(err) {
+				return nil, err
+			}
+			return &pluginsdk.Check{Name: name, State: pluginsdk.CheckFailing, Detail: "it cannot report to " + job.Spec.ReportTo.String() + ": " + err.Error(), Remedy: "say another with `harness cron edit '" + job.Spec.Name + " | report_to = PLUGIN:PLACE'`, or none"}, nil
+		}
+	}
 	if unread := noteOf(job).Unread; unread != "" {
 		return &pluginsdk.Check{Name: name, State: pluginsdk.CheckWarning, Detail: "its file cannot be read: " + unread, Remedy: "have the daemon read the file, or say another with `harness cron edit`"}, nil
 	}

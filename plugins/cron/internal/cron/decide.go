@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -46,6 +47,9 @@ type note struct {
 	Since time.Time `json:"since,omitzero"`
 	// Paused is of what the job was when it was turned off after failures; see specSum.
 	Paused string `json:"paused,omitempty"`
+	// Good are the last good limits, and Wrong what is wrong with those that the row has; see keepLimits.
+	Good  string `json:"good,omitempty"`
+	Wrong string `json:"wrong,omitempty"`
 	// Refused is how many times in a row were not made since the job is not confirmed. Together is the first of those that
 	// have one row together; of these Refused is the count, then.
 	Refused  int       `json:"refused,omitempty"`
@@ -95,6 +99,9 @@ func (o once) Next(after time.Time) time.Time {
 }
 
 func timesOf(spec pluginsdk.CronSpec) (times, error) {
+	if wrong := cmp.Or(wrongCause(spec), wrongLimits(spec)); wrong != "" {
+		return never{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s", wrong)
+	}
 	if !spec.FireAt.IsZero() {
 		return once(spec.FireAt.Truncate(time.Microsecond)), nil // as a row keeps it
 	}

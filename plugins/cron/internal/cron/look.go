@@ -27,8 +27,17 @@ type fireKey struct {
 
 func keyOf(fire pluginsdk.CronFire) fireKey { return fireKey{fire.JobID, fire.Due.UnixMicro()} }
 
-// jobs are all of them.
+// jobs are all of them, with the last good limits of those whose row has wrong ones.
 func (p *Plugin) jobs(ctx context.Context) (all []pluginsdk.CronJob, err error) {
+	rows, err := p.jobRows(ctx)
+	for _, row := range rows {
+		all = append(all, healed(row))
+	}
+	return all, err
+}
+
+// jobRows are all jobs as their rows have them.
+func (p *Plugin) jobRows(ctx context.Context) (all []pluginsdk.CronJob, err error) {
 	for after := ""; ; {
 		page, err := p.host.Crons.List(ctx, &pluginsdk.ListCronsRequest{After: after, Limit: pageSize})
 		if err != nil {
@@ -58,9 +67,13 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	if err := p.load(ctx); err != nil {
 		return 0, err
 	}
-	jobs, err := p.jobs(ctx)
+	rows, err := p.jobRows(ctx)
 	if err != nil {
 		return 0, err
+	}
+	jobs := make([]pluginsdk.CronJob, len(rows))
+	for i, row := range rows {
+		jobs[i] = healed(row)
 	}
 	there := make(map[string]pluginsdk.CronJob, len(jobs))
 	for _, job := range jobs {
@@ -77,7 +90,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	var late []pluginsdk.CronFire
 	p.event = time.Time{}
 	p.looks++
-	for _, job := range jobs {
+	for i, job := range jobs {
 		if job.Enabled && job.Status.Failures >= pauseAfter && !noteOf(job).Off {
 			if failed := p.pause(ctx, job); failed != nil {
 				err = errors.Join(err, failed)
@@ -94,7 +107,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 				p.event = again
 			}
 		}
-		if !d.changed {
+		if d.keepLimits(rows[i]); !d.changed {
 			continue
 		}
 		status := job.Status
@@ -102,10 +115,12 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			status.Failures = 0
 		}
 		status.NextRun, status.Mark = d.next, d.note.mark()
-		switch before := noteOf(job).Bad; {
+		switch before := noteOf(job); {
 		case d.note.Bad != "":
 			status.LastResult = d.note.Bad
-		case before != "" && status.LastResult == before:
+		case d.note.Wrong != "" && d.note.Wrong != before.Wrong:
+			status.LastResult = d.note.Wrong + wrongWords
+		case before.Bad != "" && status.LastResult == before.Bad, before.Wrong != "" && status.LastResult == before.Wrong+wrongWords:
 			status.LastResult = "" // what was wrong is mended
 		}
 		if fired := d.fire(); fired != nil {

@@ -289,6 +289,9 @@ func line(job pluginsdk.CronJob) string {
 		state += "; " + why
 	}
 	text := fmt.Sprintf("- **%s** (%s, %s): %s", spec.Name, when, spec.Timezone, state)
+	if wrong := noteOf(job).Wrong; wrong != "" {
+		text += "; wrong: " + wrong + wrongWords
+	}
 	if job.Status.LastResult != "" && noteOf(job).Bad == "" {
 		text += "; last " + job.Status.LastResult
 	}
