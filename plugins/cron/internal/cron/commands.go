@@ -54,7 +54,7 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 	case "edit":
 		return p.edit(ctx, by, rest)
 	case "backfill":
-		return p.backfill(ctx, rest)
+		return p.backfill(ctx, request.Thread.ID, rest)
 	case "next", "history":
 		words, n := numbered(rest)
 		job, err := p.named(ctx, words)
@@ -91,7 +91,7 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 		times, err := p.nextWords(job, shownNext)
 		return job.Spec.Name + " is on. " + times, err
 	case "run":
-		if err := p.ask(ctx, job, pluginsdk.FireAsked, p.now()); err != nil {
+		if err := p.askFrom(ctx, request.Thread.ID, job, pluginsdk.FireAsked, p.now()); err != nil {
 			return "", err
 		}
 		return job.Spec.Name + " fires now. What becomes of it: /cron history " + job.Spec.Name, nil

@@ -50,6 +50,8 @@ type note struct {
 	// Good are the last good limits, and Wrong what is wrong with those that the row has; see keepLimits.
 	Good  string `json:"good,omitempty"`
 	Wrong string `json:"wrong,omitempty"`
+	// Asked are the fires that a person has asked for; see asking.
+	Asked string `json:"asked,omitempty"`
 	// Refused is how many times in a row were not made since the job is not confirmed. Together is the first of those that
 	// have one row together; of these Refused is the count, then.
 	Refused  int       `json:"refused,omitempty"`

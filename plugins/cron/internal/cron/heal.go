@@ -34,7 +34,7 @@ func wrongLimits(s pluginsdk.CronSpec) string {
 	var wrong []string
 	word := func(field, value string, of ...string) {
 		if value != "" && !slices.Contains(of, value) {
-			wrong = append(wrong, field+": "+clip(value)+" is not one of "+strings.Join(of, ", "))
+			wrong = append(wrong, field+": "+strings.ToValidUTF8(value[:min(len(value), 40)], "")+" is not one of "+strings.Join(of, ", "))
 		}
 	}
 	lasts := func(field string, d time.Duration) {

@@ -191,15 +191,15 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 	case pluginsdk.FireSucceeded:
 		status.Failures, status.LastResult = 0, "succeeded"
 	case pluginsdk.FireFailed:
-		status.Failures++
+		if ofItself(fire) {
+			status.Failures++
+		}
 		status.LastResult = "failed: " + clip(fire.Reason)
 	case pluginsdk.FireCancelled, pluginsdk.FireMissed, pluginsdk.FireSkipped:
 		status.LastResult = string(fire.State) + ": " + clip(fire.Reason)
 	}
-	if fire.State == pluginsdk.FireFailed && (status.Failures == 1 || !ofItself(fire)) { // first, so that no crash keeps it from people
-		if err := p.tellFailure(ctx, before, fire); err != nil {
-			return before, err
-		}
+	if err := p.sayFailed(ctx, before, status.Failures, fire); err != nil { // first, so that no crash keeps it from people
+		return before, err
 	}
 	if err := p.report(ctx, job, fire); err != nil {
 		return before, err
@@ -209,6 +209,21 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 		p.soon()
 	}
 	return job, nil
+}
+
+// sayFailed tells who is to know it that a fire has failed: of what a job does of itself its people, once; of what a person
+// has asked for that person.
+func (p *Plugin) sayFailed(ctx context.Context, before pluginsdk.CronJob, failures int, fire pluginsdk.CronFire) error {
+	if ofItself(fire) {
+		if fire.State == pluginsdk.FireFailed && failures == 1 {
+			return p.tellFailure(ctx, before, fire)
+		}
+		return nil
+	}
+	if fire.State == pluginsdk.FireFailed || fire.State == pluginsdk.FireSkipped {
+		return p.tellAsker(ctx, before, fire, noteOf(before).asker(fire))
+	}
+	return nil
 }
 
 // clip bounds words that go into a row. Those of a mark may have six bytes for each in it, and a mark has 4 KiB.

@@ -159,6 +159,11 @@ func (p *Plugin) toggle(ctx context.Context, name string, on bool) (pluginsdk.Cr
 // ask has a job fire for each of some times, also one that is off. The fires are made at once, beside the
 // call: what they submit is not caused by the run in which somebody has asked.
 func (p *Plugin) ask(ctx context.Context, job pluginsdk.CronJob, cause pluginsdk.FireCause, times ...time.Time) error {
+	return p.askFrom(ctx, "", job, cause, times...)
+}
+
+// askFrom is ask, for a person in a thread, who is told there that a fire has failed.
+func (p *Plugin) askFrom(ctx context.Context, thread string, job pluginsdk.CronJob, cause pluginsdk.FireCause, times ...time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.load(ctx); err != nil {
@@ -174,11 +179,15 @@ func (p *Plugin) ask(ctx context.Context, job pluginsdk.CronJob, cause pluginsdk
 	}
 	job = jobs[i]
 	var fires []pluginsdk.CronFire
+	now := p.now()
 	for _, due := range times {
 		fires = append(fires, pluginsdk.CronFire{
-			JobID: job.ID, Job: job.Spec.Name, Due: due.Truncate(time.Microsecond), Cause: cause, State: pluginsdk.FirePending, DecidedAt: p.now(),
+			JobID: job.ID, Job: job.Spec.Name, Due: due.Truncate(time.Microsecond), Cause: cause, State: pluginsdk.FirePending, DecidedAt: now,
 		})
 	}
+	n := noteOf(job)
+	n.askedIn(thread, now)
+	job.Status.Mark = n.mark()
 	if err := p.report(ctx, job, fires...); err != nil {
 		return err
 	}
@@ -191,7 +200,7 @@ func (p *Plugin) ask(ctx context.Context, job pluginsdk.CronJob, cause pluginsdk
 const mostBackfill = 50
 
 // backfill makes up for the times at which a job was due: NAME | FROM | TO. It does so whatever became of them.
-func (p *Plugin) backfill(ctx context.Context, rest string) (string, error) {
+func (p *Plugin) backfill(ctx context.Context, thread, rest string) (string, error) {
 	parts := strings.Split(rest, "|")
 	if len(parts) != 3 {
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron backfill NAME | FROM | TO, as in /cron backfill Stand-up | 2026-11-02 00:00 | 2026-11-06 23:59")
@@ -226,7 +235,7 @@ func (p *Plugin) backfill(ctx context.Context, rest string) (string, error) {
 	if len(times) == 0 {
 		return job.Spec.Name + " was not due from " + moment(from, job.Spec) + " to " + moment(to, job.Spec) + ".", nil
 	}
-	if err := p.ask(ctx, job, pluginsdk.FireBackfill, times...); err != nil {
+	if err := p.askFrom(ctx, thread, job, pluginsdk.FireBackfill, times...); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s fires for %d times, one after the other. What becomes of them: /cron history %s", job.Spec.Name, len(times), job.Spec.Name), nil
