@@ -4,6 +4,7 @@ package calendar
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -79,15 +80,65 @@ func plain(expression string, fields []string) error {
 		return fmt.Errorf("schedule %q has %d fields; it needs five: minute, hour, day of month, month, day of week, such as 0 9 * * mon-fri", expression, len(fields))
 	}
 	for i, field := range fields {
-		name := [...]string{"minute", "hour", "day of month", "month", "day of week"}[i]
 		for part := range strings.SplitSeq(field, ",") {
-			if part == "" || strings.ContainsAny(part, "=?") {
-				return fmt.Errorf("schedule %q: %q is no %s", expression, field, name)
+			if err := kinds[i].check(part); err != nil {
+				return fmt.Errorf("schedule %q: %w", expression, err)
 			}
 			if backwards(part) {
-				return fmt.Errorf("schedule %q: the %s %q goes backwards", expression, name, part)
+				return fmt.Errorf("schedule %q: the %s %q goes backwards", expression, kinds[i].name, part)
 			}
 		}
+	}
+	return nil
+}
+
+// kind is one of the five fields.
+type kind struct {
+	name     string
+	from, to int
+	names    []string
+}
+
+var kinds = [5]kind{
+	{"minute", 0, 59, nil},
+	{"hour", 0, 23, nil},
+	{"day of month", 1, 31, nil},
+	{"month", 1, 12, []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}},
+	{"day of week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
+}
+
+// check refuses a part of a field, between commas, that is none.
+func (k kind) check(part string) error {
+	base, step, stepped := strings.Cut(part, "/")
+	if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1 || step[0] == '+') {
+		return fmt.Errorf("the %s %q has the step %q; a step is a number from 1 on, as in */2", k.name, part, step)
+	}
+	if base == "*" {
+		return nil
+	}
+	ends := strings.SplitN(base, "-", 2)
+	for _, one := range ends {
+		if err := k.checkOne(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOne refuses what is neither a number nor a name of the field.
+func (k kind) checkOne(one string) error {
+	takes := fmt.Sprintf("numbers from %d to %d, ranges, lists and steps", k.from, k.to)
+	if len(k.names) > 0 {
+		takes += ", and names such as " + k.names[1]
+	}
+	n, err := strconv.Atoi(one)
+	switch {
+	case slices.Contains(k.names, strings.ToLower(one)):
+		return nil
+	case err != nil || one[0] == '+' || one[0] == '-':
+		return fmt.Errorf("%q is no %s; the field takes %s", one, k.name, takes)
+	case n < k.from || n > k.to:
+		return fmt.Errorf("the %s %d is not from %d to %d", k.name, n, k.from, k.to)
 	}
 	return nil
 }

@@ -199,3 +199,32 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with an expression is said with its field, and what that takes.
+func TestWhatIsSaidOfAWrongExpression(t *testing.T) {
+	for expression, want := range map[string]string{
+		"mno * * * *":    `"mno" is no minute; the field takes numbers from 0 to 59`,
+		"0 0 L * *":      `"L" is no day of month; the field takes numbers from 1 to 31`,
+		"0 9 * * mon#1":  `"mon#1" is no day of week; the field takes numbers from 0 to 7, ranges, lists and steps, and names such as mon`,
+		"0 25 * * *":     `the hour 25 is not from 0 to 23`,
+		"0 0 1 13 *":     `the month 13 is not from 1 to 12`,
+		"0 0 0 * *":      `the day of month 0 is not from 1 to 31`,
+		"*/0 * * * *":    `the minute "*/0" has the step "0"`,
+		"*/x * * * *":    `the minute "*/x" has the step "x"`,
+		"1,,2 * * * *":   `"" is no minute`,
+		"1- * * * *":     `"" is no minute`,
+		"0 9 * * montag": `"montag" is no day of week`,
+		"0 9 15W * *":    `"15W" is no day of month`,
+		"0 9 * * mon-8":  `the day of week 8 is not from 0 to 7`,
+		"-5 9 * * *":     `"" is no minute`,
+	} {
+		if _, err := Parse(expression, "UTC"); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), expression) {
+			t.Errorf("%s: %v, want %s", expression, err, want)
+		}
+	}
+	for _, expression := range []string{"0 9 * * MON-Fri", "*/5 0-12/2 1,15 jan,JUL 0,7", "5/15 * * * *", "0 0 * dec sun"} {
+		if _, err := Parse(expression, "UTC"); err != nil {
+			t.Error(err)
+		}
+	}
+}

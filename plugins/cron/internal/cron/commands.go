@@ -56,8 +56,7 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 	case "backfill":
 		return p.backfill(ctx, request.Thread.ID, rest)
 	case "next", "history":
-		words, n := numbered(rest)
-		job, err := p.named(ctx, words)
+		job, n, err := p.numberedJob(ctx, rest)
 		if err != nil {
 			return "", err
 		}
@@ -107,9 +106,6 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 			text += "\n- " + f.name + ": " + value
 		}
 	}
-	if job.Spec.ThreadID != "" {
-		text += "\n- thread: " + job.Spec.ThreadID
-	}
 	return text, nil
 }
 
@@ -121,6 +117,18 @@ func numbered(words string) (rest string, n int) {
 		}
 	}
 	return words, 0
+}
+
+// numberedJob finds a job that is named before a number; 0: none is said.
+func (p *Plugin) numberedJob(ctx context.Context, rest string) (job pluginsdk.CronJob, n int, err error) {
+	words, n := numbered(rest)
+	job, err = p.named(ctx, words)
+	if i := strings.LastIndex(words, " "); pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound && n == 0 && i > 0 {
+		if _, other := p.named(ctx, words[:i]); other == nil {
+			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is not how many to show: say a number from 1 on, or leave it out", words[i+1:])
+		}
+	}
+	return job, n, err
 }
 
 func (p *Plugin) list(ctx context.Context) (string, error) {
@@ -142,7 +150,7 @@ func (p *Plugin) nextWords(job pluginsdk.CronJob, n int) (string, error) {
 	if n == 0 {
 		n = shownNext
 	}
-	times, err := p.next(job.Spec, min(n, mostNext))
+	times, err := p.next(job, min(n, mostNext))
 	if err != nil {
 		return "", err
 	}
@@ -173,8 +181,21 @@ func (p *Plugin) historyWords(ctx context.Context, job pluginsdk.CronJob, n int)
 	if len(fires) == 0 {
 		return job.Spec.Name + " was not due yet.", nil
 	}
+	var ids []string
+	for _, fire := range fires {
+		if fire.State == pluginsdk.FireRunning && fire.RunID != "" {
+			ids = append(ids, fire.RunID)
+		}
+	}
+	runs, err := p.runs(ctx, ids)
+	if err != nil {
+		return "", err
+	}
 	lines := make([]string, len(fires))
 	for i, fire := range fires {
+		if fire.State == pluginsdk.FireRunning && runs[fire.RunID].State == pluginsdk.RunQueued {
+			fire.State = "waits for its turn" // it is not at work
+		}
 		lines[i] = historyLine(fire, job.Spec)
 	}
 	return strings.Join(lines, "\n"), nil

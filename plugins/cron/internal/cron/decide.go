@@ -259,6 +259,18 @@ func passedUpTo(when times, from time.Time, offset time.Duration, now time.Time)
 	return p
 }
 
+// catchUp has the fire that is to be made say that it is late, when the plugin began only after its time. Such fires are made
+// apart from each other.
+func (d *decision) catchUp(job pluginsdk.CronJob, began, now time.Time) {
+	fire := d.fire()
+	if fire == nil || fire.Cause != pluginsdk.FireScheduled || fire.Reason != "" {
+		return
+	}
+	if at := fire.Due.Add(shift(job)); at.Before(began) {
+		fire.Reason = fmt.Sprintf("nobody was there at its time: it is made %s late", short(max(now.Sub(at), time.Second)))
+	}
+}
+
 // since is from when on times of a job count that nobody has decided about yet. One that was made
 // long ago was not given to this plugin then: others may have fired it, or nobody.
 func since(job pluginsdk.CronJob, now time.Time) time.Time {
@@ -297,18 +309,18 @@ func (d *decision) latest(job pluginsdk.CronJob, open []pluginsdk.CronFire, when
 	}
 	if n := job.Status.Failures; n > 0 {
 		if again := job.Status.LastRun.Add(backoff(n)); due.Before(again) {
-			return not(pluginsdk.FireSkipped, "it has failed %d times in a row: it is tried again from %s on", n, again.UTC().Format(time.RFC3339))
+			return not(pluginsdk.FireSkipped, "it has failed %s: it is tried again from %s on", inARow(n), moment(again, job.Spec))
 		}
 	}
 	if len(open) > 0 {
 		switch job.Spec.Overlap {
 		case pluginsdk.OverlapQueue:
 			if len(open) > 1 {
-				return not(pluginsdk.FireSkipped, "the one of %s waits for the one before it", open[len(open)-1].Due.UTC().Format(time.RFC3339))
+				return not(pluginsdk.FireSkipped, "the one of %s waits for the one before it", moment(open[len(open)-1].Due, job.Spec))
 			}
 		case pluginsdk.OverlapCancel:
 		case pluginsdk.OverlapSkip, "":
-			return not(pluginsdk.FireSkipped, "the one of %s still goes on", open[len(open)-1].Due.UTC().Format(time.RFC3339))
+			return not(pluginsdk.FireSkipped, "the one of %s is not over yet", moment(open[len(open)-1].Due, job.Spec))
 		}
 	}
 	fire.State = pluginsdk.FirePending
@@ -318,6 +330,14 @@ func (d *decision) latest(job pluginsdk.CronJob, open []pluginsdk.CronFire, when
 // backoff is how long a job that has failed so often in a row rests.
 func backoff(failures int) time.Duration {
 	return min(time.Minute<<min(failures, 10), time.Hour)
+}
+
+// inARow says how often something has happened.
+func inARow(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times in a row", n)
 }
 
 // missed are the rows of times that passed before the latest one: count in all, of which due are the last,

@@ -81,6 +81,7 @@ var fields = []field{
 			return err
 		},
 	},
+	text("thread_id", func(s *pluginsdk.CronSpec) *string { return &s.ThreadID }),
 	named("session", func(s *pluginsdk.CronSpec) *pluginsdk.TurnSession { return &s.Session }),
 	{
 		name: "cost_cap",
@@ -291,6 +292,11 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 	spec, asksPowers, err := edited(job.Spec, changes)
 	if err != nil {
 		return "", err
+	}
+	if spec.ThreadID != "" && spec.ThreadID != job.Spec.ThreadID {
+		if _, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: spec.ThreadID}); err != nil {
+			return "", pluginsdk.Errorf(pluginsdk.CodeOf(err), "thread_id: %w", err)
+		}
 	}
 	if asksPowers {
 		if err := operator(by, "when, model, permission_mode, tools, trigger = file:..."); err != nil {

@@ -107,6 +107,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 				p.event = again
 			}
 		}
+		d.catchUp(job, p.began, now)
 		if d.keepLimits(rows[i]); !d.changed {
 			continue
 		}

@@ -41,6 +41,7 @@ type Plugin struct {
 	sights   map[string]*sight   // by job: the read of the file that its trigger names
 	looks    int                 // how often the jobs were looked at
 	reads    int                 // how many files are being read
+	began    time.Time           // when it began to look: it was not there at times before
 	removed  map[string]bool     // jobs that were removed and have fires in open
 	unsure   map[fireKey]bool    // fires that a process before this one may have submitted
 	event    time.Time           // when something that has happened may have a job fire; zero: nothing has
@@ -139,7 +140,7 @@ func (p *Plugin) Activate(ctx context.Context) error {
 
 // forget has it know nothing of fires but what their rows say.
 func (p *Plugin) forget() {
-	p.loaded = false
+	p.loaded, p.began = false, p.now()
 	p.spread, p.lookings, p.unsure = make(map[fireKey]time.Time), make(map[fireKey]*looking), make(map[fireKey]bool)
 	p.notices, p.sights, p.removed = make(map[string][]string), make(map[string]*sight), make(map[string]bool)
 }

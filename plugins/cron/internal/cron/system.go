@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -48,9 +49,8 @@ func withBlock(text, block string) string {
 	before, rest, there := strings.Cut(text, blockHead)
 	if there {
 		_, after, closed := strings.Cut(rest, blockEnd)
-		if !closed { // somebody has taken the end away: nothing after the head is known to be the plugin's
-			before, after = text, ""
-			before = strings.ReplaceAll(before, blockHead, "")
+		if !closed { // somebody has taken the end away: what follows the head is the plugin's as far as it looks like its list
+			before, after = strings.ReplaceAll(before+withoutList(rest), blockHead, ""), ""
 		}
 		return strings.TrimRight(before, "\n") + gap(before, block) + block + after
 	}
@@ -58,6 +58,28 @@ func withBlock(text, block string) string {
 		return text
 	}
 	return strings.TrimRight(text, "\n") + gap(text, block) + block + "\n"
+}
+
+// listed is a line of a block below its head.
+var listed = lazy.Regexp(`^(## Schedules|- .+: .+ \([^()]+\)(, report \w+)?|- and \d+ more: the tool .+)$`)
+
+// withoutList is what follows the head of a block without the lines of its list.
+func withoutList(rest string) string {
+	lines := strings.SplitAfter(rest, "\n")
+	last := 0
+	for i, line := range lines {
+		line = strings.TrimSuffix(line, "\n")
+		if line != "" && !listed.MatchString(line) {
+			break
+		}
+		if line != "" {
+			last = i + 1
+		}
+	}
+	if last == 0 {
+		return rest
+	}
+	return "\n" + strings.Join(lines[last:], "")
 }
 
 // gap is what stands between a text and a block.

@@ -74,10 +74,12 @@ func TestTheAgentIsToldOfSchedules(t *testing.T) {
 // What people do to the block costs them none of their words.
 func TestABlockThatSomebodyHasBroken(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      "B\n",
-		"UP\n":                                  "UP\n\nB\n",
-		"UP\n\n" + blockHead + "\nold\nmine\n":  "UP\n\n\nold\nmine\n\nB",
-		blockHead + "old" + blockEnd + "\nmine": "B\nmine",
+		"":                                     "B\n",
+		"UP\n":                                 "UP\n\nB\n",
+		"UP\n\n" + blockHead + "\nold\nmine\n": "UP\n\n\nold\nmine\n\nB",
+		"UP\n\n" + blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n- watch: on task (UTC), report on_notify\nmine\n": "UP\n\n\nmine\n\nB",
+		blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n\n- mine\n":                                                  "\n\n- mine\n\nB",
+		blockHead + "old" + blockEnd + "\nmine":                                                                              "B\nmine",
 	} {
 		got := withBlock(text, "B")
 		for _, word := range []string{"UP", "mine"} {

@@ -131,7 +131,7 @@ func (p *Plugin) nextResult(ctx context.Context, call *pluginsdk.CallToolRequest
 	if result.Text, err = p.nextWords(job, in.Count); err != nil {
 		return result, err
 	}
-	times, err := p.next(job.Spec, min(cmp.Or(in.Count, shownNext), mostNext))
+	times, err := p.next(job, min(cmp.Or(in.Count, shownNext), mostNext))
 	if err != nil {
 		return result, err
 	}

@@ -130,7 +130,27 @@ func check(spec pluginsdk.CronSpec, now time.Time) error {
 	if when.Next(now).IsZero() {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "it would never be due: its exceptions, hours or end leave no time")
 	}
+	if least := shortest(when, now); spec.Jitter > 0 && least > 0 && spec.Jitter >= least {
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "jitter: %s is not less than the %s from one of its times to the next", durationWords(spec.Jitter), short(least))
+	}
 	return nil
+}
+
+// shortest is the shortest time from one of the next times at which a job is due to the one after; 0: there is none.
+func shortest(when times, now time.Time) (least time.Duration) {
+	const looked = 100
+	at := when.Next(now)
+	for range looked {
+		next := when.Next(at)
+		if next.IsZero() {
+			break
+		}
+		if gap := next.Sub(at); least == 0 || gap < least {
+			least = gap
+		}
+		at = next
+	}
+	return least
 }
 
 // save makes or changes a job, and says when it is due next.
@@ -241,15 +261,20 @@ func (p *Plugin) backfill(ctx context.Context, thread, rest string) (string, err
 	return fmt.Sprintf("%s fires for %d times, one after the other. What becomes of them: /cron history %s", job.Spec.Name, len(times), job.Spec.Name), nil
 }
 
-// next lists times at which a job is due, in its zone.
-func (p *Plugin) next(spec pluginsdk.CronSpec, n int) (all []time.Time, err error) {
+// next lists times at which a job fires, in its zone: those at which it is due, and later by its jitter. One that is not made
+// yet has none.
+func (p *Plugin) next(job pluginsdk.CronJob, n int) (all []time.Time, err error) {
+	spec, offset := job.Spec, time.Duration(0)
+	if job.ID != "" {
+		offset = shift(job)
+	}
 	when, err := timesOf(spec)
 	if err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%w", err)
 	}
 	zone := zoneOf(spec)
-	for at := when.Next(p.now()); !at.IsZero() && len(all) < n; at = when.Next(at) {
-		all = append(all, at.In(zone))
+	for at := when.Next(p.now().Add(-offset)); !at.IsZero() && len(all) < n; at = when.Next(at) {
+		all = append(all, at.Add(offset).In(zone))
 	}
 	return all, nil
 }
