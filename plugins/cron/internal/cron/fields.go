@@ -303,6 +303,12 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 			return "", err
 		}
 	}
+	mind := ""
+	if asksPowers {
+		if mind, err = p.checkPowers(ctx, pluginsdk.CronJob{ID: job.ID, Spec: spec}); err != nil {
+			return "", err
+		}
+	}
 	// What others have set meanwhile is not confirmed by a change of something else.
 	if sure && by.Scope.Has(pluginsdk.ScopeAdmin) {
 		job, err = p.saveConfirmed(ctx, spec, job.Enabled)
@@ -316,6 +322,7 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 		return job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec), nil
 	}
 	answer, err := p.told(ctx, job, "is changed")
+	answer += mind
 	if job.Spec.ReportTo != reported {
 		answer += "\n\n" + reportWords(job.Spec)
 	}
@@ -344,8 +351,15 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	if confirmed(job) {
 		return "There is nothing to confirm about " + job.Spec.Name + ".", nil
 	}
-	job, err := p.mark(ctx, job, powers(job.Spec))
+	mind, err := p.checkPowers(ctx, job)
 	if err != nil {
+		return "", err
+	}
+	// The host refuses what no run can have; a row may have been written past it.
+	if _, err := p.host.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: job.Spec, Enabled: job.Enabled}); err != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s is not confirmed: %w", job.Spec.Name, err)
+	}
+	if job, err = p.mark(ctx, job, powers(job.Spec)); err != nil {
 		return "", err
 	}
 	became := "is confirmed, with"
@@ -354,7 +368,8 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 			became += " " + f.name + " = " + value + ","
 		}
 	}
-	return p.told(ctx, job, became+" and the prompt: "+clip(job.Spec.Prompt))
+	answer, err := p.told(ctx, job, became+" and the prompt: "+clip(job.Spec.Prompt))
+	return answer + mind, err
 }
 
 // saveConfirmed is save, with what the job may do beyond others confirmed. Nobody looks at the job in between.
