@@ -110,7 +110,7 @@ func (w *world) haveRead(most int) bool { return haveRead(w.plugin, most) }
 func haveRead(plugin *Plugin, most int) bool {
 	for {
 		plugin.mu.Lock()
-		busy, taken := plugin.reads > most, true
+		busy, taken := plugin.reads.Load() > int64(most), true
 		for _, s := range plugin.sights {
 			taken = taken && (!s.over || s.taken || s.stale)
 		}

@@ -40,7 +40,6 @@ type Plugin struct {
 	lookings map[fireKey]*looking
 	sights   map[string]*sight   // by job: the read of the file that its trigger names
 	looks    int                 // how often the jobs were looked at
-	reads    int                 // how many files are being read
 	began    time.Time           // when it began to look: it was not there at times before
 	removed  map[string]bool     // jobs that were removed and have fires in open
 	unsure   map[fireKey]bool    // fires that a process before this one may have submitted
@@ -50,6 +49,7 @@ type Plugin struct {
 	refused  int                 // how often in a row it could not be written, since somebody was faster
 	notices  map[string][]string // by run: the calls by which it has told people something
 
+	reads atomic.Int64       // how many files are being read, or asked what they are
 	again atomic.Bool        // rows of fires may have been written by others
 	over  atomic.Bool        // the run of a fire may be over
 	wake  chan struct{}      // has an element when it is to look at once

@@ -56,21 +56,21 @@ func (p *Plugin) see(jobID, path, known string, now time.Time) *sight {
 			return nil
 		}
 	}
-	if p.reads >= mostReads {
-		return &sight{err: pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s is not read: reading %d other files has not come to an end", path, p.reads)}
+	if reads := p.reads.Load(); reads >= mostReads {
+		return &sight{err: pluginsdk.Errorf(pluginsdk.CodeExhausted, "%s is not read: reading %d other files has not come to an end", path, reads)}
 	}
 	if p.readsOnTime(now) >= readsAtOnce {
 		return nil // the end of another one has it asked for again
 	}
 	s := &sight{path: path, began: now, asked: p.looks}
 	p.sights[jobID] = s
-	p.reads++
+	p.reads.Add(1)
 	work := p.work
 	go func() {
 		looks, err := p.fingerprint(path, known)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.reads--
+		p.reads.Add(-1)
 		s.looks, s.err, s.over = looks, err, true
 		if work.Err() == nil {
 			p.soon()
@@ -120,14 +120,9 @@ func (p *Plugin) fileWords(ctx context.Context, spec pluginsdk.CronSpec) string 
 
 // statFile finds out what a file is, and waits for that until statLimit or the end of ctx.
 func (p *Plugin) statFile(ctx context.Context, path string) (os.FileInfo, error) {
-	p.mu.Lock()
-	reads := p.reads
-	if reads < mostReads {
-		p.reads++
-	}
-	p.mu.Unlock()
-	if reads >= mostReads {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "reading %d other files has not come to an end", reads)
+	if reads := p.reads.Add(1); reads > mostReads {
+		p.reads.Add(-1)
+		return nil, pluginsdk.Errorf(pluginsdk.CodeExhausted, "reading %d other files has not come to an end", reads-1)
 	}
 	type answer struct {
 		info os.FileInfo
@@ -136,10 +131,8 @@ func (p *Plugin) statFile(ctx context.Context, path string) (os.FileInfo, error)
 	answered := make(chan answer, 1)
 	go func() {
 		info, err := p.stat(path)
+		p.reads.Add(-1)
 		answered <- answer{info, err}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.reads--
 	}()
 	ctx, cancel := context.WithTimeout(ctx, statLimit)
 	defer cancel()
