@@ -27,13 +27,18 @@ func (u UsageResponse) WhyUnsure() string {
 	}
 	unpriced = min(unpriced, all) // a turn can have several such models
 	const unknown, cut = "of models whose price is not known", "cut off before their end, or recorded by an earlier version of Harness"
+	const one = "cut off before its end, or recorded by an earlier version of Harness"
+	others := "; the others were " + cut + "."
+	if all-unpriced == 1 {
+		others = "; the other was " + one + "."
+	}
 	words := fmt.Sprintf("The cost of %d turns may be wrong: ", all)
 	if all == 1 {
 		words = "The cost of 1 turn may be wrong: "
 	}
 	switch names := " (" + strings.Join(models, ", ") + ")"; {
 	case unpriced == 0 && all == 1:
-		return words + "it was cut off before its end, or recorded by an earlier version of Harness."
+		return words + "it was " + one + "."
 	case unpriced == 0:
 		return words + "they were " + cut + "."
 	case all == 1:
@@ -41,8 +46,8 @@ func (u UsageResponse) WhyUnsure() string {
 	case unpriced == all:
 		return words + "they are " + unknown + names + "."
 	case unpriced == 1:
-		return words + "1 is of a model whose price is not known" + names + "; the others were " + cut + "."
+		return words + "1 is of a model whose price is not known" + names + others
 	default:
-		return words + fmt.Sprintf("%d are ", unpriced) + unknown + names + "; the others were " + cut + "."
+		return words + fmt.Sprintf("%d are ", unpriced) + unknown + names + others
 	}
 }

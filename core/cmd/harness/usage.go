@@ -16,7 +16,7 @@ import (
 func misuse(cmd *cobra.Command, err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", cmd.CommandPath(), wrongWord(cmd, err))
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && (!cmd.Runnable() || !cmd.HasParent()) {
 		fmt.Fprintf(&b, "`%s --help` lists the commands.", cmd.CommandPath())
 		return b.String()
 	}

@@ -236,5 +236,5 @@ func TestUsageTellsPlansFromBills(t *testing.T) {
 	ann.reads("/runs/E", []string{"$1.50", "$0.50 of it on a plan: nobody is billed that part"}, "≈", "nobody is billed this")
 	ann.reads("/runs", []string{"≈ $0.50 on a plan", "$1.50, $0.50 on a plan", "$0.70<"})
 	s.host.AddTurn(plugintest.Turn{Account: "spare", Model: "claude-unheard-1", At: time.Now(), Unpriced: true, Usage: pluginsdk.UsageSum{CostUSD: 1, Unsure: 1}})
-	ann.reads("/usage", []string{"The cost of 2 turns may be wrong: 1 is of a model whose price is not known (claude-unheard-1); the others were cut off"})
+	ann.reads("/usage", []string{"The cost of 2 turns may be wrong: 1 is of a model whose price is not known (claude-unheard-1); the other was cut off"})
 }
