@@ -53,7 +53,7 @@ func newCollector(plugins pluginsdk.Plugins) *collector {
 		cpu:       of("cpu_seconds_total", "CPU time of the plugin's processes."),
 		memory:    of("resident_memory_bytes", "Resident memory of the plugin's processes."),
 		processes: of("processes", "Processes of the plugin."),
-		check:     of("check", "How the plugin found a thing when it looked last, about every minute: 0 well, 1 a warning, 2 failing.", "check"),
+		check:     of("check", "How the plugin, while it serves, found a thing when it looked last, about every minute: 0 well, 1 a warning, 2 failing.", "check"),
 		calls:     of("hook_calls_total", "Calls of the hook.", "hook"),
 		errors:    of("hook_errors_total", "Calls of the hook that failed, timeouts included.", "hook"),
 		timeouts:  of("hook_timeouts_total", "Calls of the hook that were given up at their deadline.", "hook"),
@@ -104,8 +104,10 @@ func (c *collector) plugin(out chan<- prometheus.Metric, info pluginsdk.PluginIn
 	send(c.slow, prometheus.CounterValue, float64(figures.Slow))
 	send(c.heldBack, prometheus.CounterValue, float64(figures.HeldBack))
 	send(c.dropped, prometheus.CounterValue, float64(figures.RowsDropped))
-	for name, state := range checked(info.Checks) {
-		send(c.check, prometheus.GaugeValue, state, name)
+	if info.State == pluginsdk.PluginServing { // what one that is off has found last is true no longer
+		for name, state := range checked(info.Checks) {
+			send(c.check, prometheus.GaugeValue, state, name)
+		}
 	}
 	for hook, calls := range figures.Hooks {
 		send(c.calls, prometheus.CounterValue, float64(calls.Calls), string(hook))

@@ -29,12 +29,16 @@ func TestScrapeTellsOfEachPlugin(t *testing.T) {
 			},
 		},
 	})
-	host.AddPlugin(pluginsdk.PluginInfo{Name: "broken", State: pluginsdk.PluginQuarantined})
+	host.AddPlugin(pluginsdk.PluginInfo{Name: "broken", State: pluginsdk.PluginQuarantined, Checks: []pluginsdk.Check{{Name: "was well", State: pluginsdk.CheckOK}}})
 	host.AddPlugin(pluginsdk.PluginInfo{Name: "metrics", State: pluginsdk.PluginServing, Checks: []pluginsdk.Check{
 		{Name: "spending", State: pluginsdk.CheckOK}, {Name: "spending", State: pluginsdk.CheckWarning}, {Name: "spending", State: pluginsdk.CheckOK},
 		{Name: "budget daily", State: pluginsdk.CheckWarning}, {Name: "budgets", State: pluginsdk.CheckFailing}, {Name: "fine", State: pluginsdk.CheckOK}, {Name: "cut \xe2", State: "of tomorrow"},
 	}})
-	requireTold(t, scrape(t, host.SDK()),
+	told := scrape(t, host.SDK())
+	if strings.Contains(told, "was well") {
+		t.Error("what a plugin has found that does not serve is told as if it were so")
+	}
+	requireTold(t, told,
 		`harness_plugin_state{plugin="clock",state="serving"} 1`,
 		`harness_plugin_state{plugin="broken",state="quarantined"} 1`,
 		`harness_plugin_check{check="spending",plugin="metrics"} 1`,
