@@ -241,12 +241,11 @@ func (b Budget) own(now time.Time, zone *time.Location) (name string, ends time.
 	if b.Share > 0 {
 		return "", time.Time{}
 	}
-	if b.Scope.Of == each || b.Scope.Kind == Cron {
+	if b.Scope.Of == each {
 		_, ends = b.Window.span(now, zone)
 		return "", ends
 	}
-	one := turn{threadID: b.Scope.Of, plugin: b.Scope.Of, account: b.Scope.Of, billed: true, kind: pluginsdk.ThreadTask}
-	return b.account(one, now, zone)
+	return b.account(turnOf(b.Scope.Of), now, zone)
 }
 
 var budgetName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)

@@ -62,26 +62,38 @@ func (known *known) check() (checks []pluginsdk.Check) {
 	return checks
 }
 
-// usedUp names the budgets that are used up, of those that have one account, and returns how all of these stand.
+// usedUp names the budgets that are used up, and by whom those are that each has for itself. It returns how those stand
+// that have one account.
 func (p *Plugin) usedUp(ctx context.Context, known *known) (checks []pluginsdk.Check, told []pluginsdk.Figure, err error) {
 	stand := make(figures)
 	for _, b := range known.holds() {
 		account, ends := b.own(p.now(), p.settings.Load().zone)
-		if b.Share > 0 {
+		var by string // what was spent
+		switch {
+		case b.Share > 0:
 			stand.share(known, b, p.now())
+		case account == "":
+			_, usedUp, err := p.spenders(ctx, known, b)
+			if err != nil {
+				return nil, nil, err
+			}
+			if len(usedUp) > 0 {
+				by = "spent by " + listed(b, usedUp, len(usedUp))
+			}
+		default:
+			stands, err := p.stands(ctx, account)
+			if err != nil {
+				return nil, nil, err
+			}
+			stand.spent(b, stands.SpentUSD)
+			if stands.SpentUSD >= b.limit() {
+				by = b.say(stands.SpentUSD) + " are spent"
+			}
 		}
-		if account == "" {
+		if by == "" {
 			continue
 		}
-		stands, err := p.stands(ctx, account)
-		if err != nil {
-			return nil, nil, err
-		}
-		stand.spent(b, stands.SpentUSD)
-		if stands.SpentUSD < b.limit() {
-			continue
-		}
-		detail := fmt.Sprintf("%s are spent of %s%s", b.say(stands.SpentUSD), b.words(), anew(ends))
+		detail := fmt.Sprintf("%s of %s%s", by, b.words(), anew(ends))
 		if !b.Soft {
 			detail += "; what people write waits for it, and what else it counts is denied"
 		}

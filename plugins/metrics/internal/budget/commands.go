@@ -74,37 +74,43 @@ const unconfirmed = "Nobody has confirmed a budget on this installation yet, so 
 
 func (p *Plugin) list(ctx context.Context) (string, error) {
 	known := p.known.Load()
+	all, err := p.standOfAll(ctx, known)
+	return p.listed(known, all), err
+}
+
+// standOfAll returns how the budgets stand, in their order.
+func (p *Plugin) standOfAll(ctx context.Context, known *known) ([]standing, error) {
+	all := make([]standing, len(known.ledger.Budgets))
+	for i, b := range known.ledger.Budgets {
+		var err error
+		if all[i], err = p.standOf(ctx, known, b); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// listed is what people read of the budgets.
+func (p *Plugin) listed(known *known, all []standing) string {
 	var lines []string
 	if known.broken != nil {
 		lines = append(lines, fmt.Sprintf("The budgets that are stored cannot be read (%v). Until they can, this one holds:", known.broken))
 	}
-	for _, b := range known.ledger.Budgets {
-		line, err := p.line(ctx, b)
-		if err != nil {
-			return "", err
-		}
-		lines = append(lines, line)
+	for i, b := range known.ledger.Budgets {
+		lines = append(lines, p.line(b, all[i]))
 	}
 	if len(known.ledger.Budgets) == 0 {
 		lines = append(lines, "There are no budgets: nothing bounds what the agent costs. Set one: harness budget set daily 25 day")
 	} else if !known.ledger.Confirmed {
 		lines = append(lines, "", unconfirmed)
 	}
-	return strings.Join(lines, "\n"), nil
+	return strings.Join(lines, "\n")
 }
 
 // line is a budget in one line, with what was spent of it.
-func (p *Plugin) line(ctx context.Context, b Budget) (string, error) {
-	account, ends := b.own(p.now(), p.settings.Load().zone)
-	text := fmt.Sprintf("- **%s**: %s", b.Name, b.words())
-	if account != "" {
-		stands, err := p.stands(ctx, account)
-		if err != nil {
-			return "", err
-		}
-		text += fmt.Sprintf("; %s spent, %s set aside", b.say(stands.SpentUSD), b.say(stands.SetAsideUSD))
-	}
-	return text + anew(ends), nil
+func (p *Plugin) line(b Budget, stand standing) string {
+	_, ends := b.own(p.now(), p.settings.Load().zone)
+	return fmt.Sprintf("- **%s**: %s%s%s", b.Name, b.words(), stand.words(b), anew(ends))
 }
 
 func anew(ends time.Time) string {
@@ -146,10 +152,11 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if err != nil {
 		return "", err
 	}
-	line, err := p.line(ctx, made)
+	stand, err := p.standOf(ctx, p.known.Load(), made)
 	if err != nil {
 		return "", err
 	}
+	line := p.line(made, stand)
 	if before.Name != "" && (before.Scope != made.Scope || before.Window != made.Window || before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
 		line += fmt.Sprintf("\n\nIt was %s.", before.words())
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // What /metrics shows of budgets: how much of each is spent, and what it has, in its unit. A budget that each thread, task
-// or job has for itself, and one of a job, are left out: they have no one account.
+// or schedule has for itself is left out: it has no one account.
 
 // figures collects them.
 type figures map[string]*pluginsdk.Figure

@@ -118,7 +118,7 @@ func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []accoun
 			limit *= options.share
 		}
 		if one.limit == 0 || limit < one.limit {
-			one.limit, one.reason = limit, reason(b, ends, reserved, options.share, asked.waits)
+			one.limit, one.reason = limit, reason(b, asked, ends, reserved, options.share)
 			one.budget, one.ends = b.Name, ends
 		}
 	}
@@ -127,10 +127,11 @@ func (p *Plugin) accounts(known *known, asked turn, now time.Time) (all []accoun
 
 // reason is what the person reads when the core finds that there is not enough left. The core puts
 // the amounts in.
-func reason(b Budget, ends time.Time, reserved bool, share float64, waits bool) string {
-	what := fmt.Sprintf("the budget %s of {limit} %s", b.Name, b.Window.words())
+func reason(b Budget, asked turn, ends time.Time, reserved bool, share float64) string {
+	waits := asked.waits
+	what := fmt.Sprintf("the budget %s%s of {limit} %s", b.Name, b.whose(asked), b.Window.words())
 	if reserved {
-		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name, b.say(b.limit()), b.Window.words())
+		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name+b.whose(asked), b.say(b.limit()), b.Window.words())
 	}
 	unit := "money"
 	if b.Tokens > 0 {
@@ -149,6 +150,24 @@ func reason(b Budget, ends time.Time, reserved bool, share float64, waits bool) 
 	}
 	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s: harness budget set %s %s%s",
 		what, again, b.Name, more(b), then)
+}
+
+// whose names the one of which a budget for each is used up.
+func (b Budget) whose(asked turn) string {
+	if b.Scope.Of != each {
+		return ""
+	}
+	of := cmp.Or(asked.threadName, asked.threadID)
+	switch b.Scope.Kind {
+	case Cron:
+		return " of the schedule " + brief(cmp.Or(asked.job, of))
+	case Named:
+		of = asked.plugin
+	case Account:
+		of = asked.account
+	case All, Billed, Thread, Task:
+	}
+	return fmt.Sprintf(" of the %s %s", b.Scope.Kind, brief(of))
 }
 
 // least is what is set aside for a turn at least, in USD: nobody knows yet what turns cost, or they

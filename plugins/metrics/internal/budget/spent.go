@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,24 +30,52 @@ func (p *Plugin) countSpent(ctx context.Context, k *known, budgets ...Budget) er
 }
 
 func (p *Plugin) countSpentOf(ctx context.Context, k *known, b Budget) error {
-	now, zone := p.now(), p.settings.Load().zone
-	spent, err := p.spentOf(ctx, k, b, b.Window.begins(now, zone))
+	spent, err := p.spentByAccount(ctx, k, b)
 	if err != nil {
 		return err
 	}
-	accounts := make(map[string]float64) // two schedules can be one account: their names differ in case
-	for of, amount := range spent {
-		if account, _ := b.account(turnOf(of), now, zone); account != "" && amount > 0 {
-			accounts[account] += amount
-		}
-	}
-	for account, amount := range accounts {
-		_, err := p.host.Budgets.CountSpent(ctx, &pluginsdk.CountSpentRequest{Account: account, Unit: b.unit(), AtLeast: amount})
+	for account, of := range spent {
+		_, err := p.host.Budgets.CountSpent(ctx, &pluginsdk.CountSpentRequest{Account: account, Unit: b.unit(), AtLeast: of.amount})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// spending is what the usage has of an account.
+type spending struct {
+	of, name string  // the thread, the schedule, ...; the name of a thread, if it has one
+	amount   float64 // in the unit of the budget
+	notional float64 // what of dollars is of turns on a plan
+}
+
+func (s *spending) add(b Budget, sum pluginsdk.UsageSum) {
+	s.amount += b.amountOf(sum)
+	if b.USD > 0 {
+		s.notional += sum.NotionalUSD
+	}
+}
+
+// spentByAccount is what was spent of what a budget counts in its present window, by its accounts.
+func (p *Plugin) spentByAccount(ctx context.Context, k *known, b Budget) (map[string]spending, error) {
+	now, zone := p.now(), p.settings.Load().zone
+	spent, err := p.spentOf(ctx, k, b, b.Window.begins(now, zone))
+	if err != nil {
+		return nil, err
+	}
+	accounts := make(map[string]spending) // two schedules can be one account: their names differ in case
+	for _, of := range slices.Sorted(maps.Keys(spent)) {
+		one := *spent[of]
+		account, _ := b.account(turnOf(of), now, zone)
+		if account == "" || one.amount <= 0 {
+			continue
+		}
+		before := accounts[account]
+		one.amount, one.notional = one.amount+before.amount, one.notional+before.notional
+		accounts[account] = one
+	}
+	return accounts, nil
 }
 
 // turnOf is a turn that is of the thread, the task, the schedule, the plugin and the account of a name.
@@ -55,7 +84,7 @@ func turnOf(of string) turn {
 }
 
 // spentOf is what was spent since a time of what a budget counts, in its unit, by the names of its accounts.
-func (p *Plugin) spentOf(ctx context.Context, k *known, b Budget, since time.Time) (map[string]float64, error) {
+func (p *Plugin) spentOf(ctx context.Context, k *known, b Budget, since time.Time) (map[string]*spending, error) {
 	request := &pluginsdk.UsageRequest{Since: since, Limit: countedNames}
 	switch b.Scope.Kind {
 	case All:
@@ -78,9 +107,15 @@ func (p *Plugin) spentOf(ctx context.Context, k *known, b Budget, since time.Tim
 	if err != nil {
 		return nil, err
 	}
-	spent := make(map[string]float64)
+	spent := make(map[string]*spending)
+	add := func(of string, sum pluginsdk.UsageSum) {
+		if spent[of] == nil {
+			spent[of] = &spending{of: of, name: sum.Name}
+		}
+		spent[of].add(b, sum)
+	}
 	if request.By == "" {
-		spent["all"] = b.amountOf(answer.Total)
+		add("all", answer.Total)
 		return spent, nil
 	}
 	for _, sum := range answer.Sums {
@@ -88,8 +123,8 @@ func (p *Plugin) spentOf(ctx context.Context, k *known, b Budget, since time.Tim
 		case sum.Of == "":
 		case b.Scope.Kind == Billed:
 			if k.billed(sum.Of) {
-				sum.CostUSD -= sum.NotionalUSD
-				spent["billed"] += b.amountOf(sum)
+				sum.CostUSD, sum.NotionalUSD = sum.CostUSD-sum.NotionalUSD, 0
+				add("billed", sum)
 			}
 		case request.By == pluginsdk.UsageByTask:
 			task, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: sum.Of})
@@ -99,9 +134,9 @@ func (p *Plugin) spentOf(ctx context.Context, k *known, b Budget, since time.Tim
 			if err != nil {
 				return nil, err
 			}
-			spent[task.Task.ThreadID] += b.amountOf(sum) // tasks that follow each other in a thread are one account
+			add(task.Task.ThreadID, sum) // tasks that follow each other in a thread are one account
 		default:
-			spent[sum.Of] += b.amountOf(sum)
+			add(sum.Of, sum)
 		}
 	}
 	return spent, nil

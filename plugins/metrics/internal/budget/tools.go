@@ -29,11 +29,15 @@ type told struct {
 	Of     string  `json:"of"` // what it counts, as it is typed
 	Soft   bool    `json:"soft"`
 	// SpentUSD and SetAsideUSD are of a budget that has one account; Each: it has one for each of what it counts.
-	SpentUSD    float64   `json:"spentUsd"`
-	SetAsideUSD float64   `json:"setAsideUsd"`
+	SpentUSD    float64 `json:"spentUsd"`
+	SetAsideUSD float64 `json:"setAsideUsd"`
+	// NotionalUSD is what of SpentUSD is of turns on a plan: nobody is billed that.
+	NotionalUSD float64   `json:"notionalUsd,omitempty"`
 	Each        bool      `json:"each"`
-	Begins      time.Time `json:"begins,omitzero"` // its window has begun then
-	Ends        time.Time `json:"ends,omitzero"`   // it begins anew then
+	Most        []spender `json:"most,omitempty"`   // with Each: who has spent the most in the present window, 3 at most
+	UsedUp      int       `json:"usedUp,omitempty"` // with Each: how many have used it up
+	Begins      time.Time `json:"begins,omitzero"`  // its window has begun then
+	Ends        time.Time `json:"ends,omitzero"`    // it begins anew then
 }
 
 // CallTool answers the tool.
@@ -41,23 +45,21 @@ func (p *Plugin) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) 
 	if call.Name != toolList {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no tool %q", call.Name)
 	}
-	text, err := p.list(ctx)
+	known := p.known.Load()
+	stand, err := p.standOfAll(ctx, known)
 	if err != nil {
 		return nil, err
 	}
-	known := p.known.Load()
+	text, zone := p.listed(known, stand), p.settings.Load().zone
 	all := make([]told, 0, len(known.ledger.Budgets))
-	for _, b := range known.ledger.Budgets {
-		account, ends := b.own(p.now(), p.settings.Load().zone)
-		one := told{Name: b.Name, USD: b.USD, Tokens: b.Tokens, Share: b.Share, Window: b.Window, Of: b.Scope.String(), Soft: b.Soft, Each: account == "" && b.Share == 0, Begins: b.Window.begins(p.now(), p.settings.Load().zone), Ends: ends}
-		if account != "" {
-			stands, err := p.stands(ctx, account)
-			if err != nil {
-				return nil, err
-			}
-			one.SpentUSD, one.SetAsideUSD = stands.SpentUSD, stands.SetAsideUSD
-		}
-		all = append(all, one)
+	for i, b := range known.ledger.Budgets {
+		_, ends := b.own(p.now(), zone)
+		all = append(all, told{
+			Name: b.Name, USD: b.USD, Tokens: b.Tokens, Share: b.Share, Window: b.Window, Of: b.Scope.String(), Soft: b.Soft,
+			SpentUSD: stand[i].SpentUSD, SetAsideUSD: stand[i].SetAsideUSD, NotionalUSD: stand[i].notional,
+			Each: b.Share == 0 && b.Scope.Of == each, Most: stand[i].most, UsedUp: len(stand[i].usedUp),
+			Begins: b.Window.begins(p.now(), zone), Ends: ends,
+		})
 	}
 	structured, err := json.Marshal(map[string]any{"confirmed": known.ledger.Confirmed, "budgets": all})
 	if err != nil {

@@ -124,10 +124,10 @@ func TestABudgetOfWhatIsGoneCanBeRaised(t *testing.T) {
 // Of a budget that never begins anew people read what has it go on, in its unit.
 func TestTheReasonOfABudgetForEver(t *testing.T) {
 	b := Budget{Name: "all", Tokens: 2e6, Window: Ever, Scope: Scope{Kind: All}}
-	if said := reason(b, time.Time{}, false, 1, true); !strings.HasSuffix(said, "It does not begin anew. It goes on once somebody raises it: harness budget set all 4M tokens") {
+	if said := reason(b, turn{waits: true}, time.Time{}, false, 1); !strings.HasSuffix(said, "It does not begin anew. It goes on once somebody raises it: harness budget set all 4M tokens") {
 		t.Errorf("who waits is told %q", said)
 	}
-	if said := reason(b, saturday, false, 1, false); !strings.HasSuffix(said, "or with more tokens: harness budget set all 4M tokens, and then /retry") {
+	if said := reason(b, turn{}, saturday, false, 1); !strings.HasSuffix(said, "or with more tokens: harness budget set all 4M tokens, and then /retry") {
 		t.Errorf("who is denied is told %q", said)
 	}
 }

@@ -27,9 +27,21 @@ type Budget struct {
 	Soft        bool      `json:"soft" doc:"People are told when it is passed, and nothing is denied"`
 	SpentUSD    float64   `json:"spentUsd" doc:"In this window; 0 where each"`
 	SetAsideUSD float64   `json:"setAsideUsd" doc:"For turns that are not over; 0 where each"`
+	NotionalUSD float64   `json:"notionalUsd,omitempty" doc:"What of spentUsd is of turns on a plan, which nobody is billed"`
 	Each        bool      `json:"each" doc:"Each of what it counts has the budget for itself"`
+	Most        []Spender `json:"most,omitempty" doc:"Where each: who has spent the most in this window, 3 at most"`
+	UsedUp      int       `json:"usedUp,omitempty" doc:"Where each: how many have used it up"`
 	Begins      time.Time `json:"begins,omitzero" doc:"When its window began"`
 	Ends        time.Time `json:"ends,omitzero" doc:"When it begins anew"`
+}
+
+// Spender is one of those that each have a budget for themselves.
+type Spender struct {
+	Of          string  `json:"of" doc:"The thread, the schedule, the plugin or the account"`
+	Name        string  `json:"name,omitempty" doc:"Of a thread"`
+	SpentUSD    float64 `json:"spentUsd" doc:"Tokens, of a budget in tokens"`
+	SetAsideUSD float64 `json:"setAsideUsd" doc:"For turns that are not over"`
+	NotionalUSD float64 `json:"notionalUsd,omitempty" doc:"What of spentUsd is of turns on a plan, which nobody is billed"`
 }
 
 // BudgetSet is what a budget is to be. What is absent stays as it is, or is as usual.

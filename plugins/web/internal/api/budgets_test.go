@@ -11,9 +11,11 @@ import (
 // The budgets are those that the plugin tells; where nobody keeps some, that is said.
 func TestBudgets(t *testing.T) {
 	f := serve(t)
-	f.host.result = pluginsdk.ToolResult{Structured: json.RawMessage(`{"confirmed": true, "budgets": [{"name": "daily", "usd": 25, "window": "day", "of": "billed", "spentUsd": 3}]}`)}
+	f.host.result = pluginsdk.ToolResult{Structured: json.RawMessage(`{"confirmed": true, "budgets": [{"name": "daily", "usd": 25, "window": "day", "of": "billed", "spentUsd": 3},
+		{"name": "jobs", "usd": 1, "window": "day", "of": "cron=*", "each": true, "usedUp": 1, "most": [{"of": "burn", "spentUsd": 2, "setAsideUsd": 0, "notionalUsd": 1}]}]}`)}
 	got := f.send("GET", "/api/budgets", "")
-	want := `{"kept":true,"confirmed":true,"budgets":[{"name":"daily","usd":25,"window":"day","of":"billed","soft":false,"spentUsd":3,"setAsideUsd":0,"each":false}]}` + "\n"
+	want := `{"kept":true,"confirmed":true,"budgets":[{"name":"daily","usd":25,"window":"day","of":"billed","soft":false,"spentUsd":3,"setAsideUsd":0,"each":false},` +
+		`{"name":"jobs","usd":1,"window":"day","of":"cron=*","soft":false,"spentUsd":0,"setAsideUsd":0,"each":true,"most":[{"of":"burn","spentUsd":2,"setAsideUsd":0,"notionalUsd":1}],"usedUp":1}]}` + "\n"
 	if got.status != http.StatusOK || got.raw != want {
 		t.Errorf("%d %s", got.status, got.raw)
 	}

@@ -3,6 +3,7 @@
 package budgets
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -214,6 +215,18 @@ func say(one api.Budget, amount float64) string {
 	return ui.USD(amount)
 }
 
+// spent says what was spent, and what of that nobody is billed.
+func spent(one api.Budget, amount, notional float64) string {
+	text := say(one, amount) + " spent"
+	switch {
+	case ui.USD(notional) == ui.USD(0):
+		return text
+	case ui.USD(notional) == ui.USD(amount):
+		return text + " (notional)"
+	}
+	return fmt.Sprintf("%s (%s of it notional)", text, ui.USD(notional))
+}
+
 // words is the budget without what is spent of it.
 func words(one api.Budget) string {
 	switch {
@@ -238,6 +251,10 @@ func standing(one api.Budget, confirmed bool) (ui.Tone, string) {
 	switch used := one.SpentUSD + one.SetAsideUSD; {
 	case one.Share > 0:
 		return ui.Plain, "share"
+	case one.Each && one.UsedUp > 0 && (one.Soft || !confirmed):
+		return ui.Wait, strconv.Itoa(one.UsedUp) + " passed"
+	case one.Each && one.UsedUp > 0:
+		return ui.Bad, strconv.Itoa(one.UsedUp) + " used up"
 	case one.Each:
 		return ui.Plain, "each"
 	case used >= limit(one) && (one.Soft || !confirmed):
@@ -251,3 +268,6 @@ func standing(one api.Budget, confirmed bool) (ui.Tone, string) {
 }
 
 func number(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// title is how people call who spends from a budget for each.
+func title(of api.Spender) string { return cmp.Or(of.Name, of.Of) }
