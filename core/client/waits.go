@@ -58,7 +58,7 @@ func (c *Client) parked(ctx context.Context, run Run, own bool) (Waits, error) {
 		return Waits{}, err
 	}
 	reason := strings.TrimSuffix(run.Parked.Reason, ".")
-	found := Waits{Key: run.ID + ":" + reason, Words: "The message waits: " + reason + ". It continues by itself."}
+	found := Waits{Key: run.ID + ":" + reason, Words: "The message waits: " + reason + ". It then continues by itself."}
 	for _, row := range rows {
 		if row.RunID == run.ID && aboutOf(row) == "pipeline_parked" {
 			found = Waits{Key: run.ID + ":" + strconv.FormatInt(row.ID, 10), Words: row.Content}

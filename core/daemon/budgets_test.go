@@ -131,7 +131,7 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 		ninth := in.thread("the ninth")
 		before := len(api.Requests(fakeapi.Main))
 		waits := in.chat(ninth, "work").RunID
-		in.wantWaits(ninth, waits, "The message waits: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all 0.6. It continues by itself.")
+		in.wantWaits(ninth, waits, "The message waits: the budget all of $0.3", " a day is used up: $", "It is free again on ", "harness budget set all 0.6. It then continues by itself.")
 		if after := len(api.Requests(fakeapi.Main)); after != before {
 			t.Errorf("the ninth made %d calls", after-before)
 		}

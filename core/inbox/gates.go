@@ -85,7 +85,7 @@ func (in *Inbox) told(parked pluginsdk.Parked) string {
 	if parked.Plugin == "" {
 		return in.plan.Told(parked)
 	}
-	return fmt.Sprintf("The message waits: %s. It continues by itself.", parked.Reason)
+	return fmt.Sprintf("The message waits: %s. It then continues by itself.", parked.Reason)
 }
 
 // moment is how far things had come when an attempt began.

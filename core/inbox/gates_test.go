@@ -54,7 +54,7 @@ func TestWhatWaitsForABudgetGoesOnWhenThatIsRaised(t *testing.T) {
 				t.Errorf("it is tried again in %v, want about an hour", wait)
 			}
 			said := parked.Row.Message.Content
-			if said != "The message waits: the budget daily is used up. It continues by itself. To drop the message: /stop" {
+			if said != "The message waits: the budget daily is used up. It then continues by itself. To drop the message: /stop" {
 				t.Errorf("people are told %q", said)
 			}
 			if status := f.typed(t, pluginsdk.Submission{Content: "/status"}); !strings.Contains(status, "The message waits: the budget daily is used up.") {

@@ -180,7 +180,7 @@ func (o *OverLimit) AtWork() string {
 	if r.Wait != nil && r.Wait.For != "" {
 		what = "the budget " + r.Wait.For
 	}
-	return fmt.Sprintf("turns at work hold what is left of %s: %s of %s are set aside for them",
+	return fmt.Sprintf("turns at work hold what is left of %s until they end: %s of %s are set aside for them",
 		what, usd(o.ReservedUSD), usd(r.LimitUSD))
 }
 

@@ -142,7 +142,7 @@ func TestWhoWaitsForTurnsAtWorkIsToldSo(t *testing.T) {
 	b, _ := spending(pluginsdk.OnBeforeRunResponse{Reservations: []pluginsdk.Reservation{waitsIn("day")}})
 	over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
 	b.store.fail["SaveIntent"] = &ledger.OverLimit{Reservation: over, SpentUSD: 0.5, ReservedUSD: 0.5}
-	wantWait(t, b.handle(), "turns at work hold what is left of the budget daily: $0.50 of $1.00 are set aside for them")
+	wantWait(t, b.handle(), "turns at work hold what is left of the budget daily until they end: $0.50 of $1.00 are set aside for them")
 }
 
 // The end of an attempt makes room where it has set something aside, and nowhere else: one that was put back for want

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-const usedUp = "The message waits: the budget daily is used up. It continues by itself. To drop the message: /stop\n"
+const usedUp = "The message waits: the budget daily is used up. It then continues by itself. To drop the message: /stop\n"
 
 var byBudget = pluginsdk.Parked{Reason: "the budget daily is used up", Plugin: "metrics", Budget: "daily"}
 
@@ -41,7 +41,7 @@ func TestSendSaysWhatTheMessageWaitsFor(t *testing.T) {
 		"a plan": {"Parked: The plan's five hours are used up.\n", func(turn *clienttest.Turn) {
 			turn.Park(pluginsdk.Parked{Reason: "used up"}, "Parked: The plan's five hours are used up.")
 		}},
-		"what nobody was told of": {"The message waits: the budget daily is used up. It continues by itself.\n", func(turn *clienttest.Turn) { turn.Park(byBudget, "") }},
+		"what nobody was told of": {"The message waits: the budget daily is used up. It then continues by itself.\n", func(turn *clienttest.Turn) { turn.Park(byBudget, "") }},
 		"a plugin": {
 			"The message waits for the plugin redact (OnMessage). It continues when the plugin answers. If the plugin does not recover, an operator can turn it off: harness plugin disable redact\n",
 			func(turn *clienttest.Turn) { turn.WaitFor("redact", pluginsdk.HookMessage) },

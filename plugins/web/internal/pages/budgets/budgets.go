@@ -127,7 +127,15 @@ func (p pages) put(r *http.Request, name string, of shown, typed *form) (site.Do
 	if errors.As(err, &problem) && (problem.Status == http.StatusUnprocessableEntity || problem.Status == http.StatusConflict) {
 		return wrong(problem.Error())
 	}
-	return site.Done{To: at, Said: "The budget " + name + " is set. It holds from the next turn on; what waits for it goes on if there is room."}, err
+	return site.Done{To: at, Said: setWords(name, *body.Soft)}, err
+}
+
+// setWords says what a budget does that was set.
+func setWords(name string, soft bool) string {
+	if soft {
+		return "The budget " + name + " is set. It is soft: people are told when it is passed, and turns go on."
+	}
+	return "The budget " + name + " is set. It holds from the next turn on; what waits for it goes on if there is room."
 }
 
 func (p pages) remove(r *http.Request) (site.Done, error) {
