@@ -21,7 +21,7 @@ type change struct {
 	soft   *bool
 }
 
-// parseChange reads NAME AMOUNT [day|week|month|ever] [SCOPE] [soft|hard]. The amount is dollars, tokens (2M
+// parseChange reads NAME AMOUNT [tokens] [day|week|month|ever] [SCOPE] [soft|hard]. The amount is dollars, tokens (2M
 // tokens, or --tokens 2M) or a share of a plan's windows (50%, or --window-share 50%).
 func parseChange(text string) (change, error) {
 	words := strings.Fields(text)
@@ -35,7 +35,7 @@ func parseChange(text string) (change, error) {
 		}
 	}
 	if len(words) < 2 {
-		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget set NAME AMOUNT [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard], as in: budget set daily 40 day")
+		return change{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: budget %s, as in: budget set daily 40 day", setUsage)
 	}
 	c := change{name: words[0]}
 	if !budgetName.MatchString(c.name) {
@@ -88,6 +88,10 @@ func (c *change) take(word string) (what string, err error) {
 			}
 		}
 		return "amount", err
+	}
+	if kind, _, named := strings.Cut(word, "="); !named && !slices.Contains(scopeKinds, ScopeKind(kind)) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "%.100q is not understood. Behind NAME and AMOUNT there can be the unit tokens, a window (day, week, month, ever), "+
+			"what it counts (all, billed, thread=ID, task=ID, cron=NAME, plugin=NAME, account=NAME), and soft or hard: budget %s", word, setUsage)
 	}
 	c.scope, err = parseScope(word)
 	return "scope", err

@@ -13,7 +13,10 @@ import (
 // command is what people type.
 const command = "budget"
 
-const usage = "list | set NAME AMOUNT [tokens] [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard] | rm NAME | confirm"
+const (
+	setUsage = "set NAME AMOUNT [tokens] [day|week|month|ever] [all|billed|thread=ID|task=ID|cron=NAME|plugin=NAME|account=NAME] [soft|hard]"
+	usage    = "list | " + setUsage + " | rm NAME | confirm. AMOUNT: 25 (dollars), 2M tokens, or 50% of the plan's windows. * in the place of ID or NAME: each has it for itself. soft: people are told; hard: turns wait or are denied"
+)
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{

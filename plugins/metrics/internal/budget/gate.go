@@ -133,9 +133,9 @@ func reason(b Budget, asked turn, ends time.Time, reserved bool, share float64) 
 	if reserved {
 		what = fmt.Sprintf("what plugins start may use %.0f %% of the budget %s of %s %s, which is {limit}: the rest is kept for people, and that part", 100*share, b.Name+b.whose(asked), b.say(b.limit()), b.Window.words())
 	}
-	unit := "money"
+	unit, begins := "money", least
 	if b.Tokens > 0 {
-		unit = "tokens"
+		unit, begins = "tokens", leastTokens
 	}
 	again := fmt.Sprintf("It is free again on %s, or with more %s", moment(ends), unit)
 	switch {
@@ -148,8 +148,8 @@ func reason(b Budget, asked turn, ends time.Time, reserved bool, share float64) 
 	if waits {
 		then = ""
 	}
-	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. %s: harness budget set %s %s%s",
-		what, again, b.Name, more(b), then)
+	return fmt.Sprintf("%s is used up: {spent} are spent, {set_aside} are set aside for turns at work, and a turn begins with %s at least. %s: harness budget set %s %s%s",
+		what, b.say(min(begins, b.limit())), again, b.Name, more(b), then)
 }
 
 // whose names the one of which a budget for each is used up.

@@ -247,7 +247,7 @@ func TestWhatPluginsStartLeavesTheRestToPeople(t *testing.T) {
 func TestADenialSaysWhatToDo(t *testing.T) {
 	w := newWorld(t, nil)
 	got := w.gate(message("talk")).Reservations[0].Reason
-	want := "the budget daily of {limit} a day is used up: {spent} are spent, {set_aside} are set aside for turns at work, and this one needs {amount} more. " +
+	want := "the budget daily of {limit} a day is used up: {spent} are spent, {set_aside} are set aside for turns at work, and a turn begins with $0.05 at least. " +
 		"It is free again on Sun 2026-11-29 00:00 UTC, or with more money: harness budget set daily 50"
 	if got != want {
 		t.Errorf("it says %q, want %q", got, want)
@@ -395,7 +395,7 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		"set daily -5":              "no amount of a budget",
 		"set daily $NaN":            "no amount of a budget",
 		"set daily $1e9":            "no amount of a budget",
-		"set daily $5 hourly":       "is not something that a budget counts",
+		"set daily $5 hourly":       `"hourly" is not understood`,
 		"set daily $5 thread=":      "say which thread",
 		"set x 5 thread=nowhere":    `there is no thread "nowhere"`,
 		"set daily $5 all=web":      "takes no =web",

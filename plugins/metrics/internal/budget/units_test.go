@@ -189,3 +189,18 @@ func TestAmountsOfTokens(t *testing.T) {
 		}
 	}
 }
+
+// Who mistypes a word reads which one it is, and what could stand there.
+func TestAWordThatIsNotUnderstood(t *testing.T) {
+	w := newWorld(t, nil)
+	for typed, word := range map[string]string{"set x 5 fortnight": `"fortnight"`, "set x NaN": `"NaN"`, "set x 5 tokns": `"tokns"`, "set x 5 day sofd": `"sofd"`} {
+		w.wantSays(typed, word+" is not understood", "a window (day, week, month, ever)", "the unit tokens", "soft or hard", setUsage)
+	}
+	w.wantSays("set x", setUsage)
+	w.wantSays("set x 5 crom=tea", `"crom=tea" is not something that a budget counts`)
+	for _, part := range []string{"[tokens]", "50%", "2M", "*", "soft: ", "hard: "} {
+		if !strings.Contains(commands()[0].Usage, part) {
+			t.Errorf("help does not mention %s", part)
+		}
+	}
+}
