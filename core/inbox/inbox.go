@@ -10,6 +10,7 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -292,8 +293,8 @@ func (in *Inbox) Start(ctx context.Context) error {
 	if _, err := in.readLever(ctx); err != nil {
 		return err
 	}
-	if err := in.findWaiters(ctx); err != nil {
-		return err
+	if err := in.findWaiters(ctx); err != nil { // they are tried again when they are due, within minutes
+		in.config.Log.Warn("runs that wait for turns at work cannot be found", "err", err)
 	}
 	if err := in.dispatch(ctx); err != nil {
 		return err
@@ -357,14 +358,11 @@ const leverEvery = time.Second
 // obeyLever reads what operators have paused. When the pause is over, it looks for the
 // runs that were held back. It also makes up for what plugins have said too often (Recheck).
 func (in *Inbox) obeyLever() error {
-	if err := in.recheckPutOff(in.intake); err != nil {
-		return err
-	}
 	resumed, err := in.readLever(in.intake)
 	if err == nil && resumed {
 		err = in.sweep()
 	}
-	return err
+	return errors.Join(err, in.recheckPutOff(in.intake))
 }
 
 // readLever reads the lever, and reports whether it was turned off since it was last

@@ -136,7 +136,7 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	err = guard.Call(p.config.Log.With("run", t.run.ID), "a run", func() error { return p.walk(ctx, t) })
 	if err == nil {
 		p.takeQuestionsBack(t)
-		return ledger.Left{Freed: t.frees()}, nil
+		return ledger.Left{Freed: t.frees(nil)}, nil
 	}
 	if failed := p.startAnswered(t); failed != nil { // the attempt has failed before
 		p.config.Log.Debug("OnPipelineStart failed as well", "run", t.run.ID, "err", failed)
@@ -149,7 +149,7 @@ func (p *Pipeline) Handle(work, ctx context.Context, claim ledger.Claim) (left l
 	if err = p.abandon(ctx, t, err); err == nil {
 		p.takeQuestionsBack(t)
 	}
-	return ledger.Left{Hooks: t.calls.all(), Effects: t.pending.waiting(), Answered: t.answered, Freed: t.frees()}, err
+	return ledger.Left{Hooks: t.calls.all(), Effects: t.pending.waiting(), Answered: t.answered, Freed: t.frees(err)}, err
 }
 
 // walk takes the trip from the step that its run has reached to the end.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -83,9 +84,11 @@ func (p *Pipeline) mayBegin(ctx context.Context, t *trip) error {
 }
 
 // frees says in which accounts the end of the attempt makes room. An attempt that has set nothing aside makes none;
-// what an earlier one has set aside is not known here.
-func (t *trip) frees() (freed ledger.Freed) {
-	if t.run.Kind == pluginsdk.RunCommand {
+// what an earlier one has set aside is not known here. What it has set aside stays while the run is parked for want of room:
+// such an attempt frees nothing, or it would wake itself.
+func (t *trip) frees(err error) (freed ledger.Freed) {
+	var none *ledger.NoRoom
+	if t.run.Kind == pluginsdk.RunCommand || errors.As(err, &none) && !t.setAside {
 		return freed
 	}
 	freed.Unsure = t.run.Attempt > 1 || t.run.Step != pluginsdk.StepAccepted

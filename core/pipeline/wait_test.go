@@ -163,6 +163,11 @@ func TestWhatTheEndOfAnAttemptFrees(t *testing.T) {
 			over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
 			b.store.fail["SaveIntent"] = &ledger.OverLimit{Reservation: over, SpentUSD: 0.5, ReservedUSD: 0.5}
 		}, ledger.Freed{}},
+		"there is no room again": {func(b *bench) {
+			b.claim.Run.Attempt = 2
+			over := ledger.Reservation{Plugin: "purser", Reservation: waitsIn("day")}
+			b.store.fail["SaveIntent"] = &ledger.OverLimit{Reservation: over, SpentUSD: 0.5, ReservedUSD: 0.5}
+		}, ledger.Freed{}},
 		"an earlier attempt": {func(b *bench) { b.claim.Run.Attempt = 2 }, ledger.Freed{Accounts: day, Unsure: true}},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -24,7 +24,8 @@ func (s *Store) ofParked(column, key string) string {
 	if s.Dialect() == dialect.Postgres {
 		return "COALESCE(" + column + " ->> '" + key + "', '')"
 	}
-	return "COALESCE(CAST(" + column + " AS TEXT) ->> '" + key + "', '')"
+	// A row that somebody has damaged is as one that has none: it must not keep the others from being read.
+	return "CASE WHEN json_valid(CAST(" + column + " AS TEXT)) THEN COALESCE(CAST(" + column + " AS TEXT) ->> '" + key + "', '') ELSE '' END"
 }
 
 // ParkedCounts returns how many runs are parked, by what they wait for, and how many messages wait behind them.

@@ -69,6 +69,24 @@ func TestWhatIsParkedIsCounted(t *testing.T) {
 	})
 }
 
+// A row that somebody has damaged by SQL, which SQLite stores, keeps no other from being found and from going on.
+func TestADamagedParkedRunHoldsUpNoOther(t *testing.T) {
+	s := storetest.OpenConfig(t, storetest.SQLite(t))
+	hour := time.Now().Add(time.Hour)
+	for _, name := range []string{"damaged", "whole"} {
+		c := claimed(t, s, name)
+		must[[]ledger.Lane](t)(s.ParkRun(t.Context(), c.Fence, forBudget(c, "metrics", name, hour, hour)))
+	}
+	byHand(t, s, "UPDATE runs SET parked = '{' WHERE CAST(parked AS TEXT) LIKE '%damaged%'")
+	if waits := must[[]ledger.AtGate](t)(s.WaitingAtGates(t.Context())); len(waits) != 1 {
+		t.Errorf("waiting at gates are %+v", waits)
+	}
+	if went := must[[]ledger.Queue](t)(s.HastenGate(t.Context(), "metrics", time.Now(), time.Now())); len(went) != 1 {
+		t.Errorf("%d go on", len(went))
+	}
+	must[[]ledger.ParkedCount](t)(s.ParkedCounts(t.Context()))
+}
+
 // One that is known by its id goes on, if it waits for a gate still.
 func TestSomeRunsOfAGateGoOn(t *testing.T) {
 	clocked(t, func(t *testing.T, s *store.Store, clock *time.Time) {

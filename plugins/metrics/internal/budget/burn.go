@@ -54,13 +54,11 @@ func (p *Plugin) burn(ctx context.Context) error {
 			return err
 		}
 	}
-	if k := p.known.Load(); k.broken == nil {
-		if err := p.countSpent(ctx, k, k.ledger.Budgets...); err != nil {
-			return err
-		}
-	}
 	p.burnt = now
 	p.spikes.Store(&found)
+	if k := p.known.Load(); k.broken == nil {
+		return p.countSpent(ctx, k, k.ledger.Budgets...)
+	}
 	return nil
 }
 

@@ -163,9 +163,11 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if before.Name != "" && (before.Scope != made.Scope || before.Window != made.Window || before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
 		line += fmt.Sprintf("\n\nIt was %s.", before.words())
 	}
-	if unheard, err := p.unheardOf(ctx, made.Scope); err != nil {
-		return "", err
-	} else if unheard != "" {
+	unheard, err := p.unheardOf(ctx, made.Scope)
+	if err != nil { // the budget holds all the same
+		p.host.Log.Warn("it is not known whether what a budget counts has ever cost anything", "budget", made.Name, "err", err)
+	}
+	if unheard != "" {
 		line += "\n\n" + unheard
 	}
 	if made.Soft {

@@ -174,7 +174,7 @@ func (p pages) save(r *http.Request) (site.Done, error) {
 	spec, right := shown.form.spec(shown.Spec)
 	if right {
 		// What others have set meanwhile is not confirmed with something else.
-		sure := shown.form.version == shown.Version && !shown.unconfirmed()
+		sure := shown.form.version == shown.Version && shown.Confirmed != nil && *shown.Confirmed
 		saved, err := p.put(r, spec, shown.form.version)
 		problem := told(err)
 		switch {
