@@ -37,7 +37,7 @@ type news struct {
 	said   []said
 	upto   int64 // the last message of them
 	size   int
-	// tools reports whether the agent used tools in the thread. What they may have said is in long, and not in said.
+	// tools reports whether the agent used tools in the thread. What they may have said is in long and before, and not in said.
 	tools bool
 	// long is all that was said since the last summary row, which is before; only of a thread that is to have another row.
 	// longUpto is the last message of the thread then.
@@ -133,7 +133,7 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c
 	if err != nil {
 		return n, err
 	}
-	toolsUsed, err := p.afterTools(ctx, rows)
+	used, err := p.knowTools(ctx, w, thread.ID)
 	if err != nil {
 		return n, err
 	}
@@ -144,6 +144,7 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c
 	for _, row := range spoken {
 		if isSummary(row) {
 			n.before, n.long, ids, skipped, before = row.Content, nil, nil, false, notesOf(row)
+			n.tools = used.after(row.ID)
 			continue
 		}
 		if w.skipped(row.CreatedAt) {
@@ -155,7 +156,7 @@ func (p *Plugin) newsOf(ctx context.Context, thread pluginsdk.Thread, w *work, c
 		case row.Role == pluginsdk.RoleUser:
 			people.Add(heard.Message{Text: row.Author, At: row.CreatedAt})
 			people.Add(heard.Message{Text: text, At: row.CreatedAt})
-		case toolsUsed[row.ID]:
+		case used.after(row.ID):
 			n.tools, text = true, heardOf(text, people, row.CreatedAt)
 		}
 		ids = append(ids, row.ID)

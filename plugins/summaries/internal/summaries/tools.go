@@ -22,8 +22,9 @@ const (
 // quietTools bring nothing into a conversation but what the agent or a person puts there.
 var quietTools = []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "TodoWrite", "ExitPlanMode", "AskUserQuestion"}
 
-// usedTools reports whether the agent used tools in a run that bring something in from outside. Of a run that is not kept any more
-// it is taken that it did. The caller holds mu.
+// usedTools reports whether the agent used tools in a run that bring something in from outside. Of a run that
+// is not kept any more, or whose events are not (HARNESS_RETENTION_DAYS), it is taken that it did: what an agent answers is an event
+// too. Commands are answered by no agent. The caller holds mu.
 func (p *Plugin) usedTools(ctx context.Context, runID string) (bool, error) {
 	if used, known := p.tools[runID]; known {
 		return used, nil
@@ -32,7 +33,7 @@ func (p *Plugin) usedTools(ctx context.Context, runID string) (bool, error) {
 	if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		return false, err
 	}
-	used := err != nil || slices.ContainsFunc(got.Run.Events, func(e pluginsdk.StreamEvent) bool {
+	used := err != nil || len(got.Run.Events) == 0 && got.Run.Kind != pluginsdk.RunCommand || slices.ContainsFunc(got.Run.Events, func(e pluginsdk.StreamEvent) bool {
 		return e.Type == pluginsdk.StreamToolCall && !slices.Contains(quietTools, e.ToolName)
 	})
 	if p.tools == nil || len(p.tools) >= mostKnownRuns {
@@ -42,23 +43,49 @@ func (p *Plugin) usedTools(ctx context.Context, runID string) (bool, error) {
 	return used, nil
 }
 
-// afterTools are the answers among rows that the agent gave with tools, or after it had used some in the thread: its session holds
-// what they said.
-func (p *Plugin) afterTools(ctx context.Context, rows []pluginsdk.Message) (map[int64]bool, error) {
-	after, used := make(map[int64]bool), false
-	for _, row := range rows {
-		if row.Role != pluginsdk.RoleAssistant || row.RunID == "" {
-			continue
-		}
-		if !used {
-			var err error
-			if used, err = p.usedTools(ctx, row.RunID); err != nil {
-				return nil, err
+// toolsKnown is what is known of the tools that the agent used in a thread: the answer Upto is the first one with tools when Used is
+// set; else no answer up to Upto had any.
+type toolsKnown struct {
+	Upto int64
+	Used bool
+}
+
+// after reports whether an answer may have been given after the agent had used tools in the thread.
+func (k toolsKnown) after(id int64) bool { return k.Used && id >= k.Upto || !k.Used && id > k.Upto }
+
+// knowTools goes on from what is known of a thread's tools with the answers since then, at most mostSince of them, and notes it in the
+// work. It is known of the whole thread, whatever session the agent has: the next session is given the summary row, which says what
+// tools said. An answer that is not known to be without tools counts as one with them; so does an answer of no run, such as one that
+// a branch has from the thread that it was made of. The caller holds mu.
+func (p *Plugin) knowTools(ctx context.Context, w *work, threadID string) (toolsKnown, error) {
+	known := w.Tools[threadID]
+	if known.Used {
+		return known, nil
+	}
+	page, err := p.host.Messages.List(ctx, &pluginsdk.ListMessagesRequest{Query: pluginsdk.MessageQuery{
+		ThreadID: threadID, After: known.Upto, Kinds: []pluginsdk.MessageKind{pluginsdk.MessageText}, Roles: []pluginsdk.Role{pluginsdk.RoleAssistant}, Limit: mostSince,
+	}})
+	if err != nil {
+		return known, err
+	}
+	for _, row := range page.Messages {
+		known.Upto, known.Used = row.ID, row.RunID == ""
+		if !known.Used {
+			if known.Used, err = p.usedTools(ctx, row.RunID); err != nil {
+				return known, err
 			}
 		}
-		after[row.ID] = used
+		if known.Used {
+			break
+		}
 	}
-	return after, nil
+	if known.Upto > 0 {
+		if w.Tools == nil {
+			w.Tools = make(map[string]toolsKnown)
+		}
+		w.Tools[threadID] = known
+	}
+	return known, nil
 }
 
 // sentences ends where one sentence does.

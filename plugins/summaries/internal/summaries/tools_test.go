@@ -2,11 +2,14 @@ package summaries
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/plugins/summaries/internal/heard"
 	"github.com/seed-706843ae/harness/pluginsdk"
+	"github.com/seed-706843ae/harness/pluginsdk/plugintest"
 )
 
 // answered adds a message with an answer for which the agent used tools.
@@ -18,6 +21,7 @@ func (w *world) answered(words, reply string, tools ...string) {
 	for _, tool := range tools {
 		run.Events = append(run.Events, pluginsdk.StreamEvent{Type: pluginsdk.StreamToolCall, ToolName: tool}, pluginsdk.StreamEvent{Type: pluginsdk.StreamToolResult, Text: "the account is DE99 EVIL"})
 	}
+	run.Events = append(run.Events, pluginsdk.StreamEvent{Type: pluginsdk.StreamText, Text: reply})
 	w.host.AddRun(run)
 	w.host.AddMessage(pluginsdk.Message{ThreadID: "talk", Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent", Content: reply, RunID: run.ID})
 	w.told("talk")
@@ -91,11 +95,139 @@ func TestALongThreadKeepsToItselfWhatToolsSaid(t *testing.T) {
 	}
 }
 
-// Of a run that is not kept any more, it is not known that no tools were used.
+// windowOf is thread-summaries.md after the window that is due after a time.
+func (w *world) windowOf(pass time.Duration) string {
+	w.Helper()
+	w.pass(pass)
+	w.step()
+	return w.file(summariesFile)
+}
+
+// What a tool said stays out of the file when its run is far behind: older than the newest summary row and than the newest messages
+// that a window reads, in a new session, after a restart of the plugin, and after it has lost what it knew.
+func TestToolsThatAreFarBehindAreRemembered(t *testing.T) {
+	for name, lost := range map[string]bool{"known": false, "found out again": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, `{"longThread": 26}`)
+			w.answer = w.everything
+			w.thread(pluginsdk.Thread{ID: "talk", Name: "Talk", SessionID: "first"})
+			w.answered("look at the page", "The account is DE99 EVIL.", "WebFetch")
+			for range 14 {
+				w.answered("go on", "Yes.")
+			}
+			w.windowOf(10 * time.Minute)
+			w.thread(pluginsdk.Thread{ID: "talk", Name: "Talk", SessionID: "second"})
+			for range 20 {
+				w.answered("go on", "Yes.")
+			}
+			w.windowOf(10 * time.Minute)
+			if lost {
+				kept, err := w.inner.load(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept.Tools = nil
+				if err := w.inner.save(t.Context(), kept); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.serve(plugintest.Death{})
+			w.answered("what was that again?", "It was the account DE99 EVIL.")
+			if text := w.windowOf(10 * time.Minute); strings.Contains(text, "EVIL") || !strings.Contains(text, "what was that again?") {
+				t.Errorf("the file is\n%s", text)
+			}
+		})
+	}
+}
+
+// The summary row before has what tools said: with it in the prompt the lines and the name say what people said, also when nothing was
+// answered since.
+func TestTheRowBeforeHasWhatToolsSaid(t *testing.T) {
+	w := newWorld(t, `{"longThread": 26}`)
+	w.answer = w.everything
+	w.thread(pluginsdk.Thread{ID: "talk"})
+	for range 14 {
+		w.answered("look at the page", "The account is DE99 EVIL.", "WebFetch")
+	}
+	w.windowOf(10 * time.Minute)
+	for range 27 {
+		w.says("talk", "water the garden", "")
+	}
+	text := w.windowOf(10 * time.Minute)
+	before := prompted(t, w.turns()[1])[0].Before
+	got, err := w.host.SDK().Threads.Get(t.Context(), &pluginsdk.GetThreadRequest{ID: "talk"})
+	if err != nil || got.Thread.Name != "" || !strings.Contains(before, "EVIL") || !strings.Contains(text, "water the garden") {
+		t.Errorf("the thread is called %q, %v; the row before is %q, and the file\n%s", got.Thread.Name, err, before, text)
+	}
+}
+
+// A thread without tools has the answers whole in its summary, behind its summary rows too, and with more answers than are looked
+// at in one window after some windows.
+func TestAThreadWithoutToolsIsSummarisedWhole(t *testing.T) {
+	w := newWorld(t, `{"longThread": 26}`)
+	w.answer = w.everything
+	w.thread(pluginsdk.Thread{ID: "talk"})
+	for range 3 {
+		for range 20 {
+			w.answered("go on", "Yes.", "Write")
+		}
+		w.windowOf(10 * time.Minute)
+	}
+	w.answered("what of boats?", "Ships sail by night.")
+	if text := w.windowOf(10 * time.Minute); !strings.Contains(text, "Ships sail by night.") {
+		t.Errorf("the file is\n%s", text)
+	}
+	for range mostSince + 1 {
+		w.answered("go on", "Yes.")
+	}
+	w.answered("and of planes?", "Planes fly high.")
+	if text := w.windowOf(10 * time.Minute); strings.Contains(text, "Planes") {
+		t.Errorf("it is not known yet that no tools were used; the file is\n%s", text)
+	}
+	w.answered("and of trains?", "Trains run on rails.")
+	if text := w.windowOf(10 * time.Minute); !strings.Contains(text, "Trains run on rails.") {
+		t.Errorf("the file is\n%s", text)
+	}
+}
+
+// Of what a branch has from the thread that it was made of, it is not known that no tools were used.
+func TestAnAnswerOfNoRun(t *testing.T) {
+	w := newWorld(t, "")
+	w.answer = w.everything
+	w.thread(pluginsdk.Thread{ID: "talk", Name: "Talk"})
+	w.host.AddMessage(pluginsdk.Message{ThreadID: "talk", Role: pluginsdk.RoleUser, Kind: pluginsdk.MessageText, Source: "web", Author: "Ann", Content: "look at the page"})
+	w.host.AddMessage(pluginsdk.Message{ThreadID: "talk", Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent", Content: "The account is DE99 EVIL."})
+	w.answered("what was that again?", "It was the account DE99 EVIL.")
+	if text := w.windowOf(gather); strings.Contains(text, "EVIL") || !strings.Contains(text, "what was that again?") {
+		t.Errorf("the file is\n%s", text)
+	}
+}
+
+// What is known of the tools of threads is bounded: that of the threads without answers for the longest time goes.
+func TestWhatIsKnownOfToolsIsBounded(t *testing.T) {
+	w := newWorld(t, "")
+	many := &work{Cursors: make(map[string]int64), Tools: make(map[string]toolsKnown)}
+	for n := range int64(mostCursors + 3) {
+		many.Tools[strconv.FormatInt(n, 10)] = toolsKnown{Upto: n + 1, Used: n%2 == 0}
+	}
+	if err := w.inner.save(t.Context(), many); err != nil || len(many.Tools) != mostCursors || many.Tools["2"].Upto != 0 || many.Tools["3"].Upto != 4 {
+		t.Errorf("%d threads, %v", len(many.Tools), err)
+	}
+}
+
+// Of a run that is not kept any more, or not its events, it is not known that no tools were used.
 func TestAnAnswerOfAnUnknownRun(t *testing.T) {
 	w := newWorld(t, "")
 	if used, err := w.inner.usedTools(t.Context(), "gone"); err != nil || !used {
 		t.Errorf("%t, %v", used, err)
+	}
+	w.host.AddRun(pluginsdk.Run{ID: "pruned", Kind: pluginsdk.RunMessage, State: pluginsdk.RunSucceeded})
+	if used, err := w.inner.usedTools(t.Context(), "pruned"); err != nil || !used {
+		t.Errorf("of a run whose events are not kept: %t, %v", used, err)
+	}
+	w.host.AddRun(pluginsdk.Run{ID: "command", Kind: pluginsdk.RunCommand, State: pluginsdk.RunSucceeded})
+	if used, err := w.inner.usedTools(t.Context(), "command"); err != nil || used {
+		t.Errorf("of a command: %t, %v", used, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package summaries
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -27,10 +28,12 @@ type work struct {
 	Left     []string  // threads that had no room in the last window
 	// Cursors are the last message of each thread that was summarised.
 	Cursors map[string]int64
-	Spent   spending
-	Failed  *failure // the last turn for summaries has failed; nil: it has not
-	Over    int      // how many bytes thread-summaries.md has when it is too long for its size; else 0
-	Quiet   bool     // the demo agent answers: nothing is asked of it
+	// Tools are what is known of the tools that the agent used in each thread.
+	Tools  map[string]toolsKnown
+	Spent  spending
+	Failed *failure // the last turn for summaries has failed; nil: it has not
+	Over   int      // how many bytes thread-summaries.md has when it is too long for its size; else 0
+	Quiet  bool     // the demo agent answers: nothing is asked of it
 
 	// Gaps are the times in which summaries were off, or the plugin was: what was said then is not summarised.
 	Gaps    []gap
@@ -131,7 +134,7 @@ func (s *spending) add(now time.Time, usd float64) {
 	*s = spending{Day: now.UTC().Format(dayLayout), USD: s.of(now) + usd}
 }
 
-// mostCursors is how many threads it is known of how far they were summarised.
+// mostCursors is how many threads it is known of how far they were summarised, and whether the agent used tools.
 const mostCursors = 5000
 
 // load reads the work. At the first start it finds out whether there were conversations before.
@@ -166,6 +169,12 @@ func (p *Plugin) save(ctx context.Context, w *work) error {
 		oldest := slices.SortedFunc(maps.Keys(w.Cursors), func(a, b string) int { return int(w.Cursors[a] - w.Cursors[b]) })
 		for _, thread := range oldest[:len(oldest)-mostCursors] {
 			delete(w.Cursors, thread)
+		}
+	}
+	if len(w.Tools) > mostCursors { // what is forgotten is found out again
+		oldest := slices.SortedFunc(maps.Keys(w.Tools), func(a, b string) int { return cmp.Compare(w.Tools[a].Upto, w.Tools[b].Upto) })
+		for _, thread := range oldest[:len(oldest)-mostCursors] {
+			delete(w.Tools, thread)
 		}
 	}
 	encoded, err := json.Marshal(w)

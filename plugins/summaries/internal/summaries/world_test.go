@@ -132,7 +132,7 @@ func (w *world) said(message pluginsdk.Message, reply string) string {
 	message.Role, message.Kind = pluginsdk.RoleUser, pluginsdk.MessageText
 	message.RunID = fmt.Sprintf("run-%s-%d", message.ThreadID, len(w.host.Messages(message.ThreadID)))
 	id := w.host.AddMessage(message)
-	w.host.AddRun(pluginsdk.Run{ID: message.RunID, ThreadID: message.ThreadID, MessageID: id, Kind: pluginsdk.RunMessage, State: pluginsdk.RunSucceeded, Result: &pluginsdk.InvokeResult{Text: reply}})
+	w.host.AddRun(pluginsdk.Run{ID: message.RunID, ThreadID: message.ThreadID, MessageID: id, Kind: pluginsdk.RunMessage, State: pluginsdk.RunSucceeded, Result: &pluginsdk.InvokeResult{Text: reply}, Events: []pluginsdk.StreamEvent{{Type: pluginsdk.StreamText, Text: reply}}})
 	if reply != "" {
 		w.host.AddMessage(pluginsdk.Message{ThreadID: message.ThreadID, Role: pluginsdk.RoleAssistant, Kind: pluginsdk.MessageText, Source: "agent", Content: reply, RunID: message.RunID, CreatedAt: message.CreatedAt})
 	}
