@@ -47,7 +47,7 @@ func (p *Plugin) usedTools(ctx context.Context, runID string) (bool, error) {
 // set; else no answer up to Upto had any.
 type toolsKnown struct {
 	Upto int64
-	Used bool
+	Used bool `json:",omitempty"`
 }
 
 // after reports whether an answer may have been given after the agent had used tools in the thread.

@@ -207,10 +207,10 @@ func TestAnAnswerOfNoRun(t *testing.T) {
 func TestWhatIsKnownOfToolsIsBounded(t *testing.T) {
 	w := newWorld(t, "")
 	many := &work{Cursors: make(map[string]int64), Tools: make(map[string]toolsKnown)}
-	for n := range int64(mostCursors + 3) {
+	for n := range int64(mostTools + 3) {
 		many.Tools[strconv.FormatInt(n, 10)] = toolsKnown{Upto: n + 1, Used: n%2 == 0}
 	}
-	if err := w.inner.save(t.Context(), many); err != nil || len(many.Tools) != mostCursors || many.Tools["2"].Upto != 0 || many.Tools["3"].Upto != 4 {
+	if err := w.inner.save(t.Context(), many); err != nil || len(many.Tools) != mostTools || many.Tools["2"].Upto != 0 || many.Tools["3"].Upto != 4 {
 		t.Errorf("%d threads, %v", len(many.Tools), err)
 	}
 }

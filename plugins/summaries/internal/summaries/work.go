@@ -134,8 +134,11 @@ func (s *spending) add(now time.Time, usd float64) {
 	*s = spending{Day: now.UTC().Format(dayLayout), USD: s.of(now) + usd}
 }
 
-// mostCursors is how many threads it is known of how far they were summarised, and whether the agent used tools.
+// mostCursors is how many threads it is known of how far they were summarised.
 const mostCursors = 5000
+
+// mostTools is of how many threads it is known whether the agent used tools. What is forgotten is found out again.
+const mostTools = 2000
 
 // load reads the work. At the first start it finds out whether there were conversations before.
 func (p *Plugin) load(ctx context.Context) (w *work, err error) {
@@ -171,9 +174,9 @@ func (p *Plugin) save(ctx context.Context, w *work) error {
 			delete(w.Cursors, thread)
 		}
 	}
-	if len(w.Tools) > mostCursors { // what is forgotten is found out again
+	if len(w.Tools) > mostTools {
 		oldest := slices.SortedFunc(maps.Keys(w.Tools), func(a, b string) int { return cmp.Compare(w.Tools[a].Upto, w.Tools[b].Upto) })
-		for _, thread := range oldest[:len(oldest)-mostCursors] {
+		for _, thread := range oldest[:len(oldest)-mostTools] {
 			delete(w.Tools, thread)
 		}
 	}
