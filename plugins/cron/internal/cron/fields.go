@@ -310,12 +310,7 @@ func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (str
 		}
 	}
 	// What others have set meanwhile is not confirmed by a change of something else.
-	if sure && by.Scope.Has(pluginsdk.ScopeAdmin) {
-		job, err = p.saveConfirmed(ctx, spec, job.Enabled)
-	} else {
-		job, err = p.save(ctx, spec, job.Enabled)
-	}
-	if err != nil {
+	if job, err = p.change(ctx, job, spec, sure && by.Scope.Has(pluginsdk.ScopeAdmin)); err != nil {
 		return "", err
 	}
 	if !confirmed(job) {
@@ -355,11 +350,7 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	if err != nil {
 		return "", err
 	}
-	// The host refuses what no run can have; a row may have been written past it.
-	if _, err := p.host.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: job.Spec, Enabled: job.Enabled}); err != nil {
-		return "", pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s is not confirmed: %w", job.Spec.Name, err)
-	}
-	if job, err = p.mark(ctx, job, powers(job.Spec)); err != nil {
+	if job, err = p.keepConfirmed(ctx, job); err != nil {
 		return "", err
 	}
 	became := "is confirmed, with"
@@ -372,25 +363,55 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	return answer + mind, err
 }
 
-// saveConfirmed is save, with what the job may do beyond others confirmed. Nobody looks at the job in between.
-func (p *Plugin) saveConfirmed(ctx context.Context, spec pluginsdk.CronSpec, enabled bool) (pluginsdk.CronJob, error) {
+// change saves what somebody has made of a job that they have read, with what it may do beyond others confirmed if they are
+// sure. A job that has become another one since it was read stays as it is. Nobody looks at the job in between.
+func (p *Plugin) change(ctx context.Context, read pluginsdk.CronJob, spec pluginsdk.CronSpec, sure bool) (pluginsdk.CronJob, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	job, err := p.save(ctx, spec, enabled)
-	if of := powers(spec); err == nil && of != "" {
+	if err := p.unchanged(ctx, read); err != nil {
+		return read, err
+	}
+	job, err := p.save(ctx, spec, read.Enabled)
+	if of := powers(spec); err == nil && sure && of != "" {
 		return p.markLocked(ctx, job, of)
 	}
 	return job, err
 }
 
-// mark stores what of a job is confirmed, if the job still says the same.
-func (p *Plugin) mark(ctx context.Context, job pluginsdk.CronJob, of string) (pluginsdk.CronJob, error) {
+// keepConfirmed stores that a job is confirmed as it was read, unless it has become another one since.
+func (p *Plugin) keepConfirmed(ctx context.Context, read pluginsdk.CronJob) (pluginsdk.CronJob, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.markLocked(ctx, job, of)
+	if err := p.unchanged(ctx, read); err != nil {
+		return read, err
+	}
+	// The host refuses what no run can have; a row may have been written past it.
+	if _, err := p.host.Crons.Save(ctx, &pluginsdk.SaveCronRequest{Spec: read.Spec, Enabled: read.Enabled}); err != nil {
+		return read, pluginsdk.Errorf(pluginsdk.CodeOf(err), "%s is not confirmed: %w", read.Spec.Name, err)
+	}
+	return p.markLocked(ctx, read, powers(read.Spec))
 }
 
-// markLocked is mark. The lock is held. Times at which the job was due until now have rows that say that it was not
+// unchanged refuses to write a job that was removed, turned on or off, or changed since it was read: what was written of it
+// meanwhile would be lost.
+func (p *Plugin) unchanged(ctx context.Context, read pluginsdk.CronJob) error {
+	jobs, err := p.jobs(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(jobs, func(job pluginsdk.CronJob) bool { return job.ID == read.ID })
+	switch {
+	case i < 0:
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "the schedule %q was removed just now: nothing is changed", read.Spec.Name)
+	case jobs[i].Enabled != read.Enabled:
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "the schedule %q was turned on or off just now, and nothing else is changed: look at it, and say it again", read.Spec.Name)
+	case schedules.Version(jobs[i].Spec) != schedules.Version(read.Spec):
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "somebody else has changed the schedule %q just now, and nothing else is changed: look at it, and say it again", read.Spec.Name)
+	}
+	return nil
+}
+
+// markLocked stores what of a job is confirmed, if the job still says the same. The lock is held. Times at which the job was due until now have rows that say that it was not
 // confirmed then.
 func (p *Plugin) markLocked(ctx context.Context, job pluginsdk.CronJob, of string) (pluginsdk.CronJob, error) {
 	jobs, err := p.jobs(ctx) // what became of it meanwhile stays
