@@ -85,6 +85,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 	}
 	now := p.now()
+	p.setBack(now)
 	ended, unknown := p.endedTasks(ctx, jobs, now)
 	err = errors.Join(err, unknown)
 	var late []pluginsdk.CronFire
@@ -148,6 +149,21 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	p.apart(ctx, late, now)
 	err = errors.Join(err, p.make(ctx, there, now), p.tellAgent(ctx, jobs))
 	return p.rest(there), err
+}
+
+// setBack takes in that the clock was set back: a read that would have begun in the future has begun now, and a fire that
+// would be made later than any is spread is made now. The lock is held.
+func (p *Plugin) setBack(now time.Time) {
+	for _, s := range p.sights {
+		if s.began.After(now) {
+			s.began = now
+		}
+	}
+	for key, at := range p.spread {
+		if at.After(now.Add(spreadAll)) {
+			delete(p.spread, key)
+		}
+	}
 }
 
 // rest is how long no job is due, and no fire is to be made.
