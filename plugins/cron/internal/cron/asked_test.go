@@ -1,6 +1,7 @@
 package cron
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -104,6 +105,26 @@ func TestWhoHasAskedIsToldOnce(t *testing.T) {
 			if told, fires := w.rows("talk"), w.fires("watch"); len(told) != 1 || len(fires) != 1 || fires[0].State != pluginsdk.FireFailed {
 				t.Errorf("killed at %+v: told %q of %+v", at, told, fires)
 			}
+		}
+	}
+}
+
+// Who has asked for a run that a budget does not let happen is told once, also in the thread to which the schedule reports.
+func TestADeniedRunIsToldOnceToWhoHasAsked(t *testing.T) {
+	for what, spec := range map[string]pluginsdk.CronSpec{"it reports there": {ReportTo: pluginsdk.Target{ThreadID: "talk"}}, "it fires there": {ThreadID: "talk"}} {
+		w := newWorld(t, hour(), nil)
+		w.host.AddThread(pluginsdk.Thread{ID: "talk", Kind: pluginsdk.ThreadGeneral, Source: "web"})
+		w.hourly(spec)
+		w.from("talk", "run watch")
+		w.look()
+		run := w.running()[0]
+		w.host.AddMessage(pluginsdk.Message{
+			ThreadID: run.ThreadID, RunID: run.ID, Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageStatus,
+			Metadata: json.RawMessage(`{"event": "pipeline_error", "denied": "metrics"}`), Content: "Not run: the budget is used up",
+		})
+		w.fails()
+		if told := w.rows("talk"); len(told) != 1 || !strings.Contains(told[0], "that was asked for was not made: the plugin metrics did not let it run") {
+			t.Errorf("%s: told %q", what, told)
 		}
 	}
 }

@@ -120,7 +120,8 @@ func (p *Plugin) settleAll(ctx context.Context, runs map[string]pluginsdk.Run) (
 }
 
 // takeDenied has a fire whose run a plugin did not let happen, such as for a budget that is used up, count as
-// skipped: the job has not failed, and need not be turned off for it. People are told of the first one in a day.
+// skipped: the job has not failed, and need not be turned off for it. People are told of the first one in a day, unless a
+// person has asked for it in a thread.
 func (p *Plugin) takeDenied(ctx context.Context, job pluginsdk.CronJob, fire *pluginsdk.CronFire) error {
 	if fire.State != pluginsdk.FireFailed || fire.CostUSD > 0 {
 		return nil
@@ -143,6 +144,9 @@ func (p *Plugin) takeDenied(ctx context.Context, job pluginsdk.CronJob, fire *pl
 			continue
 		}
 		fire.State, fire.Reason = pluginsdk.FireSkipped, "the plugin "+of.Denied+" did not let it run: "+fire.Reason
+		if !ofItself(*fire) && noteOf(job).asker(*fire) != "" {
+			return nil // who has asked is told; see sayFailed
+		}
 		err := p.tell(ctx, job, "denied:"+job.ID+":"+fire.EndedAt.UTC().Format(time.DateOnly), fmt.Sprintf("The schedule %s did not run: %s", job.Spec.Name, fire.Reason))
 		if err != nil && !final(err) {
 			return err
