@@ -52,6 +52,8 @@ type note struct {
 	Wrong string `json:"wrong,omitempty"`
 	// Asked are the fires that a person has asked for; see asking.
 	Asked string `json:"asked,omitempty"`
+	// Reports are the values that the job's report_to had, as checksums; see keepReports.
+	Reports string `json:"reports,omitempty"`
 	// Refused is how many times in a row were not made since the job is not confirmed. Together is the first of those that
 	// have one row together; of these Refused is the count, then.
 	Refused  int       `json:"refused,omitempty"`

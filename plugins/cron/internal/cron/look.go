@@ -109,6 +109,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			}
 		}
 		d.catchUp(job, p.began, now)
+		d.keepReports(job.Spec)
 		if d.keepLimits(rows[i]); !d.changed {
 			continue
 		}

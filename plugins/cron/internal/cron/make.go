@@ -35,7 +35,7 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 				continue // its command still looks for news
 			}
 			if failed == nil {
-				jobs[id], failed = p.say(ctx, job, made)
+				jobs[id], failed = p.say(ctx, withoutReports(job, made), made)
 			}
 			if pluginsdk.CodeOf(failed) == pluginsdk.CodeNotFound { // it was removed just now, and its rows are closed
 				if failed = nil; p.cancelRun(ctx, made.RunID) == nil { // else it is followed as that of a job that was removed
@@ -56,30 +56,9 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 	return err
 }
 
-// thread is where a job's fires are submitted: the thread that it names, or one of its own.
+// thread is the id of the thread where a job's fires are submitted.
 func (p *Plugin) thread(ctx context.Context, job pluginsdk.CronJob) (string, error) {
-	if job.Spec.ThreadID != "" {
-		return job.Spec.ThreadID, nil
-	}
-	id, err := p.threadTo(ctx, job, job.Spec.ReportTo)
-	if err != nil && final(err) && job.Spec.ReportTo.ThreadID != "" { // that thread was deleted, or tells nobody
-		id, err = p.threadTo(ctx, job, pluginsdk.Target{})
-	}
-	return id, err
-}
-
-// threadTo is the thread of a job's own, with where its rows that are for people are carried: what is asked there, for example.
-func (p *Plugin) threadTo(ctx context.Context, job pluginsdk.CronJob, to pluginsdk.Target) (string, error) {
-	made, err := p.host.Threads.Create(ctx, &pluginsdk.CreateThreadRequest{Thread: pluginsdk.NewThread{
-		Source: name, SourceID: job.ID, Name: job.Spec.Name, Kind: pluginsdk.ThreadCron, ReportTo: to,
-	}})
-	if err != nil {
-		return "", err
-	}
-	thread := made.Thread
-	if thread.ReportTo != to { // it was changed since
-		_, err = p.host.Threads.Update(ctx, &pluginsdk.UpdateThreadRequest{ID: thread.ID, Patch: pluginsdk.ThreadPatch{ReportTo: &to}})
-	}
+	thread, err := p.threadOf(ctx, job)
 	return thread.ID, err
 }
 
@@ -98,7 +77,8 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 		return not(pluginsdk.FireFailed, commandWords)
 	}
 	key := submitKey(job.ID, fire.Due)
-	threadID, err := p.thread(ctx, job)
+	thread, err := p.threadOf(ctx, job)
+	threadID := thread.ID
 	if err != nil {
 		if !final(err) {
 			return fire, err
@@ -174,7 +154,7 @@ func (p *Plugin) submit(ctx context.Context, job pluginsdk.CronJob, fire plugins
 		return fire, err
 	}
 	answer, err := p.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
-		ThreadID: threadID, Key: key, Content: inert(prompt), Unattended: job.Spec.ThreadID == "", Metadata: about, Options: options(job.Spec),
+		ThreadID: threadID, Key: key, Content: inert(prompt), Unattended: job.Spec.ThreadID == "", Metadata: about, Options: options(job.Spec, thread.ReportTo),
 	}})
 	if err == nil {
 		fire.State, fire.RunID = pluginsdk.FireRunning, answer.Accepted.RunID
@@ -209,11 +189,12 @@ func repliesTo(spec pluginsdk.CronSpec) string {
 	return tellsThread(spec)
 }
 
-// options are how a job's runs are made. That one has failed the plugin tells itself, once.
-func options(spec pluginsdk.CronSpec) *pluginsdk.RunOptions {
+// options are how a job's runs are made. That one has failed the plugin tells itself, once. target is that of the job's own
+// thread.
+func options(spec pluginsdk.CronSpec, target pluginsdk.Target) *pluginsdk.RunOptions {
 	o := &pluginsdk.RunOptions{
 		Purpose: name, Session: spec.Session, QuietNotices: true,
-		QuietReply: silent(spec) || spec.ThreadID == "" && spec.ReportTo.Plugin == "", // else nobody, or the plugin, carries it
+		QuietReply: silent(spec) || spec.ThreadID == "" && !carried(spec, target), // else nobody, or the plugin, carries it
 		Model:      spec.Model, PermissionMode: spec.PermissionMode, AllowedTools: spec.Tools, CostCapUSD: spec.CostCapUSD, Timeout: spec.Timeout,
 	}
 	if silent(spec) {
