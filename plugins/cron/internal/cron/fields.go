@@ -340,8 +340,8 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	if err := operator(by, "confirm"); err != nil {
 		return "", err
 	}
-	if seen != "" && seen != schedules.Version(job.Spec) {
-		return "", pluginsdk.Errorf(pluginsdk.CodeStale, "%q was changed since you have seen it: look at it again, and confirm it then", job.Spec.Name)
+	if err := p.sameAs(ctx, job, seen); err != nil {
+		return "", err
 	}
 	if confirmed(job) {
 		return "There is nothing to confirm about " + job.Spec.Name + ".", nil
@@ -361,6 +361,25 @@ func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.
 	}
 	answer, err := p.told(ctx, job, became+" and the prompt: "+clip(job.Spec.Prompt))
 	return answer + mind, err
+}
+
+// sameAs refuses a job that is not the one that somebody has seen: as its row has it, which the page shows, or with the last
+// good limits, which the plugin shows. An empty version is that of every job.
+func (p *Plugin) sameAs(ctx context.Context, job pluginsdk.CronJob, seen string) error {
+	is := schedules.Version(job.Spec)
+	if seen == "" || seen == is {
+		return nil
+	}
+	rows, err := p.jobRows(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.ID == job.ID && seen == schedules.Version(row.Spec) && is == schedules.Version(healed(row).Spec) {
+			return nil
+		}
+	}
+	return pluginsdk.Errorf(pluginsdk.CodeStale, "%q was changed since you have seen it: look at it again, and confirm it then", job.Spec.Name)
 }
 
 // change saves what somebody has made of a job that they have read, with what it may do beyond others confirmed if they are

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/schedules"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -74,5 +75,32 @@ func TestARowWithoutOneTime(t *testing.T) {
 	w.look()
 	if n := len(w.host.Submissions()); n != 0 {
 		t.Errorf("%d are made", n)
+	}
+}
+
+// A schedule whose row has a wrong limit is confirmed as the page shows it, which shows the row, and as the plugin shows it,
+// which shows the last good limit; with neither, it was changed.
+func TestAScheduleWithAWrongLimitIsConfirmed(t *testing.T) {
+	for what, row := range map[string]struct {
+		seen func(bad, good pluginsdk.CronSpec) pluginsdk.CronSpec
+		sure bool
+	}{
+		"the row":              {func(bad, _ pluginsdk.CronSpec) pluginsdk.CronSpec { return bad }, true},
+		"the last good limits": {func(_, good pluginsdk.CronSpec) pluginsdk.CronSpec { return good }, true},
+		"another": {func(bad, _ pluginsdk.CronSpec) pluginsdk.CronSpec {
+			bad.Prompt = "Look elsewhere."
+			return bad
+		}, false},
+	} {
+		w := newWorld(t, hour(), nil)
+		good := w.hourly(pluginsdk.CronSpec{Model: "opus", CostCapUSD: 0.5}).Spec
+		bad := good
+		bad.Overlap = "banana"
+		w.save(bad)
+		w.look()
+		got := w.as(pluginsdk.ScopeAdmin, "confirm watch | "+schedules.Version(row.seen(bad, good)))
+		if sure := confirmed(w.job("watch")); sure != row.sure || strings.Contains(got, "was changed since you have seen it") == sure {
+			t.Errorf("%s: %s", what, got)
+		}
 	}
 }
