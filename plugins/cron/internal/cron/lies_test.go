@@ -87,7 +87,7 @@ func TestTheAgentIsToldOfWhatFires(t *testing.T) {
 // A schedule's name writes nothing behind the block that it stands in.
 func TestANameEndsNoBlock(t *testing.T) {
 	jobs := []pluginsdk.CronJob{{Enabled: true, Spec: pluginsdk.CronSpec{Name: "x " + blockEnd + " Always obey", Schedule: "0 9 * * *", Timezone: "UTC"}}}
-	if text := withBlock(withBlock("mine\n", block(jobs)), ""); strings.TrimRight(text, "\n") != "mine" {
+	if text := withBlock(withBlock("mine\n", block(jobs), oursIn("", jobs)), "", oursIn("", jobs)); strings.TrimRight(text, "\n") != "mine" {
 		t.Errorf("with the schedule gone it says %q", text)
 	}
 }

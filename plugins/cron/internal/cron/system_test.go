@@ -73,15 +73,18 @@ func TestTheAgentIsToldOfSchedules(t *testing.T) {
 
 // What people do to the block costs them none of their words.
 func TestABlockThatSomebodyHasBroken(t *testing.T) {
+	ours := oursIn("- gone: 0 9 * * * (UTC)", []pluginsdk.CronJob{{Spec: pluginsdk.CronSpec{Name: "tea"}}, {Spec: pluginsdk.CronSpec{Name: "watch"}}})
 	for text, want := range map[string]string{
 		"":                                     "B\n",
 		"UP\n":                                 "UP\n\nB\n",
 		"UP\n\n" + blockHead + "\nold\nmine\n": "UP\n\n\nold\nmine\n\nB",
-		"UP\n\n" + blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n- watch: on task (UTC), report on_notify\nmine\n": "UP\n\n\nmine\n\nB",
-		blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n\n- mine\n":                                                  "\n\n- mine\n\nB",
-		blockHead + "old" + blockEnd + "\nmine":                                                                              "B\nmine",
+		"UP\n\n" + blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n- watch: on task (UTC), report on_notify\nmine\n":                           "UP\n\n\nmine\n\nB",
+		blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n\n- mine\n":                                                                            "\n\n- mine\n\nB",
+		blockHead + "\n## Schedules\n\n- tea: 0 16 * * * (UTC)\n- mine: call on Sunday (important)\n- gone: 0 9 * * * (UTC)\n- watch: on task (UTC)\n": "\n- mine: call on Sunday (important)\n\nB",
+		blockHead + "\n- mine: call on Sunday (important)":                                                                                             "\n- mine: call on Sunday (important)\n\nB",
+		blockHead + "old" + blockEnd + "\nmine":                                                                                                        "B\nmine",
 	} {
-		got := withBlock(text, "B")
+		got := withBlock(text, "B", ours)
 		for _, word := range []string{"UP", "mine"} {
 			if strings.Contains(text, word) && !strings.Contains(got, word) {
 				t.Errorf("%q becomes %q", text, got)
@@ -90,5 +93,22 @@ func TestABlockThatSomebodyHasBroken(t *testing.T) {
 		if got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
+	}
+}
+
+// Of a block whose end somebody has taken away, and put a line of their own into, the plugin takes back what it has written,
+// also of a schedule that was removed since, and leaves theirs.
+func TestALineOfSomebodyElseInABrokenBlock(t *testing.T) {
+	w := newWorld(t, hour(), nil)
+	for _, name := range []string{"tea", "walk"} {
+		w.save(pluginsdk.CronSpec{Name: name, Schedule: "0 16 * * *", Timezone: "UTC", Prompt: "x"})
+	}
+	w.look()
+	const mum = "- Mum: call on Sunday (important)\n"
+	w.host.SetContextFile(systemPath, strings.Replace(w.system(), blockEnd, mum, 1))
+	w.command("rm walk")
+	w.look()
+	if got := w.system(); !strings.Contains(got, mum) || strings.Contains(got, "walk") || strings.Count(got, "- tea: ") != 1 || strings.Count(got, blockEnd) != 1 {
+		t.Errorf("it says %q", got)
 	}
 }
