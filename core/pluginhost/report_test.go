@@ -122,9 +122,9 @@ func TestAnErrorIsPassedOnCut(t *testing.T) {
 	h, r := startOn(t, Config{Log: slog.New(slog.NewTextHandler(log, nil))}, &bus{}, "first")
 	i := serving(t, h, r, "first")
 	err := i.Do(t.Context(), "", pluginsdk.HookCommand, "c", func(*Process) error {
-		return pluginsdk.Errorf(pluginsdk.CodeConflict, "beginning %s", strings.Repeat("x", 200<<10))
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "beginning %s", strings.Repeat("x", 200<<10))
 	})
-	if pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || len(err.Error()) > maxErrorWords || !strings.Contains(err.Error(), "beginning") {
+	if pluginsdk.CodeOf(err) != pluginsdk.CodeUnavailable || len(err.Error()) > maxErrorWords || !strings.Contains(err.Error(), "beginning") {
 		t.Errorf("%s, %d bytes", pluginsdk.CodeOf(err), len(err.Error()))
 	}
 	r.until(t, "the error in the row", func() bool { return strings.Contains(r.row("first").LastError, "beginning") })
