@@ -318,6 +318,10 @@ func (e *epoch) settled() {
 		}
 		e.now = e.now.Add(20 * time.Second)
 	}
+	e.look() // a job may be due at this very moment
+	if err := e.base.finish(e.Context()); err != nil {
+		e.Fatal(err)
+	}
 	e.look()
 }
 

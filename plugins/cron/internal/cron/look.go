@@ -89,6 +89,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	ended, unknown := p.endedTasks(ctx, jobs, now)
 	err = errors.Join(err, unknown)
 	var late []pluginsdk.CronFire
+	var unsure []string // jobs of which it is not known whether what was decided about them is stored
 	p.event = time.Time{}
 	p.looks++
 	for i, job := range jobs {
@@ -136,6 +137,7 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 			if pluginsdk.CodeOf(failed) != pluginsdk.CodeNotFound { // else it was removed just now
 				err = errors.Join(err, failed)
 			}
+			unsure = append(unsure, job.ID)
 			continue
 		}
 		there[job.ID] = job // what is said of it from now on begins with this
@@ -147,6 +149,9 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 		}
 	}
 	p.overlook(there)
+	for _, id := range unsure { // the decision may be stored all the same: who made a fire of the job now would take it back
+		delete(there, id)
+	}
 	p.apart(ctx, late, now)
 	err = errors.Join(err, p.make(ctx, there, now), p.tellAgent(ctx, jobs))
 	return p.rest(there), err

@@ -29,7 +29,10 @@ func (p *Plugin) make(ctx context.Context, jobs map[string]pluginsdk.CronJob, no
 			if fire.State != pluginsdk.FirePending || p.spread[keyOf(*fire)].After(now) {
 				continue
 			}
-			job := jobs[id]
+			job, known := jobs[id]
+			if !known {
+				break // what was decided about it last is not known; the next look reads it
+			}
 			made, failed := p.submit(ctx, job, *fire, open[:i], now)
 			if failed == nil && made.State == pluginsdk.FirePending {
 				continue // its command still looks for news
