@@ -45,6 +45,9 @@ func TestADecisionWhoseAnswerIsLostStands(t *testing.T) {
 	if err := w.plugin.Step(w.Context()); err == nil {
 		t.Fatal("the answer was not lost")
 	}
+	if decided := noteOf(w.job("often")).Decided; !decided.Equal(first.Add(time.Minute)) {
+		t.Errorf("it is decided up to %s, want %s", decided, first.Add(time.Minute))
+	}
 	for range 3 {
 		w.step(time.Second)
 	}
