@@ -126,9 +126,12 @@ func (p *Plugin) give(ctx context.Context, said pluginsdk.Submission, channel st
 	err = p.runs.begin(ctx, accepted.RunID, func(r *record) {
 		r.Channel, r.Thread = channel, accepted.ThreadID
 		note(r)
+		if !accepted.Existed {
+			p.reactions.bare(r.Questions)
+		}
 	})
 	if err == nil {
-		p.reactions.waits(accepted.RunID, !accepted.Existed)
+		p.reactions.waits(accepted.RunID)
 		p.tidy()
 	}
 	return err

@@ -32,19 +32,20 @@ type reactions struct {
 	shown  map[question]string
 }
 
-// waits shows that a run waits, if it has not begun after a moment. fresh says that it was
-// asked for just now, so that its questions show nothing yet.
-func (r *reactions) waits(run string, fresh bool) {
-	of, ok := r.p.runs.cached(run)
-	if !ok || !r.p.account.Load().Reactions {
-		return
+// bare notes that questions that were asked just now show nothing yet. It is called before their
+// run's record is stored: from then on events of the run are shown.
+func (r *reactions) bare(questions []question) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, on := range questions {
+		r.shown[on] += ""
 	}
-	if fresh {
-		r.mu.Lock()
-		for _, on := range of.Questions {
-			r.shown[on] += "" // nothing yet, which is known
-		}
-		r.mu.Unlock()
+}
+
+// waits shows that a run waits, if it has not begun after a moment.
+func (r *reactions) waits(run string) {
+	if _, ok := r.p.runs.cached(run); !ok || !r.p.account.Load().Reactions {
+		return
 	}
 	time.AfterFunc(queuedAfter, func() {
 		if of, ok := r.p.runs.cached(run); ok && !of.begun && !of.ends {
