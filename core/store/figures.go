@@ -233,7 +233,7 @@ func (s *Store) parkedRuns(ctx context.Context) (pluginsdk.Figure, error) {
 // cronsTold is of how many scheduled jobs is told how they do.
 const cronsTold = 100
 
-// cronsByJob tells, of each scheduled job that is on, or was turned off after five failures, how often it has failed in a row, and when it has
+// cronsByJob tells, of each scheduled job that is on, or was turned off after failures, how often it has failed in a row, and when it has
 // succeeded last. One that never has is not among the latter.
 func (s *Store) cronsByJob(ctx context.Context) ([]pluginsdk.Figure, error) {
 	failures := pluginsdk.Figure{Name: "harness_cron_failures", Help: "How often a scheduled job that is on, or was turned off after failures, has failed since it last succeeded; the first 100 jobs by name.", Kind: pluginsdk.FigureGauge}
@@ -241,7 +241,7 @@ func (s *Store) cronsByJob(ctx context.Context) ([]pluginsdk.Figure, error) {
 	newest := make(map[int64]string) // ids of fires, and the job of each
 	var ids []int64
 	err := s.each(ctx, fmt.Sprintf(`SELECT j.name, j.failures, (SELECT f.id FROM cron_fires f WHERE f.job_id = j.id AND f.state = 'succeeded' ORDER BY f.due DESC LIMIT 1)
-		FROM cron_jobs j WHERE LOWER(TRIM(CAST(j.enabled AS TEXT))) IN ('1', 'true', 't', 'yes', 'on') OR j.failures >= 5 ORDER BY j.name LIMIT %d`, cronsTold), func(scan scan) error {
+		FROM cron_jobs j WHERE LOWER(TRIM(CAST(j.enabled AS TEXT))) IN ('1', 'true', 't', 'yes', 'on') OR j.failures > 0 ORDER BY j.name LIMIT %d`, cronsTold), func(scan scan) error {
 		var name string
 		var failed float64
 		var fire sql.NullInt64

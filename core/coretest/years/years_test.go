@@ -228,9 +228,10 @@ func TestYearsOnADatabase(t *testing.T) {
 		config.Now = func() time.Time { return e.now }
 		b := &base{Store: storetest.OpenConfig(t, config), messages: make(map[string]int), open: make(map[string]string)}
 		e.base, e.killer = b, &killer{random: random}
+		fake := plugintest.NewHost().SDK() // has no settings: the defaults hold
 		e.sdk = pluginsdk.Host{
 			Crons: killedCrons{baseCrons{base: b}, e.killer}, Threads: baseThreads{base: b}, Runs: baseRuns{base: b}, Log: slog.New(slog.DiscardHandler),
-			Messages: killedMessages{baseMessages{base: b}, e.killer}, Workspace: plugintest.NewHost().SDK().Workspace,
+			Messages: killedMessages{baseMessages{base: b}, e.killer}, Workspace: fake.Workspace, Settings: fake.Settings,
 		}
 		e.restart()
 		clocks := make(map[string]*brute.Clock)

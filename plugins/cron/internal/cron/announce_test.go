@@ -93,7 +93,7 @@ func TestAnAnnouncedScheduleIsConfirmedAsItIsThere(t *testing.T) {
 func TestAFailureHasButtons(t *testing.T) {
 	w := newWorld(t, hour(), nil)
 	job := w.hourly(pluginsdk.CronSpec{Missed: pluginsdk.MissedRun})
-	for range pauseAfter {
+	for range usualPauseAfter {
 		w.pass()
 		for _, run := range w.running() {
 			w.host.FinishRun(run.ID, pluginsdk.InvokeResult{Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureOther, Message: "no luck"}})

@@ -94,7 +94,7 @@ func TestAFailureThatSomebodyElsewhereHasAskedFor(t *testing.T) {
 
 // Wherever the plugin is killed, who has asked is told once.
 func TestWhoHasAskedIsToldOnce(t *testing.T) {
-	for call, died := int64(1), true; died; call++ {
+	for call, died := firstCall, true; died; call++ {
 		for _, carriedOut := range []bool{false, true} {
 			at := plugintest.Death{Call: call, CarriedOut: carriedOut}
 			w := newWorld(t, hour(), nil)

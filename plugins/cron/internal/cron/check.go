@@ -44,7 +44,7 @@ func (p *Plugin) checkJob(ctx context.Context, job pluginsdk.CronJob) (*pluginsd
 	name := "schedule " + job.Spec.Name
 	if paused(job) {
 		return &pluginsdk.Check{
-			Name: name, State: pluginsdk.CheckWarning, Detail: fmt.Sprintf("it was turned off after %d failures in a row; last: %s", job.Status.Failures, job.Status.LastResult),
+			Name: name, State: pluginsdk.CheckWarning, Detail: fmt.Sprintf("it was turned off after %s; last: %s", failuresWords(job.Status.Failures), job.Status.LastResult),
 			Remedy: "see `harness cron history " + job.Spec.Name + "`, then `harness cron on " + job.Spec.Name + "`, or change or remove it",
 		}, nil
 	}

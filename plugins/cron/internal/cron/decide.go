@@ -148,7 +148,7 @@ type decision struct {
 	again   time.Time            // when a time comes that is not made, and has a row; zero: never
 	fires   []pluginsdk.CronFire // rows: those that are not made, and last the one that is, which is pending
 	changed bool                 // there is something to report
-	afresh  bool                 // it was turned on, or changed while it was off: failures from before do not count
+	afresh  bool                 // it was turned on, or changed while it was off, or somebody has turned it off: failures from before do not count
 }
 
 // fire is the one that is to be made; nil: none is.
@@ -160,13 +160,15 @@ func (d *decision) fire() *pluginsdk.CronFire {
 }
 
 // decide says what becomes of the times at which a job was due up to now. open are its fires of
-// which something is yet to become. It depends on nothing else, and changes nothing.
-func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time) (d decision) {
+// which something is yet to become, and pauseAfter is the setting. It depends on nothing else, and changes nothing.
+func decide(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time, pauseAfter int) (d decision) {
 	before := noteOf(job)
 	d.note, d.next = before, job.Status.NextRun
-	defer func() { d.changed = len(d.fires) > 0 || d.note != before || !d.next.Equal(job.Status.NextRun) }()
+	defer func() {
+		d.changed = len(d.fires) > 0 || d.afresh || d.note != before || !d.next.Equal(job.Status.NextRun)
+	}()
 	if !job.Enabled {
-		d.off(job, before, now)
+		d.off(job, open, now, pauseAfter)
 		return d
 	}
 	of := timing(job.Spec)

@@ -89,13 +89,13 @@ func TestDecide(t *testing.T) {
 				}
 				job.Status.Mark = note{Decided: row.decided, Of: timing(before), Off: row.off}.mark()
 			}
-			d := decide(job, row.open, row.now)
+			d := decide(job, row.open, row.now, usualPauseAfter)
 			if got := told(d); !strings.HasPrefix(got, row.want) || row.want == "" && got != "" {
 				t.Fatalf("got  %s\nwant %s", got, row.want)
 			}
 			// Decided, there is nothing more to decide.
 			job.Status.Mark, job.Status.NextRun = d.note.mark(), d.next
-			if again := decide(job, row.open, row.now); len(again.fires) > 0 || again.changed && again.note.Bad == "" {
+			if again := decide(job, row.open, row.now, usualPauseAfter); len(again.fires) > 0 || again.changed && again.note.Bad == "" {
 				t.Errorf("decided again: %s", told(again))
 			}
 		})
@@ -112,10 +112,10 @@ func TestJitter(t *testing.T) {
 	}
 	for n := range 3 {
 		due := noon.Add(time.Duration(n+1) * time.Hour)
-		if d := decide(job, nil, due.Add(offset-time.Second)); len(d.fires) > 0 {
+		if d := decide(job, nil, due.Add(offset-time.Second), usualPauseAfter); len(d.fires) > 0 {
 			t.Errorf("made before its moment: %s", told(d))
 		}
-		d := decide(job, nil, due.Add(offset))
+		d := decide(job, nil, due.Add(offset), usualPauseAfter)
 		if fire := d.fire(); fire == nil || !fire.Due.Equal(due) || fire.Reason != "" {
 			t.Errorf("at its moment: %s", told(d))
 		}

@@ -447,7 +447,7 @@ func (p *Plugin) markLocked(ctx context.Context, job pluginsdk.CronJob, of strin
 	n := noteOf(*now)
 	var fires []pluginsdk.CronFire
 	if n.Bad != "" && !confirmed(*now) { // else it was confirmed up to now, or it is off
-		d := decide(*now, nil, p.now())
+		d := decide(*now, nil, p.now(), p.pauseAfter())
 		n, fires = d.note, d.fires
 		if now.Enabled {
 			n.Bad, n.Refused, n.Together = "", 0, time.Time{}

@@ -93,13 +93,13 @@ func (p *Plugin) look(ctx context.Context) (wait time.Duration, err error) {
 	p.event = time.Time{}
 	p.looks++
 	for i, job := range jobs {
-		if job.Enabled && job.Status.Failures >= pauseAfter && !noteOf(job).Off {
+		if job.Enabled && job.Status.Failures >= p.pauseAfter() && !noteOf(job).Off && !over(job) {
 			if failed := p.pause(ctx, job); failed != nil {
 				err = errors.Join(err, failed)
 			}
 			continue
 		}
-		d := decide(job, p.open[job.ID], now)
+		d := decide(job, p.open[job.ID], now, p.pauseAfter())
 		if again := d.again; !again.IsZero() && (p.event.IsZero() || again.Before(p.event)) {
 			p.event = again
 		}

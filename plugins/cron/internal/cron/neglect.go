@@ -29,22 +29,32 @@ func specSum(spec pluginsdk.CronSpec) string {
 }
 
 // paused reports whether a job was turned off after failures, and nobody has turned it on or changed it since.
-func paused(job pluginsdk.CronJob) bool { return !job.Enabled && job.Status.Failures >= pauseAfter }
+func paused(job pluginsdk.CronJob) bool { return !job.Enabled && noteOf(job).Paused != "" }
+
+// over reports whether a job that was due once has fired: there is nothing to turn off.
+func over(job pluginsdk.CronJob) bool {
+	return !job.Spec.FireAt.IsZero() && job.Status.NextRun.IsZero()
+}
 
 // off has a decision take in that the job is off. One that was turned off after failures counts as such until it is
-// turned on, or somebody changes it.
-func (d *decision) off(job pluginsdk.CronJob, before note, now time.Time) {
+// turned on, or somebody changes it, whatever pauseAfter is by then. The failures of one that somebody else has turned off
+// do not count any more once none of its runs is at work: so a job that is off and has failures was turned off after them.
+func (d *decision) off(job pluginsdk.CronJob, open []pluginsdk.CronFire, now time.Time, pauseAfter int) {
+	before := noteOf(job)
 	if d.note.Off, d.next = true, (time.Time{}); !before.Off {
-		d.note.Decided = now
+		d.note.Decided, d.note.Paused = now, ""
 	}
-	sum := specSum(job.Spec)
+	if before.Off { // it was off already: only a version that kept nothing of it has left Paused empty
+		pauseAfter = max(pauseAfter, usualPauseAfter)
+	}
+	failed, sum := job.Status.Failures, specSum(job.Spec)
 	switch {
-	case !paused(job):
-		d.note.Paused = ""
-	case !before.Off || before.Paused == "":
+	case d.note.Paused == "" && failed >= pauseAfter:
 		d.note.Paused = sum
-	case before.Paused != sum:
+	case d.note.Paused != "" && d.note.Paused != sum:
 		d.note.Paused, d.afresh = "", true
+	case d.note.Paused == "" && failed > 0 && len(open) == 0:
+		d.afresh = true
 	}
 }
 

@@ -137,7 +137,7 @@ func (p *Plugin) tellFailure(ctx context.Context, job pluginsdk.CronJob, fire pl
 		words += "\n\nIt is off. To turn it on: " + action.Command
 	default:
 		action = turnOff(job)
-		words += fmt.Sprintf("\n\nIt goes on, and is turned off after %d failures in a row, which you would be told. What became of it: %s\n\nTo turn it off: %s", pauseAfter, typed("history", job), action.Command)
+		words += fmt.Sprintf("\n\nIt goes on, and is turned off after %s, which you would be told. What became of it: %s\n\nTo turn it off: %s", failuresWords(p.pauseAfter()), typed("history", job), action.Command)
 	}
 	err := p.tell(ctx, job, "failed:"+submitKey(job.ID, fire.Due), words, action)
 	if err != nil && final(err) {

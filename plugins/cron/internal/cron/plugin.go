@@ -3,6 +3,7 @@ package cron
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"slices"
@@ -26,8 +27,10 @@ type Plugin struct {
 	Now func() time.Time
 
 	host pluginsdk.Host
-	do   func(context.Context, run.Command) (run.Result, error) // runs the commands of jobs
-	work context.Context                                        // ends when it is not active any more; commands end with it
+	// mostFailures is the setting pauseAfter.
+	mostFailures atomic.Int64
+	do           func(context.Context, run.Command) (run.Result, error) // runs the commands of jobs
+	work         context.Context                                        // ends when it is not active any more; commands end with it
 	// fingerprint and stat read the files of jobs; they may hang.
 	fingerprint func(path, known string) (string, error)
 	stat        func(path string) (os.FileInfo, error)
@@ -87,12 +90,20 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapState, Reason: "know which jobs it has made at the first start"},
 			{Capability: pluginsdk.CapEventsRead, Reason: "learn that a job was changed, and that the run of a fire is over"},
 		},
+		SettingsSchema: json.RawMessage(settingsSchema),
 	}
 }
 
-// Start keeps the host.
+// Start keeps the host, and reads the settings.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host = host
+	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
+	if err == nil {
+		err = p.set(answer.Settings)
+	}
+	if err != nil {
+		return err
+	}
 	p.wake = make(chan struct{}, 1)
 	p.forget()
 	p.work = context.WithoutCancel(ctx)

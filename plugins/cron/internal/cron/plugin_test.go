@@ -203,7 +203,7 @@ func TestFailuresTurnAJobOff(t *testing.T) {
 	w := newWorld(t, hour(), nil)
 	w.save(pluginsdk.CronSpec{Name: "broken", Schedule: "0 * * * *", Timezone: "UTC", Prompt: "x", Missed: pluginsdk.MissedRun})
 	w.look()
-	for n := range pauseAfter + 2 {
+	for n := range usualPauseAfter + 2 {
 		w.now = hour().Add(time.Duration(n+1)*time.Hour + time.Second)
 		w.look()
 		for _, run := range w.running() {
@@ -212,7 +212,7 @@ func TestFailuresTurnAJobOff(t *testing.T) {
 		w.look()
 	}
 	job := w.job("broken")
-	if job.Enabled || job.Status.Failures != pauseAfter || len(w.host.Submissions()) != pauseAfter {
+	if job.Enabled || job.Status.Failures != usualPauseAfter || len(w.host.Submissions()) != usualPauseAfter {
 		t.Errorf("%+v after %d fires", job, len(w.host.Submissions()))
 	}
 	threads, err := w.host.SDK().Threads.List(t.Context(), &pluginsdk.ListThreadsRequest{})
@@ -236,7 +236,7 @@ func TestFailuresTurnAJobOff(t *testing.T) {
 	w.look()
 	w.now = w.now.Add(time.Hour)
 	w.look()
-	if len(w.host.Submissions()) != pauseAfter+1 {
+	if len(w.host.Submissions()) != usualPauseAfter+1 {
 		t.Error("turned on, it does not fire")
 	}
 }
@@ -478,12 +478,12 @@ func TestAJobIsTurnedOffThoughNobodyCanBeTold(t *testing.T) {
 	gone := pluginsdk.Errorf(pluginsdk.CodeNotFound, "the thread is gone")
 	w.host.Fail("Messages.Submit", gone)
 	w.host.Fail("Messages.Append", gone)
-	for n := range pauseAfter + 1 {
+	for n := range usualPauseAfter + 1 {
 		w.now = hour().Add(time.Duration(n+1)*time.Hour + time.Second)
 		w.look()
 	}
 	w.look()
-	if job := w.job("broken"); job.Enabled || job.Status.Failures != pauseAfter {
+	if job := w.job("broken"); job.Enabled || job.Status.Failures != usualPauseAfter {
 		t.Errorf("%+v", job)
 	}
 	w.look()

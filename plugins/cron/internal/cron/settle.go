@@ -12,12 +12,8 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-const (
-	// pauseAfter is after how many failures in a row a job is turned off.
-	pauseAfter = 5
-	// runsAtOnce is how many runs are asked for at a time; the host takes no more.
-	runsAtOnce = 100
-)
+// runsAtOnce is how many runs are asked for at a time; the host takes no more.
+const runsAtOnce = 100
 
 // settle takes in what became of the runs of fires.
 func (p *Plugin) settle(ctx context.Context) error {
@@ -209,7 +205,7 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 		return before, err
 	}
 	delete(p.notices, fire.RunID)
-	if status.Failures >= pauseAfter {
+	if status.Failures >= p.pauseAfter() {
 		p.soon()
 	}
 	return job, nil
@@ -219,7 +215,7 @@ func (p *Plugin) say(ctx context.Context, job pluginsdk.CronJob, fire pluginsdk.
 // has asked for that person.
 func (p *Plugin) sayFailed(ctx context.Context, before pluginsdk.CronJob, failures int, fire pluginsdk.CronFire) error {
 	if ofItself(fire) {
-		if fire.State == pluginsdk.FireFailed && failures == 1 {
+		if pauses := failures >= p.pauseAfter() && !over(before); fire.State == pluginsdk.FireFailed && failures == 1 && !pauses { // else they are told that it is off
 			return p.tellFailure(ctx, before, fire)
 		}
 		return nil
@@ -243,7 +239,7 @@ func clip(words string) string {
 // That nobody can be told does not leave it on.
 func (p *Plugin) pause(ctx context.Context, job pluginsdk.CronJob) error {
 	err := p.tell(ctx, job, "paused:"+submitKey(job.ID, job.Status.LastRun), fmt.Sprintf(
-		"The schedule %s is off: it has failed %d times in a row. The last time: %s\n\nTo turn it on again: %s", job.Spec.Name, job.Status.Failures, job.Status.LastResult, turnOn(job).Command), turnOn(job))
+		"The schedule %s is off: it has failed %s. The last time: %s\n\nTo turn it on again: %s", job.Spec.Name, inARow(job.Status.Failures), job.Status.LastResult, turnOn(job).Command), turnOn(job))
 	if err != nil && !final(err) {
 		return err
 	}

@@ -170,7 +170,7 @@ func TestAConversationThatWasDeleted(t *testing.T) {
 // what was asked and after.
 func TestAReplyIsToldOnceWhereverThePluginIsKilled(t *testing.T) {
 	deaths := 0
-	for call, died := int64(1), true; died; call++ {
+	for call, died := firstCall, true; died; call++ {
 		for _, carriedOut := range []bool{false, true} {
 			at := plugintest.Death{Call: call, CarriedOut: carriedOut}
 			w := newWorld(t, hour(), nil)
