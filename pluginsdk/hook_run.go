@@ -206,6 +206,13 @@ type OnCommandResponse struct {
 	Handled bool
 	Reply   string // posted in the thread when not empty; cut at 256 KiB, with a mark
 	Effects *Effects
+	// Audit is what the command has decided, for the audit log: a sentence for each decision, with
+	// the old value and the new one, and without secrets. The entries are stored in the
+	// transaction that stores the command's outcome, once: under the name of the person who typed
+	// the command, with the action command.NAME and the plugin as the target. A sentence is one
+	// line of at most 1,000 bytes, and at most 8 are stored: what is longer is cut, and what is
+	// more is left out. Nothing is stored of a command that is not handled, or that no person typed.
+	Audit []string
 }
 
 // CommandHook answers commands. Plugins that declare the name (or *) are asked

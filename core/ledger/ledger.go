@@ -283,6 +283,10 @@ type OutcomeCommit struct {
 	Outcome pluginsdk.Outcome
 	Hooks   []pluginsdk.HookCall // as in Finish
 	Effects []Effect
+	// Decided is what the command has decided, for the audit log, and Who the person who typed it,
+	// as the audit log says it.
+	Decided []string
+	Who     string
 }
 
 // Finish ends a run (step 11).

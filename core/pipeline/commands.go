@@ -1,11 +1,13 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/seed-706843ae/harness/core/hooks"
 	"github.com/seed-706843ae/harness/core/ledger"
@@ -191,11 +193,14 @@ func (p *Pipeline) runCommand(ctx context.Context, t *trip, from pluginsdk.Comma
 	}) {
 		return nil
 	}
-	outcome, err := p.first(ctx, t, from, command)
+	outcome, decided, err := p.first(ctx, t, from, command)
 	if err != nil {
 		return err
 	}
 	commit := ledger.OutcomeCommit{RunID: t.run.ID, Outcome: outcome, Hooks: t.calls.all(), Effects: t.pending.waiting()}
+	if len(decided) > 0 {
+		commit.Decided, commit.Who = decided, cmp.Or(t.message.Label().AuditName(), "somebody")
+	}
 	err = p.insist(t, "commit the outcome of a command", func(ctx context.Context) error {
 		return p.store.SaveOutcome(ctx, t.fence, commit)
 	})
@@ -216,22 +221,23 @@ const notifyCommand = "notify"
 // other is asked. One that refuses the command (hooks.Refuses) is no failure, unless the hook is closed for the plugin. Of an agent's command it asks only the plugins that declared it when
 // the answer was stored: one that is gone since may have handled it. Of a person's it
 // asks those that declare it now, also after a crash.
-func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (pluginsdk.Outcome, error) {
-	outcome := pluginsdk.Outcome{Index: command.Index, Name: command.Name}
+func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOrigin, command ledger.Command) (outcome pluginsdk.Outcome, decided []string, err error) {
+	outcome = pluginsdk.Outcome{Index: command.Index, Name: command.Name}
 	if from == pluginsdk.FromAgent && slices.Contains(p.config.Forbidden[t.thread.Kind], command.Name) {
 		outcome.Error = fmt.Sprintf("a thread of kind %s may not give it", t.thread.Kind)
-		return outcome, nil
+		return outcome, nil, nil
 	}
 	if from == pluginsdk.FromAgent && command.Name != notifyCommand {
 		if _, apart, err := p.files.Directory(ctx, t.thread.Thread); err != nil {
-			return outcome, storeError("find out whether the thread is apart", err)
+			return outcome, nil, storeError("find out whether the thread is apart", err)
 		} else if apart { // people are asked about tools, and not about commands
 			outcome.Error = "in a thread apart people are asked about what plugins do: call the plugin's tool instead of the command"
-			return outcome, nil
+			return outcome, nil, nil
 		}
 	}
 	if from == pluginsdk.FromAgent && command.Name == notifyCommand {
-		return p.notify(ctx, t, command, outcome)
+		outcome, err = p.notify(ctx, t, command, outcome)
+		return outcome, nil, err
 	}
 	question := hooks.Question[pluginsdk.OnCommandRequest, pluginsdk.OnCommandResponse]{
 		Hook: pluginsdk.HookCommand, Name: fmt.Sprintf("%s:%d", pluginsdk.HookCommand, command.Index), Ask: hooks.Process.OnCommand,
@@ -266,9 +272,9 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 		if err != nil {
 			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
 			if outcome.Refused = hooks.Refuses(pluginsdk.HookCommand, err); outcome.Refused && ctx.Err() == nil && info.FailureMode(pluginsdk.HookCommand) == pluginsdk.FailOpen {
-				return outcome, nil
+				return outcome, nil, nil
 			}
-			return outcome, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)
+			return outcome, nil, p.hooks.Failed(ctx, plugin, pluginsdk.HookCommand, err)
 		}
 		if answer == nil {
 			continue
@@ -277,10 +283,49 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 		if answer.Handled {
 			outcome.Plugin, outcome.Handled = info.Name, true
 			outcome.Reply = p.boundWords(answer.Reply, maxCommandReply, info.Name, pluginsdk.HookCommand)
-			return outcome, nil
+			return outcome, p.decisions(t, from, info.Name, answer.Audit), nil
 		}
 	}
-	return outcome, nil
+	return outcome, nil, nil
+}
+
+// maxDecisions is how many entries of the audit log a command may have, and maxDecision how many bytes
+// of each are stored.
+const (
+	maxDecisions = 8
+	maxDecision  = 1000
+)
+
+// decisions are what a plugin says that a command has decided, as lines of the audit log. Of a
+// command that no person typed there are none.
+func (p *Pipeline) decisions(t *trip, from pluginsdk.CommandOrigin, plugin string, said []string) (lines []string) {
+	if from != pluginsdk.FromPerson || t.run.CauseRunID != "" || t.message.Label().OfAgent() {
+		return nil
+	}
+	for _, sentence := range said {
+		line := oneLine(sentence, maxDecision)
+		if line == "" {
+			continue
+		}
+		if len(lines) == maxDecisions {
+			p.config.Log.Warn("a plugin says that a command has decided more than the audit log takes of one; the rest is left out",
+				"plugin", plugin, "run", t.run.ID, "said", len(said), "most", maxDecisions)
+			break
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// oneLine is a text on one line of at most so many bytes, without what cannot be seen. A longer
+// text ends with an ellipsis.
+func oneLine(text string, most int) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	if text = strings.Join(words, " "); len(text) <= most {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }
 
 // notify posts the agent's text in another thread or place. A mistake in the command is

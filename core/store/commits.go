@@ -234,8 +234,8 @@ func (s *Store) DropSession(ctx context.Context, fence ledger.Fence, runID strin
 }
 
 // SaveOutcome stores, on disk, what became of one command of a run, with the effects
-// of the hook that answered it. A second outcome with the same index replaces the
-// first.
+// of the hook that answered it, and in the audit log what the command has decided. A
+// second outcome with the same index replaces the first, and adds nothing to the audit log.
 func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.OutcomeCommit) error {
 	more, err := s.newAdditions(fence.ThreadID, c.RunID, c.Effects, nil)
 	if err != nil {
@@ -250,6 +250,7 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 			return err
 		}
 		outcomes := slices.DeleteFunc(row.Outcomes, func(old pluginsdk.Outcome) bool { return old.Index == c.Outcome.Index })
+		first := len(outcomes) == len(row.Outcomes)
 		outcomes = append(outcomes, c.Outcome)
 		slices.SortFunc(outcomes, func(a, b pluginsdk.Outcome) int { return a.Index - b.Index })
 		update := tx.working(fence, c.RunID).SetOutcomes(outcomes)
@@ -259,6 +260,13 @@ func (s *Store) SaveOutcome(ctx context.Context, fence ledger.Fence, c ledger.Ou
 		n, err := update.Save(ctx)
 		if err = atWork(c.RunID, n, err); err != nil {
 			return err
+		}
+		if first {
+			for _, decision := range c.Decided {
+				if err := s.note(ctx, tx, c.Who, "command."+c.Outcome.Name, c.Outcome.Plugin, decision); err != nil {
+					return err
+				}
+			}
 		}
 		_, _, err = s.add(ctx, tx, more)
 		return err

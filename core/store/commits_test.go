@@ -305,6 +305,33 @@ func TestOutcomesAreKeptByIndex(t *testing.T) {
 	})
 }
 
+// What a person has decided by a command is in the audit log once, also when its outcome is stored again: the answer of the
+// first commit may have been lost.
+func TestWhatACommandHasDecidedIsAuditedOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := t.Context()
+		thread := newThread(t, s, "general")
+		accept(t, s, thread.ID, "/budget set daily 40")
+		c := claim(t, s, thread.ID)
+		commit := ledger.OutcomeCommit{
+			RunID: c.Run.ID, Outcome: pluginsdk.Outcome{Name: "budget", Plugin: "metrics", Handled: true},
+			Decided: []string{"set daily", "removed weekly"}, Who: "plugin:web (Ann)",
+		}
+		late := c.Fence
+		late.Epoch--
+		if err := s.SaveOutcome(ctx, late, commit); err == nil {
+			t.Error("an attempt that is over has stored an outcome")
+		}
+		for range 2 {
+			check(t, s.SaveOutcome(ctx, c.Fence, commit))
+		}
+		noted := must[[]pluginsdk.AuditEntry](t)(s.AuditPage(ctx, pluginsdk.AuditQuery{Action: "command"}))
+		if len(noted) != 2 || noted[1].Who != "plugin:web (Ann)" || noted[1].Action != "command.budget" || noted[1].Target != "metrics" || noted[1].Detail != "set daily" || noted[0].Detail != "removed weekly" {
+			t.Errorf("noted %+v", noted)
+		}
+	})
+}
+
 // Which plugins a run has asked is stored with whatever it stores next, is there for its
 // next attempt, and is no load for a list.
 func TestHookCallsGoWithEachCommit(t *testing.T) {

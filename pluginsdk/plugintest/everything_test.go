@@ -125,7 +125,7 @@ func (e *everything) OnAfterInvoke(ctx context.Context, v *pluginsdk.OnAfterInvo
 }
 
 func (e *everything) OnCommand(ctx context.Context, v *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
-	return &pluginsdk.OnCommandResponse{Handled: true, Reply: v.Name + " " + v.Body, Effects: effects(pluginsdk.HookCommand)}, e.take(ctx, pluginsdk.HookCommand, v)
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: v.Name + " " + v.Body, Effects: effects(pluginsdk.HookCommand), Audit: []string{v.Name + "d " + v.Body}}, e.take(ctx, pluginsdk.HookCommand, v)
 }
 
 func (e *everything) OnBeforeReply(ctx context.Context, v *pluginsdk.OnBeforeReplyRequest) (*pluginsdk.OnBeforeReplyResponse, error) {

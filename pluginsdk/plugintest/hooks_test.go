@@ -80,7 +80,7 @@ func hookCases(call pluginsdk.Call) []hookCase {
 			Call: call, Thread: thread, Message: message, Origin: pluginsdk.FromAgent, Index: 1,
 			Name: "delegate", Body: "it", Attributes: map[string]string{"model": "sonnet"},
 		},
-			&pluginsdk.OnCommandResponse{Handled: true, Reply: "delegate it", Effects: effects(pluginsdk.HookCommand)},
+			&pluginsdk.OnCommandResponse{Handled: true, Reply: "delegate it", Effects: effects(pluginsdk.HookCommand), Audit: []string{"delegated it"}},
 			func(p *plugintest.Plugin) func(context.Context, *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 				return p.OnCommand
 			}),

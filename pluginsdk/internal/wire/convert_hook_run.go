@@ -203,6 +203,7 @@ func onCommandResponseTo(v pluginsdk.OnCommandResponse) *pluginv1.OnCommandRespo
 		Handled: v.Handled,
 		Reply:   v.Reply,
 		Effects: pointerTo(v.Effects, effectsTo),
+		Audit:   v.Audit,
 	}
 }
 
@@ -211,6 +212,7 @@ func onCommandResponseFrom(m *pluginv1.OnCommandResponse) pluginsdk.OnCommandRes
 		Handled: m.GetHandled(),
 		Reply:   m.GetReply(),
 		Effects: pointerFrom(m.GetEffects(), effectsFrom),
+		Audit:   m.GetAudit(),
 	}
 }
 

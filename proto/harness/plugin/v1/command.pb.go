@@ -132,8 +132,11 @@ type OnCommandResponse struct {
 	// False: the next plugin is asked.
 	Handled bool `protobuf:"varint,1,opt,name=handled,proto3" json:"handled,omitempty"`
 	// Posted in the thread when not empty; cut at 256 KiB, with a mark.
-	Reply         string      `protobuf:"bytes,2,opt,name=reply,proto3" json:"reply,omitempty"`
-	Effects       *v1.Effects `protobuf:"bytes,3,opt,name=effects,proto3" json:"effects,omitempty"`
+	Reply   string      `protobuf:"bytes,2,opt,name=reply,proto3" json:"reply,omitempty"`
+	Effects *v1.Effects `protobuf:"bytes,3,opt,name=effects,proto3" json:"effects,omitempty"`
+	// What the command has decided, for the audit log: a sentence each, at most 8 of at most 1,000 bytes.
+	// Only of a command that a person typed.
+	Audit         []string `protobuf:"bytes,4,rep,name=audit,proto3" json:"audit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -189,6 +192,13 @@ func (x *OnCommandResponse) GetEffects() *v1.Effects {
 	return nil
 }
 
+func (x *OnCommandResponse) GetAudit() []string {
+	if x != nil {
+		return x.Audit
+	}
+	return nil
+}
+
 var File_harness_plugin_v1_command_proto protoreflect.FileDescriptor
 
 const file_harness_plugin_v1_command_proto_rawDesc = "" +
@@ -207,11 +217,12 @@ const file_harness_plugin_v1_command_proto_rawDesc = "" +
 	"attributes\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8e\x01\n" +
 	"\x11OnCommandResponse\x12\x18\n" +
 	"\ahandled\x18\x01 \x01(\bR\ahandled\x12\x14\n" +
 	"\x05reply\x18\x02 \x01(\tR\x05reply\x123\n" +
-	"\aeffects\x18\x03 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects2h\n" +
+	"\aeffects\x18\x03 \x01(\v2\x19.harness.types.v1.EffectsR\aeffects\x12\x14\n" +
+	"\x05audit\x18\x04 \x03(\tR\x05audit2h\n" +
 	"\x0eCommandService\x12V\n" +
 	"\tOnCommand\x12#.harness.plugin.v1.OnCommandRequest\x1a$.harness.plugin.v1.OnCommandResponseBCZAgithub.com/seed-706843ae/harness/proto/harness/plugin/v1;pluginv1b\x06proto3"
 
