@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,6 +141,21 @@ func TestEightThreadsSpendOneBudget(t *testing.T) {
 			if run := in.ended(id); run.State != pluginsdk.RunSucceeded {
 				t.Errorf("after the budget was raised, one that waited is %s: %s", run.State, run.Error)
 			}
+		}
+		var audited []string
+		entries, err := in.database().AuditEntries(t.Context(), "metrics", 100)
+		for _, entry := range entries {
+			if entry.Action == "command.budget" {
+				who, _, _ := strings.Cut(entry.Who, ", token ")
+				audited = append(audited, who+": "+entry.Detail)
+			}
+		}
+		want := []string{
+			"plugin:web (owner: made the budget all: $1.00 a day", "plugin:web (owner: changed the budget all to $0.30 a day, from $1.00 a day",
+			"plugin:web (owner: changed the budget all to $20.00 a day, from $0.30 a day",
+		}
+		if err != nil || !slices.Equal(audited, want) {
+			t.Errorf("the audit log has %q, %v", audited, err)
 		}
 	})
 }

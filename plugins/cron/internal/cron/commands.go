@@ -37,22 +37,35 @@ func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequ
 		return nil, err
 	}
 	verb, rest, _ := strings.Cut(body, " ")
-	reply, err := p.typed(ctx, request, verb, strings.TrimSpace(rest))
+	var answer answered
+	rest = strings.TrimSpace(rest)
+	switch verb { // what an operator alone decides stands in the audit log
+	case "edit":
+		answer, err = p.edit(ctx, request.Message.Label(), rest)
+	case "confirm":
+		answer, err = p.confirm(ctx, request.Message.Label(), rest)
+	default:
+		answer.reply, err = p.typed(ctx, request, verb, rest)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
+	return &pluginsdk.OnCommandResponse{Handled: true, Reply: answer.reply, Audit: answer.decided}, nil
 }
 
+// answered is what comes of a command.
+type answered struct {
+	reply   string
+	decided []string // what the audit log says of it; nil: an operator alone need not have decided it
+}
+
+// typed does what a person has typed, but edit and confirm.
 func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest, verb, rest string) (string, error) {
-	by := request.Message.Label()
 	switch verb {
 	case "", "list":
 		return p.list(ctx)
 	case "add":
 		return p.add(ctx, request, rest)
-	case "edit":
-		return p.edit(ctx, by, rest)
 	case "backfill":
 		return p.backfill(ctx, request.Thread.ID, rest)
 	case "next", "history":
@@ -64,16 +77,13 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 			return p.nextWords(job, n)
 		}
 		return p.historyWords(ctx, job, n)
-	case "show", "on", "off", "run", "rm", "confirm":
+	case "show", "on", "off", "run", "rm":
 	default:
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/cron has no %q; it has %s", verb, usage)
 	}
-	find, seen := p.named, ""
-	switch verb {
-	case "rm":
+	find := p.named
+	if verb == "rm" {
 		find = p.exactly
-	case "confirm":
-		rest, seen = seenIn(rest)
 	}
 	job, err := find(ctx, rest)
 	if err != nil {
@@ -94,8 +104,6 @@ func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest,
 			return "", err
 		}
 		return job.Spec.Name + " fires now. What becomes of it: /cron history " + job.Spec.Name, nil
-	case "confirm":
-		return p.confirm(ctx, by, job, seen)
 	case "rm":
 		_, err := p.host.Crons.Delete(ctx, &pluginsdk.DeleteCronRequest{Name: job.Spec.Name})
 		return job.Spec.Name + " is removed.", err

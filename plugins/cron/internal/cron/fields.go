@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/internal/schedules"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -279,88 +278,53 @@ func operator(by pluginsdk.Label, what string) error {
 }
 
 // edit changes a job: NAME | FIELD = VALUE | ... What an operator sets is confirmed with it.
-func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (string, error) {
+func (p *Plugin) edit(ctx context.Context, by pluginsdk.Label, rest string) (made answered, err error) {
 	words, changes, _ := strings.Cut(rest, "|")
 	job, err := p.named(ctx, words)
 	if err != nil {
-		return "", err
+		return made, err
 	}
 	if strings.TrimSpace(changes) == "" {
-		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron edit NAME | FIELD = VALUE | FIELD = VALUE, as in /cron edit Stand-up | schedule = 30 9 * * mon-fri. The fields are %s", fieldNames())
+		return made, pluginsdk.Errorf(pluginsdk.CodeInvalid, "say it so: /cron edit NAME | FIELD = VALUE | FIELD = VALUE, as in /cron edit Stand-up | schedule = 30 9 * * mon-fri. The fields are %s", fieldNames())
 	}
-	sure, reported := confirmed(job), job.Spec.ReportTo
+	before, sure := job.Spec, confirmed(job) && by.Scope.Has(pluginsdk.ScopeAdmin)
 	spec, asksPowers, err := edited(job.Spec, changes)
 	if err != nil {
-		return "", err
+		return made, err
 	}
 	if spec.ThreadID != "" && spec.ThreadID != job.Spec.ThreadID {
 		if _, err := p.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: spec.ThreadID}); err != nil {
-			return "", pluginsdk.Errorf(pluginsdk.CodeOf(err), "thread_id: %w", err)
+			return made, pluginsdk.Errorf(pluginsdk.CodeOf(err), "thread_id: %w", err)
 		}
 	}
 	if asksPowers {
 		if err := operator(by, "when, model, permission_mode, tools, trigger = file:..."); err != nil {
-			return "", err
+			return made, err
 		}
 	}
 	mind := ""
 	if asksPowers {
 		if mind, err = p.checkPowers(ctx, pluginsdk.CronJob{ID: job.ID, Spec: spec}); err != nil {
-			return "", err
+			return made, err
 		}
 	}
 	// What others have set meanwhile is not confirmed by a change of something else.
-	if job, err = p.change(ctx, job, spec, sure && by.Scope.Has(pluginsdk.ScopeAdmin)); err != nil {
-		return "", err
+	if job, err = p.change(ctx, job, spec, sure); err != nil {
+		return made, err
+	}
+	if asksPowers || sure && powers(job.Spec) != powers(before) {
+		made.decided = []string{changedWords(before, job.Spec)}
 	}
 	if !confirmed(job) {
-		return job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec), nil
+		made.reply = job.Spec.Name + " is changed, and does not fire: " + unconfirmedWords(job.Spec)
+		return made, nil
 	}
-	answer, err := p.told(ctx, job, "is changed")
-	answer += mind
-	if job.Spec.ReportTo != reported {
-		answer += "\n\n" + reportWords(job.Spec)
+	made.reply, err = p.told(ctx, job, "is changed")
+	made.reply += mind
+	if job.Spec.ReportTo != before.ReportTo {
+		made.reply += "\n\n" + reportWords(job.Spec)
 	}
-	return answer, err
-}
-
-var seenVersion = lazy.Regexp(`^(.*?)\s*\|\s*([0-9a-f]{16})$`)
-
-// seenIn takes a version from the end of NAME | VERSION; empty: there is none.
-func seenIn(words string) (name, version string) {
-	if match := seenVersion.FindStringSubmatch(words); match != nil {
-		return match[1], match[2]
-	}
-	return words, ""
-}
-
-// confirm says that what a job may do beyond others is wanted. seen is the version (schedules.Version) that who confirms
-// has seen; empty: they confirm what there is.
-func (p *Plugin) confirm(ctx context.Context, by pluginsdk.Label, job pluginsdk.CronJob, seen string) (string, error) {
-	if err := operator(by, "confirm"); err != nil {
-		return "", err
-	}
-	if err := p.sameAs(ctx, job, seen); err != nil {
-		return "", err
-	}
-	if confirmed(job) {
-		return "There is nothing to confirm about " + job.Spec.Name + ".", nil
-	}
-	mind, err := p.checkPowers(ctx, job)
-	if err != nil {
-		return "", err
-	}
-	if job, err = p.keepConfirmed(ctx, job); err != nil {
-		return "", err
-	}
-	became := "is confirmed, with"
-	for _, f := range fields {
-		if value := f.get(job.Spec); value != "" && f.powerful(value) {
-			became += " " + f.name + " = " + value + ","
-		}
-	}
-	answer, err := p.told(ctx, job, became+" and the prompt: "+clip(job.Spec.Prompt))
-	return answer + mind, err
+	return made, err
 }
 
 // sameAs refuses a job that is not the one that somebody has seen: as its row has it, which the page shows, or with the last

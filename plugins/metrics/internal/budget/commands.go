@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,11 +39,15 @@ func (p *Plugin) OnCommand(ctx context.Context, request *pluginsdk.OnCommandRequ
 	if err := mayType(request, verb); err != nil {
 		return nil, err
 	}
-	reply, err := p.typed(ctx, request, verb, rest)
+	reply, decided, err := p.typed(ctx, request, verb, rest)
 	if err != nil {
 		return nil, err
 	}
-	return &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}, nil
+	answer := &pluginsdk.OnCommandResponse{Handled: true, Reply: reply}
+	if decided != "" {
+		answer.Audit = []string{decided}
+	}
+	return answer, nil
 }
 
 // mayType refuses what is not a person's: who spends the money must not decide how much there is.
@@ -59,18 +64,20 @@ func mayType(request *pluginsdk.OnCommandRequest, verb string) error {
 	return nil
 }
 
-func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest, verb, rest string) (string, error) {
+// typed does what a command says. decided is what the audit log says of it; empty: nothing was changed.
+func (p *Plugin) typed(ctx context.Context, request *pluginsdk.OnCommandRequest, verb, rest string) (reply, decided string, err error) {
 	switch verb {
 	case "", "list":
-		return p.list(ctx)
+		reply, err = p.list(ctx)
+		return reply, "", err
 	case "set":
 		return p.setBudget(ctx, request, rest)
 	case "rm":
-		return p.remove(ctx, rest)
+		return p.remove(ctx, request.Call.ID, rest)
 	case "confirm":
-		return p.confirm(ctx)
+		return p.confirm(ctx, request.Call.ID)
 	}
-	return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/budget has no %.40q; it has %s", verb, usage)
+	return "", "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "/budget has no %.40q; it has %s", verb, usage)
 }
 
 const unconfirmed = "Nobody has confirmed a budget on this installation yet, so none of them stops anything: harness budget confirm."
@@ -131,17 +138,18 @@ func (p *Plugin) stands(ctx context.Context, account string) (pluginsdk.BudgetAc
 	return answer.Account, nil
 }
 
-func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequest, rest string) (string, error) {
+func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequest, rest string) (reply, decided string, err error) {
 	asked, err := parseChange(rest)
 	if err == nil && !p.known.Load().has(asked.name, asked.scope) {
 		asked.scope, err = p.resolve(ctx, asked.scope)
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	by := request.Message.Label().String()
 	var made, before Budget
 	err = p.change(ctx, func(found ledger) (ledger, error) {
+		confirms := !found.Confirmed
 		found.Confirmed, before = true, Budget{}
 		if i := slices.IndexFunc(found.Budgets, func(b Budget) bool { return b.Name == asked.name }); i >= 0 {
 			before = found.Budgets[i]
@@ -150,14 +158,16 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 		if err == nil {
 			err = p.countSpent(ctx, p.known.Load(), made) // before it lets anything through
 		}
+		found.decide(request.Call.ID, setWords(before, made, confirms))
+		decided = found.Last.Said
 		return found, err
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	stand, err := p.standOf(ctx, p.known.Load(), made)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	line := p.line(made, stand)
 	if before.Name != "" && (before.Scope != made.Scope || before.Window != made.Window || before.unit() != made.unit() || (before.Share > 0) != (made.Share > 0)) {
@@ -171,9 +181,21 @@ func (p *Plugin) setBudget(ctx context.Context, request *pluginsdk.OnCommandRequ
 		line += "\n\n" + unheard
 	}
 	if made.Soft {
-		return line + "\n\nIt is soft: people are told when it is passed, and turns go on.", nil
+		return line + "\n\nIt is soft: people are told when it is passed, and turns go on.", decided, nil
 	}
-	return line + "\n\nIt holds from the next turn on. Messages that wait for it go on by themselves; what was denied is given again with /retry.", nil
+	return line + "\n\nIt holds from the next turn on. Messages that wait for it go on by themselves; what was denied is given again with /retry.", decided, nil
+}
+
+// setWords are what the audit log says of a budget that was set.
+func setWords(before, made Budget, confirms bool) string {
+	words := fmt.Sprintf("made the budget %s: %s", made.Name, made.words())
+	if before.Name != "" {
+		words = fmt.Sprintf("changed the budget %s to %s, from %s", made.Name, made.words(), before.words())
+	}
+	if confirms {
+		words += "; with that all budgets are confirmed"
+	}
+	return words
 }
 
 // has reports whether the budget counts that already. What it counts may be gone by now, and is, of a task, its thread.
@@ -202,32 +224,42 @@ func (p *Plugin) resolve(ctx context.Context, scope Scope) (Scope, error) {
 	return scope, nil
 }
 
-func (p *Plugin) remove(ctx context.Context, rest string) (string, error) {
-	err := p.change(ctx, func(found ledger) (ledger, error) {
+func (p *Plugin) remove(ctx context.Context, call, rest string) (reply, decided string, err error) {
+	err = p.change(ctx, func(found ledger) (ledger, error) {
 		i := slices.IndexFunc(found.Budgets, func(b Budget) bool { return b.Name == rest })
-		if i < 0 {
+		switch {
+		case i >= 0:
+			found.decide(call, fmt.Sprintf("removed the budget %s: %s", rest, found.Budgets[i].words()))
+			found.Budgets = slices.Delete(slices.Clone(found.Budgets), i, i+1)
+		case !found.Last.by(call): // else it was removed by this command, which is given again
 			return found, pluginsdk.Errorf(pluginsdk.CodeNotFound, "there is no budget %.100q; there are %s", rest, names(found.Budgets))
 		}
-		found.Budgets = slices.Delete(slices.Clone(found.Budgets), i, i+1)
+		decided = found.Last.Said
 		return found, nil
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	list, err := p.list(ctx)
-	return fmt.Sprintf("The budget %s is removed.\n\n%s", rest, list), err
+	return fmt.Sprintf("The budget %s is removed.\n\n%s", rest, list), decided, err
 }
 
-func (p *Plugin) confirm(ctx context.Context) (string, error) {
-	err := p.change(ctx, func(found ledger) (ledger, error) {
+func (p *Plugin) confirm(ctx context.Context, call string) (reply, decided string, err error) {
+	err = p.change(ctx, func(found ledger) (ledger, error) {
 		found.Confirmed = true
+		each := make([]string, len(found.Budgets))
+		for i, b := range found.Budgets {
+			each[i] = fmt.Sprintf("%s (%s)", b.Name, b.words())
+		}
+		found.decide(call, "confirmed the budgets: "+cmp.Or(strings.Join(each, ", "), "none"))
+		decided = found.Last.Said
 		return found, nil
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	list, err := p.list(ctx)
-	return "The budgets hold from the next turn on.\n\n" + list, err
+	return "The budgets hold from the next turn on.\n\n" + list, decided, err
 }
 
 // names lists budgets.

@@ -515,7 +515,7 @@ func killedAt(t *testing.T, death plugintest.Death) (died bool) {
 	}
 	activate(t, host.Serve(t, plugin())) // its first start is over
 	dying := host.ServeUntil(t, plugin(), death)
-	request := &pluginsdk.OnCommandRequest{Name: command, Body: "set daily $40", Origin: pluginsdk.FromPerson}
+	request := &pluginsdk.OnCommandRequest{Call: pluginsdk.Call{ID: "R:OnCommand:0:metrics"}, Name: command, Body: "set daily $40", Origin: pluginsdk.FromPerson}
 	_, err := dying.OnCommand(t.Context(), request)
 	died = dying.Died()
 	next := host.Serve(t, plugin())
@@ -526,8 +526,9 @@ func killedAt(t *testing.T, death plugintest.Death) (died bool) {
 	if limit := answer.Reservations[0].LimitUSD; limit != 40 && (err == nil || limit != 25) {
 		t.Errorf("%+v: the budget is %v, and the person was told %v", death, limit, err)
 	}
-	if _, err := next.OnCommand(t.Context(), request); err != nil {
-		t.Errorf("%+v, then: %v", death, err)
+	again, err := next.OnCommand(t.Context(), request)
+	if err != nil || len(again.Audit) != 1 || !strings.Contains(again.Audit[0], "to $40.00 a day for what is billed, from $25.00") {
+		t.Errorf("%+v, then: %+v, %v", death, again, err)
 	}
 	return died
 }

@@ -19,6 +19,25 @@ type ledger struct {
 	// with one.
 	Confirmed bool     `json:"confirmed"`
 	Budgets   []Budget `json:"budgets"`
+	// Last is what a command has decided last; nil: none has yet.
+	Last *decision `json:"last,omitempty"`
+}
+
+// decision is what a command has decided. A command that is given again, since the daemon or the
+// plugin died over it, says of itself in the audit log what it said first.
+type decision struct {
+	Call string `json:"call"` // of the hook that answered the command
+	Said string `json:"said"`
+}
+
+// by reports whether a call has made the last decision.
+func (d *decision) by(call string) bool { return d != nil && call != "" && d.Call == call }
+
+// decide keeps what a call has decided, unless it has made the last decision already.
+func (l *ledger) decide(call, said string) {
+	if !l.Last.by(call) {
+		l.Last = &decision{call, said}
+	}
 }
 
 const ledgerVersion = 1
