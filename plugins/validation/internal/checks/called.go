@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/internal/lazy"
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 )
 
 // Tree is a tree in which the files are looked for that say what the checks are.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
 )
 
 // tree is a tree of files: of a name that ends in * a program, of a content that begins with -> a

@@ -4,7 +4,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 )
 
 // Hidden returns the files that a work has changed so that a check is not found any more which the

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )

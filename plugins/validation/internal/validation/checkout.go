@@ -2,15 +2,14 @@ package validation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/seed-706843ae/harness/plugins/internal/lazy"
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/scratch"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -27,19 +26,9 @@ const (
 	markUnread = "unread" // it is too large for a review
 )
 
-// keyWorks is the key of the directory in which checkouts are made.
-const keyWorks = "works"
-
-// plainID is a task's id that can be the name of a directory.
-var plainID = lazy.Regexp(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
-
-// works is the directory for the checkouts of a task.
-func (p *Plugin) works(ctx context.Context, task pluginsdk.Task) (string, error) {
-	if !plainID.MatchString(task.ID) {
-		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "task %.100q: its id can be no directory", task.ID)
-	}
-	dir, err := p.ownDirectory(ctx, keyWorks, "harness-work-", owned)
-	return filepath.Join(dir, task.ID), err
+// worksOf is the directory for the checkouts of a task.
+func (p *Plugin) worksOf(ctx context.Context, task pluginsdk.Task) (string, error) {
+	return p.works.Of(ctx, p.host.State, task.ID)
 }
 
 // changed copies the work's objects for the checks, and reports whether the work differs from
@@ -64,7 +53,7 @@ func (r *round) copyObjects(ctx context.Context, work review.Work, what string) 
 	if err := r.clear(ctx, what); err != nil {
 		return nil, err
 	}
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return nil, err
 	}
@@ -89,29 +78,11 @@ func (r *round) top(work review.Work) string {
 
 // clear removes a checkout of the task, with its store.
 func (r *round) clear(ctx context.Context, what string) error {
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return err
 	}
-	return removeAll(filepath.Join(dir, what))
-}
-
-// removeAll removes a directory, also where programs have made parts of it read-only.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if errors.Is(err, os.ErrPermission) {
-		_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, _ error) error {
-			if entry != nil && entry.IsDir() {
-				_ = os.Chmod(path, 0o700) //nolint:gosec // it is a directory
-			}
-			return nil
-		})
-		err = os.RemoveAll(dir)
-	}
-	if err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "remove a checkout: %w", err)
-	}
-	return nil
+	return scratch.RemoveAll(filepath.Join(dir, what))
 }
 
 // layOut makes the checkout in which the reviewer reads, and finds out what the work changes.
@@ -122,7 +93,7 @@ func (r *round) layOut(ctx context.Context, work *review.Work, paper *review.Pap
 	if err != nil {
 		return nil, false, err
 	}
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return nil, false, err
 	}

@@ -12,8 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/scratch"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -98,7 +99,7 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 		return answer, err
 	}
 	if kept.Call == r.request.Call.ID && kept.Work.Tree == cmp.Or(r.own.Tree, r.evidence("tree").Tree) && laidOut(kept.Work) {
-		if err := tidy(kept.Turn.Cwd); err != nil {
+		if err := scratch.Empty(kept.Turn.Cwd); err != nil {
 			return nil, err
 		}
 		return r.ask(ctx, kept)
@@ -123,7 +124,7 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 		verdict.Feedback = strings.TrimSpace("The reviewer has accepted this very patch before; the checks were run again. " + verdict.Feedback)
 		return answer(work, &verdict, stands.Demo), nil
 	}
-	desk, err := r.desk(ctx)
+	desk, err := r.desk.Dir(ctx, r.host.State)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +256,7 @@ func (r *round) check(ctx context.Context, work *review.Work, at place) (gone []
 		rejected, err = r.runChecks(ctx, work)
 		return gone, rejected, err
 	}
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -45,7 +45,7 @@ func (r *round) record(ctx context.Context, what string) (*objects.Store, object
 	if err := r.clear(ctx, what); err != nil {
 		return nil, objects.Recorded{}, err
 	}
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return nil, objects.Recorded{}, err
 	}
@@ -103,7 +103,7 @@ func (r *round) layOutOwn(ctx context.Context, work *review.Work, paper *review.
 	if _, err := r.copyObjects(ctx, *work, forReview); err != nil {
 		return nil, err
 	}
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return nil, err
 	}

@@ -10,10 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/scratch"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -38,7 +38,8 @@ type Plugin struct {
 	host   pluginsdk.Host
 	log    *slog.Logger
 	config atomic.Pointer[config]
-	desks  sync.Mutex // held while the directory is made in which reviewers sit
+	works  scratch.Place // in which checkouts are made
+	desk   scratch.Place // in which reviewers sit: empty, so that nothing of the worker's is there to be read as instructions
 }
 
 // Manifest describes the plugin.
@@ -69,6 +70,8 @@ func environment() (asked []pluginsdk.EnvironmentRequest) {
 // Start reads the settings. Wrong ones are an error that names what is wrong.
 func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	p.host, p.log = host, host.Log
+	p.works.Key, p.works.Prefix = "works", "harness-work-"
+	p.desk.Key, p.desk.Prefix, p.desk.Check = "desk", "harness-review-", scratch.Empty
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}

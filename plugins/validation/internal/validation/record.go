@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -101,78 +98,12 @@ func (p *Plugin) save(ctx context.Context, task pluginsdk.Task, kept record) err
 
 // forget removes what is kept of a task, and its checkouts.
 func (p *Plugin) forget(ctx context.Context, task pluginsdk.Task) error {
-	if plainID.MatchString(task.ID) {
-		if answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: keyWorks}); err == nil {
-			if err := removeAll(filepath.Join(string(answer.Entry.Value), task.ID)); err != nil {
-				return err
-			}
-		}
+	if err := p.works.Forget(ctx, p.host.State, task.ID); err != nil {
+		return err
 	}
 	if err := p.forgetParts(ctx, task); err != nil {
 		return err
 	}
 	_, err := p.host.State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: keyOf(task)})
-	return err
-}
-
-// keyDesk is the key of the directory in which reviewers sit.
-const keyDesk = "desk"
-
-// desk returns an empty directory that nobody else writes into: where a reviewer is
-// started, so that nothing of the worker's is there to be read as instructions. It is the
-// same one as long as it stays as it was made.
-func (p *Plugin) desk(ctx context.Context) (string, error) {
-	return p.ownDirectory(ctx, keyDesk, "harness-review-", tidy)
-}
-
-// ownDirectory returns the directory that is remembered under a key, or makes another one when
-// it is not as it should be.
-func (p *Plugin) ownDirectory(ctx context.Context, key, prefix string, asItShouldBe func(dir string) error) (string, error) {
-	p.desks.Lock()
-	defer p.desks.Unlock()
-	answer, err := p.host.State.Get(ctx, &pluginsdk.GetStateRequest{Key: key})
-	if err == nil && asItShouldBe(string(answer.Entry.Value)) == nil {
-		return string(answer.Entry.Value), nil
-	}
-	if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
-		return "", err
-	}
-	dir, err := os.MkdirTemp("", prefix)
-	if err != nil {
-		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "there is no directory to look at work in: %w", err)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", err
-	}
-	_, err = p.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: key, Value: []byte(dir)})
-	return dir, err
-}
-
-// owned returns nil when a directory is there, and only this user's. One that is gone is made
-// again.
-func owned(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
-		return err
-	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is not a directory that only this user can write", dir)
-	}
-	return nil
-}
-
-// tidy returns nil when a directory is owned, and empty.
-func tidy(dir string) error {
-	if err := owned(dir); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	if err == nil && len(entries) > 0 {
-		err = pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s, where the reviewer is to sit, is not empty: remove %s", dir, entries[0].Name())
-	}
 	return err
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/checks"
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/validation/internal/review"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -249,7 +249,7 @@ func ranBefore(work review.Work) (evidence []pluginsdk.Evidence) {
 // checkout makes a checkout of a work's objects, which were copied for that, with edits, as a git
 // repository of its own. It returns where the work is there.
 func (r *round) checkout(ctx context.Context, work review.Work, at place, what string, edits []objects.Edit) (there place, leave func(), err error) {
-	dir, err := r.works(ctx, r.task)
+	dir, err := r.worksOf(ctx, r.task)
 	if err != nil {
 		return at, nil, err
 	}

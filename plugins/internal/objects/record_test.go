@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seed-706843ae/harness/plugins/validation/internal/objects"
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 )
 
 var bounds = objects.Bounds{Bytes: 1 << 20, Files: 50}
