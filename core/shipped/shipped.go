@@ -94,7 +94,7 @@ var Operators = map[string][]string{
 	"delegation": {"roots"},
 	"discord":    {"apiURL", "approvers", "channel", "channels", "dashboard", "guilds", "owner", "ownerChannels", "roles", "token", "users", "workers"},
 	"summaries":  {"threads"},
-	"validation": {"checks", "environment"},
+	"validation": {"checks", "environment", "makers"},
 	"web":        {"allowedHosts", "auth"},
 	"worktree":   {"setup"},
 }

@@ -26,6 +26,11 @@ const markDemo = "demo"
 // OnTaskComplete runs the project's checks on the work, and then asks the reviewer. What
 // is no verdict is an error, after which the core asks again, and in the end a person.
 func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	config := p.config.Load()
+	scope := config.scopeOf(request.Task, request.Task.Labels)
+	if scope == scopeNone {
+		return &pluginsdk.OnTaskCompleteResponse{}, nil
+	}
 	words := atomic.Pointer[string]{}
 	defer p.sayAlive(ctx, &words)()
 	switch failure := request.Result.Failure; {
@@ -34,7 +39,7 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 	case strings.TrimSpace(request.Result.Text) == "":
 		return reject("There is no answer. Say what was done, or answer what was asked; an empty answer is never accepted."), nil
 	}
-	r := &round{Plugin: p, task: request.Task, request: request, config: p.config.Load(), words: &words}
+	r := &round{Plugin: p, task: request.Task, request: request, config: config, scope: scope, words: &words}
 	said, err := r.decide(ctx)
 	if said == nil || err != nil {
 		return nil, err
@@ -80,6 +85,7 @@ type round struct {
 	task    pluginsdk.Task
 	request *pluginsdk.OnTaskCompleteRequest
 	config  *config
+	scope   scope
 	words   *atomic.Pointer[string]
 	own     own
 }
@@ -98,7 +104,7 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 	if answer, err := r.recordOwn(ctx, &kept); answer != nil || err != nil {
 		return answer, err
 	}
-	if kept.Call == r.request.Call.ID && kept.Work.Tree == cmp.Or(r.own.Tree, r.evidence("tree").Tree) && laidOut(kept.Work) {
+	if r.scope == scopeAll && kept.Call == r.request.Call.ID && kept.Work.Tree == cmp.Or(r.own.Tree, r.evidence("tree").Tree) && laidOut(kept.Work) {
 		if err := scratch.Empty(kept.Turn.Cwd); err != nil {
 			return nil, err
 		}
@@ -107,6 +113,9 @@ func (r *round) decide(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, 
 	work, at, err := r.work(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.scope == scopeChecks {
+		return r.passes(ctx, work, at)
 	}
 	var before []string
 	if work.Code {

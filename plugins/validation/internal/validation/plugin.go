@@ -24,6 +24,7 @@ const (
 	worktreePlugin  = "worktree"
 	labelWorktree   = "worktree.path"
 	labelRepository = "worktree.repository"
+	labelRoot       = "worktree.root" // of a worktree for another task's worktree: the checkout that has them both
 )
 
 // labelChecks is the label with the commands by which the project was checked when the
@@ -103,7 +104,8 @@ const maxCommands = 4 << 10
 // the task's own, lets it run exactly these commands.
 func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreateRequest) (*pluginsdk.OnTaskCreateResponse, error) {
 	cwd := request.Context.Cwd
-	if cwd == "" {
+	scope := p.config.Load().scopeOf(request.Task, request.Context.Labels)
+	if cwd == "" || scope == scopeNone {
 		return &pluginsdk.OnTaskCreateResponse{}, nil
 	}
 	at := placeOf(request.Task, cwd, request.Context.Labels)
@@ -111,29 +113,14 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 	if len(found) == 0 {
 		return &pluginsdk.OnTaskCreateResponse{}, nil
 	}
-	var words strings.Builder
-	words.WriteString("This project is checked by these commands")
-	if dir := found[0].Dir; dir != cwd {
-		words.WriteString(", run in " + dir)
-	}
-	words.WriteString(":\n\n")
 	var rules, commands []string
 	for _, check := range found {
-		words.WriteString("- `" + check.Command + "` (" + string(check.Kind) + ")\n")
 		commands = append(commands, check.Command)
 		if rule := check.Rule(); rule != "" && at.own {
 			rules = append(rules, rule)
 		}
 	}
-	words.WriteString("\nThey are run on your work when you say that it is done, and a reviewer who did not do it looks at it. ")
-	words.WriteString("It is accepted only when all of them pass: ")
-	if len(rules) > 0 {
-		words.WriteString("you may run them, one at a time and exactly as they stand here, and should before you say so. ")
-	} else {
-		words.WriteString("see to that before you say so. ")
-	}
-	words.WriteString("Write tests for what you change.")
-	whole := words.String()
+	whole := instructions(found, cwd, scope, len(rules) > 0)
 	if before := strings.TrimSpace(request.Context.Context); before != "" {
 		whole = before + "\n\n" + whole
 	}
@@ -142,6 +129,32 @@ func (p *Plugin) OnTaskCreate(_ context.Context, request *pluginsdk.OnTaskCreate
 		answer.SetLabels = map[string]string{labelChecks: list}
 	}
 	return answer, nil
+}
+
+// instructions are what the worker in a directory is told of the checks. mayRun says that it may run
+// them.
+func instructions(found []checks.Check, cwd string, scope scope, mayRun bool) string {
+	var words strings.Builder
+	words.WriteString("This project is checked by these commands")
+	if dir := found[0].Dir; dir != cwd {
+		words.WriteString(", run in " + dir)
+	}
+	words.WriteString(":\n\n")
+	for _, check := range found {
+		words.WriteString("- `" + check.Command + "` (" + string(check.Kind) + ")\n")
+	}
+	words.WriteString("\nThey are run on your work when you say that it is done")
+	if scope == scopeAll {
+		words.WriteString(", and a reviewer who did not do it looks at it")
+	}
+	words.WriteString(". It is accepted only when all of them pass: ")
+	if mayRun {
+		words.WriteString("you may run them, one at a time and exactly as they stand here, and should before you say so. ")
+	} else {
+		words.WriteString("see to that before you say so. ")
+	}
+	words.WriteString("Write tests for what you change.")
+	return words.String()
 }
 
 // OnTaskValidated forgets the review of a task whose work is handed over. Files that are not
@@ -190,7 +203,7 @@ func placeOf(task pluginsdk.Task, cwd string, labels map[string]string) place {
 			}
 		}
 	}
-	at.repository = filepath.Clean(cmp.Or(labels[labelRepository], at.root))
+	at.repository = filepath.Clean(cmp.Or(labels[labelRoot], labels[labelRepository], at.root))
 	return at
 }
 

@@ -90,6 +90,7 @@ func TestSettings(t *testing.T) {
 		`{"checks":[{"name":"luck","command":"x"}]}`:                         "luck",
 		`{"checks":[{"name":"test","command":"x","repository":"relative"}]}`: "relative",
 		`{"environment":{"A=B":"c"}}`:                                        "A=B",
+		`{"makers":["workflow",""]}`:                                         "makers",
 		`{"environment":{"A":"c\u0000"}}`:                                    "NUL",
 	} {
 		_, err := plugin.OnSettingsChange(t.Context(), &pluginsdk.OnSettingsChangeRequest{Settings: json.RawMessage(raw)})

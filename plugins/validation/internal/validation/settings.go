@@ -32,6 +32,7 @@ var settingsSchema = json.RawMessage(`{
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 86400, "default": 600, "description": "How long one check may take; then it has failed"},
     "outputBytes": {"type": "integer", "minimum": 256, "maximum": 65536, "default": 16384, "description": "How much of the end of a check's output is kept"},
     "atOnce": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1, "description": "How many checks run at the same time, of all tasks"},
+    "makers": {"operator": true, "type": "array", "items": {"type": "string", "minLength": 1}, "default": ["workflow"], "description": "Plugins whose tasks may say with the label validation.scope that they are only checked (checks), or not judged here at all (none), because these plugins judge them"},
     "environment": {"operator": true, "type": "object", "additionalProperties": {"type": "string"}, "default": {}, "description": "Variables that checks get beside the few that they all have"},
     "model": {"type": "string", "default": "", "description": "The reviewer's model, best another one than the workers'; empty: the daemon's default"},
     "reviewCostUsd": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "default": 0.5, "description": "What one review may cost"},
@@ -46,6 +47,7 @@ type config struct {
 	TimeoutSeconds int               `json:"timeoutSeconds"`
 	OutputBytes    int               `json:"outputBytes"`
 	AtOnce         int               `json:"atOnce"`
+	Makers         []string          `json:"makers"`
 	Environment    map[string]string `json:"environment"`
 	Model          string            `json:"model"`
 	ReviewCostUSD  float64           `json:"reviewCostUsd"`
@@ -64,7 +66,7 @@ type setCheck struct {
 // parseConfig reads the settings. The schema has been held against them when they were
 // stored; what it cannot say is checked here.
 func parseConfig(raw json.RawMessage) (*config, error) {
-	parsed := &config{TimeoutSeconds: 600, OutputBytes: 16 << 10, AtOnce: 1, ReviewCostUSD: 0.5, ReviewSeconds: 1200, ReviewParts: 8}
+	parsed := &config{Makers: []string{"workflow"}, TimeoutSeconds: 600, OutputBytes: 16 << 10, AtOnce: 1, ReviewCostUSD: 0.5, ReviewSeconds: 1200, ReviewParts: 8}
 	if err := settings.Decode(raw, parsed); err != nil {
 		return nil, err
 	}
@@ -81,6 +83,9 @@ func parseConfig(raw json.RawMessage) (*config, error) {
 		if check.Repository != "" && !filepath.IsAbs(check.Repository) {
 			return nil, invalid("checks: repository is %q; it must be an absolute path", check.Repository)
 		}
+	}
+	if slices.Contains(parsed.Makers, "") {
+		return nil, invalid("makers: a name is empty; want names of plugins, such as workflow")
 	}
 	var environ []string
 	for name, value := range parsed.Environment {

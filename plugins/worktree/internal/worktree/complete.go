@@ -18,7 +18,7 @@ import (
 // Evidence that the plugin gives of a task's work.
 const (
 	kindTree  = "tree"     // Tree: what the work is; File: the top of the worktree
-	kindBase  = "base"     // Tree: the commit that it is on top of; File: the checkout that it is merged into
+	kindBase  = "base"     // Tree: the commit that it is on top of; File: the checkout below which the worktree is, by which operators' settings name the repository
 	kindPaths = "paths"    // Output: what it changes, a path a line
 	kindDiff  = "diff"     // Diff: how it changes that
 	kindSetup = "setup"    // Command: readies a checkout of it, in the directory File of that
@@ -321,7 +321,7 @@ func (p *Plugin) evidence(ctx context.Context, g *git.Git, r *record) ([]plugins
 	}
 	evidence := []pluginsdk.Evidence{
 		{Kind: kindTree, Tree: r.Tree, Command: "git write-tree", File: r.Path},
-		{Kind: kindBase, Tree: r.Base, File: r.Checkout},
+		{Kind: kindBase, Tree: r.Base, File: r.Root},
 		{Kind: kindPaths, Output: paths.String()},
 		{Kind: kindDiff, Diff: diff},
 		{Kind: kindPatch, Output: r.Patch},

@@ -22,6 +22,7 @@ const (
 	labelBranch     = "worktree.branch"
 	labelTarget     = "worktree.target" // branch that it is merged into
 	labelBase       = "worktree.base"   // commit that it began with
+	labelRoot       = "worktree.root"   // of a worktree for another task's worktree: the checkout below which both are
 )
 
 // OnTaskCreate gives a task whose directory is in a git checkout a worktree. An error says
@@ -85,12 +86,16 @@ func (p *Plugin) OnTaskCreate(ctx context.Context, request *pluginsdk.OnTaskCrea
 	if before := request.Context.Context; before != "" {
 		words = before + "\n\n" + words
 	}
-	return &pluginsdk.OnTaskCreateResponse{
-		Cwd: &where, Context: &words, PermissionMode: mode,
-		SetLabels: map[string]string{
-			labelRepository: r.Checkout, labelPath: r.Path, labelBranch: r.Branch, labelTarget: r.Target, labelBase: r.Base,
-		},
-	}, nil
+	return &pluginsdk.OnTaskCreateResponse{Cwd: &where, Context: &words, PermissionMode: mode, SetLabels: r.labels()}, nil
+}
+
+// labels are what the task says of its worktree.
+func (r *record) labels() map[string]string {
+	labels := map[string]string{labelRepository: r.Checkout, labelPath: r.Path, labelBranch: r.Branch, labelTarget: r.Target, labelBase: r.Base}
+	if r.Root != r.Checkout {
+		labels[labelRoot] = r.Root
+	}
+	return labels
 }
 
 // plainly gives an error of git the code that says that the task cannot begin. One that may

@@ -335,6 +335,9 @@ func TestTasksBelowTasks(t *testing.T) {
 		t.Errorf("it is to work with %+v", is)
 	}
 	top := is.Labels["worktree.path"]
+	if _, err := w.complete(t.Context(), "s"); err != nil || is.Labels["worktree.root"] != w.repo || w.round["s"][1].File != w.repo {
+		t.Errorf("settings name the repository %s, and it is said to be %q and %q, %v", w.repo, is.Labels["worktree.root"], w.round["s"][1].File, err)
+	}
 	if read(t, top, "plan.txt") != "a plan\n" {
 		t.Error("it does not see what the task above has done")
 	}
