@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,12 @@ const (
 	labelBranch     = "worktree.branch"
 	labelTarget     = "worktree.target" // branch that it is merged into
 	labelBase       = "worktree.base"   // commit that it began with
+	labelKeep       = "worktree.keep"   // keepBranch: the branch stays when the task ends without being merged
 	labelRoot       = "worktree.root"   // of a worktree for another task's worktree: the checkout below which both are
 )
+
+// keepBranch is the value of labelKeep. Anybody may set it.
+const keepBranch = "branch"
 
 // OnTaskCreate gives a task whose directory is in a git checkout a worktree. An error says
 // why it cannot have one: it never works in the checkout instead.
@@ -165,7 +170,7 @@ func (p *Plugin) plan(ctx context.Context, g *git.Git, request *pluginsdk.OnTask
 	} else if git.CodeOf(err) != 1 && git.CodeOf(err) != 128 { // 128: the top
 		return nil, err
 	}
-	r := &record{Task: task.ID, Branch: "task/" + task.ID, Title: title(task)}
+	r := &record{Task: task.ID, Branch: branchOf(task.ID), Title: title(task)}
 	layout, err := at.Layout(ctx)
 	if err != nil {
 		return nil, err
@@ -254,13 +259,17 @@ func (p *Plugin) findBase(ctx context.Context, g *git.Git, r *record, fromTaskID
 	return p.goOnFrom(ctx, g, r, fromTaskID)
 }
 
-// goOnFrom begins with what is kept of a task, on top of the base; where the two conflict,
-// with what is kept as it is.
+// goOnFrom begins with what is kept of a task, as a branch or as a ref, on top of the base; where
+// the two conflict, with what is kept as it is.
 func (p *Plugin) goOnFrom(ctx context.Context, g *git.Git, r *record, fromTaskID string) error {
 	repository := r.repository(g)
-	kept, err := repository.Object(ctx, keptRef(fromTaskID)+"^{commit}")
-	if err != nil || kept == "" {
+	found, err := repository.Objects(ctx, "refs/heads/"+branchOf(fromTaskID)+"^{commit}", keptRef(fromTaskID)+"^{commit}")
+	if err != nil {
 		return err
+	}
+	kept := cmp.Or(found...)
+	if kept == "" {
+		return nil
 	}
 	merged, err := repository.MergeTree(ctx, r.Base, kept)
 	if err != nil {

@@ -388,6 +388,9 @@ func TestKilledBelowATask(t *testing.T) {
 		if !w.said.CwdGone || read(w.t, above, "part.txt") != "a part\n" || read(w.t, above, "more.txt") != "more\n" || lookAt(w.t, above).status != "" {
 			w.t.Errorf("%+v, and above there is %+v", w.said, lookAt(w.t, above))
 		}
+		if commits := gitIn(w.t, above, "rev-list", "--count", "--grep=^Harness-Task: s$", "HEAD"); commits != "1" {
+			w.t.Errorf("merged as %s commits", commits)
+		}
 		w.merges("p")
 		w.bare()
 	})

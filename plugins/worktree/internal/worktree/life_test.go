@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -358,6 +359,57 @@ func TestTasksBelowTasks(t *testing.T) {
 	w.merges("p")
 	if read(t, w.repo, "part.txt") != "a part\n" || read(t, w.repo, "plan.txt") != "a plan\n" || w.look().status != "" {
 		t.Error("it is not in the checkout")
+	}
+	w.bare()
+}
+
+// However often a task below another was given back, and whatever its worker has committed: the branch
+// above gets one commit for it, which has the task's first line as its title, and no merge.
+func TestATaskBelowIsOneCommit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, repository(t, "shop"))
+	above := w.begun("p", "")
+	began := gitIn(t, above, "rev-parse", "HEAD")
+	for id, more := range map[string]func(dir string){
+		"s1": func(dir string) {
+			commitAll(t, dir, "wip")
+			gitIn(t, dir, "commit", "-q", "--allow-empty", "-m", "wip 2")
+		},
+		"s2": func(dir string) { // which has a task below itself
+			write(t, w.begun("s2s", dir), "s2s.txt", "s2s\n")
+			w.merges("s2s")
+		},
+		"s3": func(string) { // while another one is merged
+			write(t, w.begun("s4", above), "s4.txt", "s4\n")
+			w.merges("s4")
+		},
+	} {
+		dir := w.begun(id, above)
+		for _, content := range []string{"first\n", "second\n", "third\n"} { // and rejected by others
+			write(t, dir, id+".txt", content)
+			if said, err := w.complete(t.Context(), id); err != nil || said.Verdict != "" {
+				t.Fatalf("%+v, %v", said, err)
+			}
+		}
+		more(dir)
+		w.merges(id)
+		if read(t, above, id+".txt") != "third\n" || gitIn(t, above, "status", "--porcelain") != "" {
+			t.Errorf("%s is not merged as it was", id)
+		}
+	}
+	commits := strings.Split(gitIn(t, above, "log", "--format=%s|%an|%p|%(trailers:key=Harness-Task,valueonly,separator=%x2C)", began+".."), "\n")
+	slices.Sort(commits)
+	for i, id := range []string{"s1", "s2", "s3", "s4"} {
+		if fields := strings.Split(commits[min(i, len(commits)-1)], "|"); fields[0] != "do "+id || fields[1] != "Ann" || strings.Contains(fields[2], " ") || fields[3] != id {
+			t.Errorf("the commit of %s is %q", id, fields)
+		}
+	}
+	if len(commits) != 4 {
+		t.Errorf("%d commits: %q", len(commits), commits)
+	}
+	w.merges("p")
+	if merges := gitIn(t, w.repo, "log", "--merges", "--format=%s", began+".."); merges != "Merge task/p: do p" {
+		t.Errorf("merges: %q", merges)
 	}
 	w.bare()
 }

@@ -2,8 +2,8 @@
 // merges what was accepted.
 //
 // What is promised: a repository has, besides what it had, .claude/worktrees/TASK, the
-// branch task/TASK and refs below refs/harness, and loses them again; nothing else of it is
-// written but the merge. What is merged is the tree that was looked at. What cannot be done
+// branch task/TASK and refs below refs/harness, and loses them again (but for the branch of a
+// task that is to keep it); nothing else of it is written but the merge. What is merged is the tree that was looked at. What cannot be done
 // without destroying something is not done, and a person is told.
 //
 // What is true is in git and in the plugin's state: the state says what is about to be done

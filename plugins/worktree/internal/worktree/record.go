@@ -58,6 +58,9 @@ type record struct {
 	NextBase string `json:"nextBase"`
 	Merge    string `json:"merge"`
 
+	// KeptBranch says that the task has ended without being merged, and its branch stays.
+	KeptBranch bool `json:"keptBranch,omitempty"`
+
 	// Held is the patch for which a person was waited for because of marks, and Approved the
 	// one that a person has let pass since.
 	Held     string `json:"held"`
@@ -153,6 +156,9 @@ func (p *Plugin) each(ctx context.Context, prefix string, do func(pluginsdk.Stat
 		}
 	}
 }
+
+// branchOf is the branch of a task.
+func branchOf(taskID string) string { return "task/" + taskID }
 
 func (r *record) branchRef() string { return "refs/heads/" + r.Branch }
 

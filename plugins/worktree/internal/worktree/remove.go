@@ -71,25 +71,30 @@ func (p *Plugin) OnTaskFailed(ctx context.Context, request *pluginsdk.OnTaskFail
 			return nil, err
 		}
 		if r.Merge == "" {
-			if whole, err := p.keep(ctx, g, r); err != nil || !whole {
+			branch := request.Task.Labels[labelKeep] == keepBranch
+			if whole, err := p.keep(ctx, g, r, branch); err != nil || !whole {
 				return &pluginsdk.OnTaskFailedResponse{}, err
 			}
 		}
 	}
+	if r.KeptBranch {
+		said.Note = fmt.Sprintf("its work is kept on the branch %s of %s: git -C %s log %s shows it, and git -C %s branch -D %s deletes it", r.Branch, r.Root, r.Root, r.Branch, r.Root, r.Branch)
+	}
 	if r.Merge != "" {
-		said.Note = fmt.Sprintf("its work was merged before that, as the commit %s: git revert -m 1 %s takes it back", r.Merge, r.Merge)
+		said.Note = fmt.Sprintf("its work was merged before that, as the commit %s: git -C %s revert -m 1 %s takes it back", r.Merge, r.Checkout, r.Merge)
 	}
 	return said, p.remove(ctx, g, r)
 }
 
-// keep makes the ref that a task can go on from. What git cannot keep stays where it is, with
-// the worktree around it: false.
-func (p *Plugin) keep(ctx context.Context, g *git.Git, r *record) (whole bool, err error) {
+// keep keeps what a task can go on from: as a ref or, if branch is set, as the task's branch. What git
+// cannot keep stays where it is, with the worktree around it: false.
+func (p *Plugin) keep(ctx context.Context, g *git.Git, r *record, branch bool) (whole bool, err error) {
 	at := r.worktree(g).As(keptName, keptEmail)
-	head, err := r.repository(g).Object(ctx, r.branchRef()+"^{commit}")
-	if err != nil || head == "" {
+	was, err := r.repository(g).Object(ctx, r.branchRef()+"^{commit}")
+	if err != nil || was == "" {
 		return true, err
 	}
+	head := was
 	if r.there() {
 		tree, fault, err := p.writeTree(ctx, g, r, 0)
 		if err != nil {
@@ -113,7 +118,17 @@ func (p *Plugin) keep(ctx context.Context, g *git.Git, r *record) (whole bool, e
 	if head == r.Base {
 		return true, nil
 	}
-	return true, r.repository(g).Run(ctx, "update-ref", keptRef(r.Task), head)
+	args := []string{"update-ref", keptRef(r.Task), head}
+	if branch {
+		args = []string{"update-ref", "-m", "harness: what was kept of the task", r.branchRef(), head, was}
+	}
+	if err := r.repository(g).Run(ctx, args...); err != nil {
+		return false, err
+	}
+	p.Config.Fault("kept", r.Task)
+	// clear keeps of the branch only what has come to it since.
+	r.Head, r.KeptBranch = was, branch
+	return true, nil
 }
 
 // keepLeftovers keeps what is in the worktree and is not what was accepted: what checks have
@@ -190,13 +205,13 @@ func (p *Plugin) clear(ctx context.Context, g *git.Git, r *record) error {
 	if expected == "" {
 		expected = r.Start
 	}
-	if branch != "" && branch != expected {
+	if branch != "" && branch != expected && !r.KeptBranch {
 		// Somebody has committed on it since.
 		if err := repository.Run(ctx, "update-ref", keptRef(r.Task), branch); err != nil {
 			return err
 		}
 	}
-	if branch != "" {
+	if branch != "" && !r.KeptBranch {
 		if err := repository.Run(ctx, "update-ref", "-d", r.branchRef(), branch); err != nil {
 			return err
 		}

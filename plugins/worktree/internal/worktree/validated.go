@@ -313,7 +313,11 @@ func (p *Plugin) merge(ctx context.Context, g *git.Git, r *record) (*pluginsdk.O
 	if target != r.Base {
 		return p.rebase(ctx, g, r, target)
 	}
-	if r.Merge, err = p.commitTree(ctx, at, r.Tree, fmt.Sprintf("Merge %s: %s", r.Branch, r.message()), target, r.Head); err != nil {
+	words, parents := fmt.Sprintf("Merge %s: %s", r.Branch, r.message()), []string{target, r.Head}
+	if r.Above != "" { // the branch above, which is merged itself, gets one commit for each task below
+		words, parents = r.message(), parents[:1]
+	}
+	if r.Merge, err = p.commitTree(ctx, at, r.Tree, words, parents...); err != nil {
 		return nil, err
 	}
 	if err := p.enters(ctx, r, merging); err != nil {
