@@ -24377,6 +24377,8 @@ type TaskMutation struct {
 	run_id                       *string
 	marks                        *[]string
 	appendmarks                  []string
+	own_iterations               *[]pluginsdk.TaskIteration
+	appendown_iterations         []pluginsdk.TaskIteration
 	result                       *string
 	feedback                     *string
 	error                        *string
@@ -25738,6 +25740,71 @@ func (m *TaskMutation) ResetMarks() {
 	delete(m.clearedFields, task.FieldMarks)
 }
 
+// SetOwnIterations sets the "own_iterations" field.
+func (m *TaskMutation) SetOwnIterations(pi []pluginsdk.TaskIteration) {
+	m.own_iterations = &pi
+	m.appendown_iterations = nil
+}
+
+// OwnIterations returns the value of the "own_iterations" field in the mutation.
+func (m *TaskMutation) OwnIterations() (r []pluginsdk.TaskIteration, exists bool) {
+	v := m.own_iterations
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOwnIterations returns the old "own_iterations" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldOwnIterations(ctx context.Context) (v []pluginsdk.TaskIteration, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOwnIterations is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOwnIterations requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOwnIterations: %w", err)
+	}
+	return oldValue.OwnIterations, nil
+}
+
+// AppendOwnIterations adds pi to the "own_iterations" field.
+func (m *TaskMutation) AppendOwnIterations(pi []pluginsdk.TaskIteration) {
+	m.appendown_iterations = append(m.appendown_iterations, pi...)
+}
+
+// AppendedOwnIterations returns the list of values that were appended to the "own_iterations" field in this mutation.
+func (m *TaskMutation) AppendedOwnIterations() ([]pluginsdk.TaskIteration, bool) {
+	if len(m.appendown_iterations) == 0 {
+		return nil, false
+	}
+	return m.appendown_iterations, true
+}
+
+// ClearOwnIterations clears the value of the "own_iterations" field.
+func (m *TaskMutation) ClearOwnIterations() {
+	m.own_iterations = nil
+	m.appendown_iterations = nil
+	m.clearedFields[task.FieldOwnIterations] = struct{}{}
+}
+
+// OwnIterationsCleared returns if the "own_iterations" field was cleared in this mutation.
+func (m *TaskMutation) OwnIterationsCleared() bool {
+	_, ok := m.clearedFields[task.FieldOwnIterations]
+	return ok
+}
+
+// ResetOwnIterations resets all changes to the "own_iterations" field.
+func (m *TaskMutation) ResetOwnIterations() {
+	m.own_iterations = nil
+	m.appendown_iterations = nil
+	delete(m.clearedFields, task.FieldOwnIterations)
+}
+
 // SetResult sets the "result" field.
 func (m *TaskMutation) SetResult(s string) {
 	m.result = &s
@@ -26660,7 +26727,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 48)
+	fields := make([]string, 0, 49)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -26744,6 +26811,9 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.marks != nil {
 		fields = append(fields, task.FieldMarks)
+	}
+	if m.own_iterations != nil {
+		fields = append(fields, task.FieldOwnIterations)
 	}
 	if m.result != nil {
 		fields = append(fields, task.FieldResult)
@@ -26869,6 +26939,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.RunID()
 	case task.FieldMarks:
 		return m.Marks()
+	case task.FieldOwnIterations:
+		return m.OwnIterations()
 	case task.FieldResult:
 		return m.Result()
 	case task.FieldFeedback:
@@ -26974,6 +27046,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldRunID(ctx)
 	case task.FieldMarks:
 		return m.OldMarks(ctx)
+	case task.FieldOwnIterations:
+		return m.OldOwnIterations(ctx)
 	case task.FieldResult:
 		return m.OldResult(ctx)
 	case task.FieldFeedback:
@@ -27218,6 +27292,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetMarks(v)
+		return nil
+	case task.FieldOwnIterations:
+		v, ok := value.([]pluginsdk.TaskIteration)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOwnIterations(v)
 		return nil
 	case task.FieldResult:
 		v, ok := value.(string)
@@ -27539,6 +27620,9 @@ func (m *TaskMutation) ClearedFields() []string {
 	if m.FieldCleared(task.FieldMarks) {
 		fields = append(fields, task.FieldMarks)
 	}
+	if m.FieldCleared(task.FieldOwnIterations) {
+		fields = append(fields, task.FieldOwnIterations)
+	}
 	if m.FieldCleared(task.FieldNotBefore) {
 		fields = append(fields, task.FieldNotBefore)
 	}
@@ -27579,6 +27663,9 @@ func (m *TaskMutation) ClearField(name string) error {
 		return nil
 	case task.FieldMarks:
 		m.ClearMarks()
+		return nil
+	case task.FieldOwnIterations:
+		m.ClearOwnIterations()
 		return nil
 	case task.FieldNotBefore:
 		m.ClearNotBefore()
@@ -27683,6 +27770,9 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldMarks:
 		m.ResetMarks()
+		return nil
+	case task.FieldOwnIterations:
+		m.ResetOwnIterations()
 		return nil
 	case task.FieldResult:
 		m.ResetResult()

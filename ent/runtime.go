@@ -771,63 +771,63 @@ func init() {
 	// task.DefaultRunID holds the default value on creation for the run_id field.
 	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[29].Descriptor()
+	taskDescResult := taskFields[30].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[30].Descriptor()
+	taskDescFeedback := taskFields[31].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[31].Descriptor()
+	taskDescError := taskFields[32].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
 	// taskDescPhase is the schema descriptor for phase field.
-	taskDescPhase := taskFields[32].Descriptor()
+	taskDescPhase := taskFields[33].Descriptor()
 	// task.DefaultPhase holds the default value on creation for the phase field.
 	task.DefaultPhase = taskDescPhase.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
-	taskDescEpoch := taskFields[33].Descriptor()
+	taskDescEpoch := taskFields[34].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	// taskDescRound is the schema descriptor for round field.
-	taskDescRound := taskFields[34].Descriptor()
+	taskDescRound := taskFields[35].Descriptor()
 	// task.DefaultRound holds the default value on creation for the round field.
 	task.DefaultRound = taskDescRound.Default.(int)
 	// taskDescSettled is the schema descriptor for settled field.
-	taskDescSettled := taskFields[35].Descriptor()
+	taskDescSettled := taskFields[36].Descriptor()
 	// task.DefaultSettled holds the default value on creation for the settled field.
 	task.DefaultSettled = taskDescSettled.Default.(int)
 	// taskDescFailures is the schema descriptor for failures field.
-	taskDescFailures := taskFields[36].Descriptor()
+	taskDescFailures := taskFields[37].Descriptor()
 	// task.DefaultFailures holds the default value on creation for the failures field.
 	task.DefaultFailures = taskDescFailures.Default.(int)
 	// taskDescAgains is the schema descriptor for agains field.
-	taskDescAgains := taskFields[38].Descriptor()
+	taskDescAgains := taskFields[39].Descriptor()
 	// task.DefaultAgains holds the default value on creation for the agains field.
 	task.DefaultAgains = taskDescAgains.Default.(int)
 	// taskDescCauseRunID is the schema descriptor for cause_run_id field.
-	taskDescCauseRunID := taskFields[39].Descriptor()
+	taskDescCauseRunID := taskFields[40].Descriptor()
 	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
 	// taskDescAskedPermissionMode is the schema descriptor for asked_permission_mode field.
-	taskDescAskedPermissionMode := taskFields[40].Descriptor()
+	taskDescAskedPermissionMode := taskFields[41].Descriptor()
 	// task.DefaultAskedPermissionMode holds the default value on creation for the asked_permission_mode field.
 	task.DefaultAskedPermissionMode = taskDescAskedPermissionMode.Default.(string)
 	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
-	taskDescAskedCwd := taskFields[41].Descriptor()
+	taskDescAskedCwd := taskFields[42].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
 	// taskDescFirstCwd is the schema descriptor for first_cwd field.
-	taskDescFirstCwd := taskFields[42].Descriptor()
+	taskDescFirstCwd := taskFields[43].Descriptor()
 	// task.DefaultFirstCwd holds the default value on creation for the first_cwd field.
 	task.DefaultFirstCwd = taskDescFirstCwd.Default.(string)
 	// taskDescOwnDirectory is the schema descriptor for own_directory field.
-	taskDescOwnDirectory := taskFields[43].Descriptor()
+	taskDescOwnDirectory := taskFields[44].Descriptor()
 	// task.DefaultOwnDirectory holds the default value on creation for the own_directory field.
 	task.DefaultOwnDirectory = taskDescOwnDirectory.Default.(bool)
 	// taskDescFromTaskID is the schema descriptor for from_task_id field.
-	taskDescFromTaskID := taskFields[44].Descriptor()
+	taskDescFromTaskID := taskFields[45].Descriptor()
 	// task.DefaultFromTaskID holds the default value on creation for the from_task_id field.
 	task.DefaultFromTaskID = taskDescFromTaskID.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()

@@ -75,6 +75,8 @@ type Task struct {
 	RunID string `json:"run_id,omitempty"`
 	// Marks holds the value of the "marks" field.
 	Marks []string `json:"marks,omitempty"`
+	// OwnIterations holds the value of the "own_iterations" field.
+	OwnIterations []pluginsdk.TaskIteration `json:"own_iterations,omitempty"`
 	// Result holds the value of the "result" field.
 	Result string `json:"result,omitempty"`
 	// Feedback holds the value of the "feedback" field.
@@ -123,7 +125,7 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case task.FieldAllowedTools, task.FieldLabels, task.FieldOrigin, task.FieldMarks, task.FieldAskedAllowedTools, task.FieldAskedLabels:
+		case task.FieldAllowedTools, task.FieldLabels, task.FieldOrigin, task.FieldMarks, task.FieldOwnIterations, task.FieldAskedAllowedTools, task.FieldAskedLabels:
 			values[i] = new([]byte)
 		case task.FieldWake, task.FieldOwnDirectory:
 			values[i] = new(sql.NullBool)
@@ -331,6 +333,14 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 			} else if value != nil && len(*value) > 0 {
 				if err := json.Unmarshal(*value, &_m.Marks); err != nil {
 					return fmt.Errorf("unmarshal field marks: %w", err)
+				}
+			}
+		case task.FieldOwnIterations:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field own_iterations", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.OwnIterations); err != nil {
+					return fmt.Errorf("unmarshal field own_iterations: %w", err)
 				}
 			}
 		case task.FieldResult:
@@ -580,6 +590,9 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("marks=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Marks))
+	builder.WriteString(", ")
+	builder.WriteString("own_iterations=")
+	builder.WriteString(fmt.Sprintf("%v", _m.OwnIterations))
 	builder.WriteString(", ")
 	builder.WriteString("result=")
 	builder.WriteString(_m.Result)

@@ -360,6 +360,12 @@ func (_c *TaskCreate) SetMarks(v []string) *TaskCreate {
 	return _c
 }
 
+// SetOwnIterations sets the "own_iterations" field.
+func (_c *TaskCreate) SetOwnIterations(v []pluginsdk.TaskIteration) *TaskCreate {
+	_c.mutation.SetOwnIterations(v)
+	return _c
+}
+
 // SetResult sets the "result" field.
 func (_c *TaskCreate) SetResult(v string) *TaskCreate {
 	_c.mutation.SetResult(v)
@@ -1066,6 +1072,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 		_spec.SetField(task.FieldMarks, field.TypeJSON, value)
 		_node.Marks = value
 	}
+	if value, ok := _c.mutation.OwnIterations(); ok {
+		_spec.SetField(task.FieldOwnIterations, field.TypeJSON, value)
+		_node.OwnIterations = value
+	}
 	if value, ok := _c.mutation.Result(); ok {
 		_spec.SetField(task.FieldResult, field.TypeString, value)
 		_node.Result = value
@@ -1531,6 +1541,24 @@ func (u *TaskUpsert) UpdateMarks() *TaskUpsert {
 // ClearMarks clears the value of the "marks" field.
 func (u *TaskUpsert) ClearMarks() *TaskUpsert {
 	u.SetNull(task.FieldMarks)
+	return u
+}
+
+// SetOwnIterations sets the "own_iterations" field.
+func (u *TaskUpsert) SetOwnIterations(v []pluginsdk.TaskIteration) *TaskUpsert {
+	u.Set(task.FieldOwnIterations, v)
+	return u
+}
+
+// UpdateOwnIterations sets the "own_iterations" field to the value that was provided on create.
+func (u *TaskUpsert) UpdateOwnIterations() *TaskUpsert {
+	u.SetExcluded(task.FieldOwnIterations)
+	return u
+}
+
+// ClearOwnIterations clears the value of the "own_iterations" field.
+func (u *TaskUpsert) ClearOwnIterations() *TaskUpsert {
+	u.SetNull(task.FieldOwnIterations)
 	return u
 }
 
@@ -2187,6 +2215,27 @@ func (u *TaskUpsertOne) UpdateMarks() *TaskUpsertOne {
 func (u *TaskUpsertOne) ClearMarks() *TaskUpsertOne {
 	return u.Update(func(s *TaskUpsert) {
 		s.ClearMarks()
+	})
+}
+
+// SetOwnIterations sets the "own_iterations" field.
+func (u *TaskUpsertOne) SetOwnIterations(v []pluginsdk.TaskIteration) *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetOwnIterations(v)
+	})
+}
+
+// UpdateOwnIterations sets the "own_iterations" field to the value that was provided on create.
+func (u *TaskUpsertOne) UpdateOwnIterations() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateOwnIterations()
+	})
+}
+
+// ClearOwnIterations clears the value of the "own_iterations" field.
+func (u *TaskUpsertOne) ClearOwnIterations() *TaskUpsertOne {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearOwnIterations()
 	})
 }
 
@@ -3039,6 +3088,27 @@ func (u *TaskUpsertBulk) UpdateMarks() *TaskUpsertBulk {
 func (u *TaskUpsertBulk) ClearMarks() *TaskUpsertBulk {
 	return u.Update(func(s *TaskUpsert) {
 		s.ClearMarks()
+	})
+}
+
+// SetOwnIterations sets the "own_iterations" field.
+func (u *TaskUpsertBulk) SetOwnIterations(v []pluginsdk.TaskIteration) *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.SetOwnIterations(v)
+	})
+}
+
+// UpdateOwnIterations sets the "own_iterations" field to the value that was provided on create.
+func (u *TaskUpsertBulk) UpdateOwnIterations() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.UpdateOwnIterations()
+	})
+}
+
+// ClearOwnIterations clears the value of the "own_iterations" field.
+func (u *TaskUpsertBulk) ClearOwnIterations() *TaskUpsertBulk {
+	return u.Update(func(s *TaskUpsert) {
+		s.ClearOwnIterations()
 	})
 }
 

@@ -399,6 +399,24 @@ func (_u *TaskUpdate) ClearMarks() *TaskUpdate {
 	return _u
 }
 
+// SetOwnIterations sets the "own_iterations" field.
+func (_u *TaskUpdate) SetOwnIterations(v []pluginsdk.TaskIteration) *TaskUpdate {
+	_u.mutation.SetOwnIterations(v)
+	return _u
+}
+
+// AppendOwnIterations appends value to the "own_iterations" field.
+func (_u *TaskUpdate) AppendOwnIterations(v []pluginsdk.TaskIteration) *TaskUpdate {
+	_u.mutation.AppendOwnIterations(v)
+	return _u
+}
+
+// ClearOwnIterations clears the value of the "own_iterations" field.
+func (_u *TaskUpdate) ClearOwnIterations() *TaskUpdate {
+	_u.mutation.ClearOwnIterations()
+	return _u
+}
+
 // SetResult sets the "result" field.
 func (_u *TaskUpdate) SetResult(v string) *TaskUpdate {
 	_u.mutation.SetResult(v)
@@ -758,6 +776,17 @@ func (_u *TaskUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.MarksCleared() {
 		_spec.ClearField(task.FieldMarks, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.OwnIterations(); ok {
+		_spec.SetField(task.FieldOwnIterations, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedOwnIterations(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, task.FieldOwnIterations, value)
+		})
+	}
+	if _u.mutation.OwnIterationsCleared() {
+		_spec.ClearField(task.FieldOwnIterations, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Result(); ok {
 		_spec.SetField(task.FieldResult, field.TypeString, value)
@@ -1209,6 +1238,24 @@ func (_u *TaskUpdateOne) ClearMarks() *TaskUpdateOne {
 	return _u
 }
 
+// SetOwnIterations sets the "own_iterations" field.
+func (_u *TaskUpdateOne) SetOwnIterations(v []pluginsdk.TaskIteration) *TaskUpdateOne {
+	_u.mutation.SetOwnIterations(v)
+	return _u
+}
+
+// AppendOwnIterations appends value to the "own_iterations" field.
+func (_u *TaskUpdateOne) AppendOwnIterations(v []pluginsdk.TaskIteration) *TaskUpdateOne {
+	_u.mutation.AppendOwnIterations(v)
+	return _u
+}
+
+// ClearOwnIterations clears the value of the "own_iterations" field.
+func (_u *TaskUpdateOne) ClearOwnIterations() *TaskUpdateOne {
+	_u.mutation.ClearOwnIterations()
+	return _u
+}
+
 // SetResult sets the "result" field.
 func (_u *TaskUpdateOne) SetResult(v string) *TaskUpdateOne {
 	_u.mutation.SetResult(v)
@@ -1598,6 +1645,17 @@ func (_u *TaskUpdateOne) sqlSave(ctx context.Context) (_node *Task, err error) {
 	}
 	if _u.mutation.MarksCleared() {
 		_spec.ClearField(task.FieldMarks, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.OwnIterations(); ok {
+		_spec.SetField(task.FieldOwnIterations, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedOwnIterations(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, task.FieldOwnIterations, value)
+		})
+	}
+	if _u.mutation.OwnIterationsCleared() {
+		_spec.ClearField(task.FieldOwnIterations, field.TypeJSON)
 	}
 	if value, ok := _u.mutation.Result(); ok {
 		_spec.SetField(task.FieldResult, field.TypeString, value)

@@ -30,7 +30,8 @@ type Tasks interface {
 	// the task's maximum, or past one of those caps, is CodeExhausted, and will always be;
 	// so is one for which there is no room now, in the thread's queue or in a quota of the
 	// plugin's. Get tells them apart: CurrentIteration is MaxIterations, or CostUSD has come
-	// to CostCapUSD, of this task or of one above it. Needs tasks.write.
+	// to CostCapUSD, of this task or of one above it. With Own the plugin does the work of the
+	// iteration itself, and there is no run. Needs tasks.write.
 	Iterate(ctx context.Context, request *IterateTaskRequest) (*IterateTaskResponse, error)
 	// Evaluate hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected,
@@ -101,11 +102,19 @@ type TaskHistoryResponse struct {
 // IterateTaskRequest has what the worker is told.
 type IterateTaskRequest struct {
 	ID        string
-	Iteration int // from 1; the key of the message
-	Content   string
+	Iteration int    // from 1; the key of the message
+	Content   string // empty with Own
+	// Own says that the plugin does the work of the iteration itself, by tasks below this one
+	// and by turns: nothing is submitted, the iteration has no run, and the Task's RunID and
+	// the response's Accepted are empty. Everything else is as of an iteration with a run: each
+	// number once, the maximum, the cost caps, Evaluate, Suspend. OnTaskComplete's Result.Text
+	// is EvaluateTaskRequest.Result. A daemon that does not know Own refuses the empty Content
+	// (CodeInvalid), or, when OnTaskCreate has given the task a Context, submits that one
+	// alone, which an Accepted.RunID that is not empty tells.
+	Own bool
 }
 
-// IterateTaskResponse has the task, and the run of the iteration.
+// IterateTaskResponse has the task, and the run of the iteration; Accepted is empty when it has none.
 type IterateTaskResponse struct {
 	Task     Task
 	Accepted Accepted

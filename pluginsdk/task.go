@@ -64,7 +64,7 @@ type Task struct {
 	NotionalUSD             float64           `json:"notionalUsd,omitempty"` // what of CostUSD is of turns on a plan: nobody is billed that
 	CostUnsure              bool              `json:"costUnsure,omitempty"`  // CostUSD may be wrong: that of at least one of its turns may
 
-	RunID       string    `json:"runId,omitempty"` // of the current iteration
+	RunID       string    `json:"runId,omitempty"` // of the current iteration; empty: it has none (IterateTaskRequest.Own), or nothing is iterated yet
 	Marks       []string  `json:"marks,omitempty"` // unvalidated, conflict, ...
 	Result      string    `json:"result,omitempty"`
 	Feedback    string    `json:"feedback,omitempty"`
@@ -127,10 +127,11 @@ type TaskQuery struct {
 	Limit          int          `json:"limit,omitempty"`     // default 100, at most 1000
 }
 
-// TaskIteration is one message to a task's thread and the run that answered it.
+// TaskIteration is one message to a task's thread and the run that answered it, or work that
+// the task's plugin did itself.
 type TaskIteration struct {
 	Iteration   int       `json:"iteration"` // from 1
-	RunID       string    `json:"runId"`     // of a run that was merged into another, that one
+	RunID       string    `json:"runId"`     // empty with Own; of a run that was merged into another, that one
 	State       RunState  `json:"state"`
 	Error       string    `json:"error,omitempty"`
 	CostUSD     float64   `json:"costUsd"`
@@ -138,6 +139,10 @@ type TaskIteration struct {
 	CostUnsure  bool      `json:"costUnsure,omitempty"`
 	QueuedAt    time.Time `json:"queuedAt"`
 	FinishedAt  time.Time `json:"finishedAt,omitzero"`
+	// Own says that the plugin did the work itself (IterateTaskRequest.Own): RunID is empty and
+	// CostUSD 0. State is running until the iteration is handed in or suspended (succeeded), or
+	// the task fails or is cancelled before that.
+	Own bool `json:"own,omitempty"`
 }
 
 // TaskAnswer is what a plugin, or a person through one, has said of a task.

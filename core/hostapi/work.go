@@ -260,12 +260,18 @@ func (s tasks) transition(ctx context.Context, id string, bytes int, do func() (
 
 func (s tasks) Iterate(ctx context.Context, request *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
 	return serve(s.caller, "Tasks.Iterate", func() (*pluginsdk.IterateTaskResponse, error) {
-		// It takes no turn at the writer, as Messages.Submit does not.
-		if err := s.own(ctx, request.ID); err != nil {
-			return nil, err
+		var response pluginsdk.IterateTaskResponse
+		iterate := func() (task pluginsdk.Task, err error) {
+			task, response.Accepted, err = s.Tasks.Iterate(ctx, *request)
+			return task, err
 		}
-		task, accepted, err := s.Tasks.Iterate(ctx, *request)
-		return &pluginsdk.IterateTaskResponse{Task: task, Accepted: accepted}, err
+		var err error
+		if request.Own {
+			response.Task, err = s.transition(ctx, request.ID, 0, iterate)
+		} else if err = s.own(ctx, request.ID); err == nil {
+			response.Task, err = iterate() // takes no turn at the writer, as Messages.Submit does not
+		}
+		return &response, err
 	})
 }
 

@@ -21,6 +21,7 @@ func TestATaskIsTakenOnByWhoMadeIt(t *testing.T) {
 		ctx := t.Context()
 		return map[string]error{
 			"iterate":  second(f.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: id, Iteration: 1})),
+			"begin":    second(f.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: id, Iteration: 2, Own: true})),
 			"evaluate": second(f.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: id, Iteration: 1})),
 			"suspend":  second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: id, Iteration: 1})),
 			"fail":     second(f.Tasks.Fail(ctx, &pluginsdk.FailTaskRequest{ID: id})),
@@ -39,7 +40,7 @@ func TestATaskIsTakenOnByWhoMadeIt(t *testing.T) {
 	for name, err := range transitions(f, "none") {
 		refused(t, name+" nobody's", err, pluginsdk.CodeNotFound)
 	}
-	if len(f.room.calls) != 5 || !slices.Contains(f.room.calls, "cancel mine by Ann/p") {
+	if len(f.room.calls) != 6 || !slices.Contains(f.room.calls, "cancel mine by Ann/p") {
 		t.Errorf("asked for %q", f.room.calls)
 	}
 	person := with(pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide)

@@ -35,6 +35,8 @@ type Task struct {
 	Round int
 	// Settled is the newest iteration that was handed in, or has waited for a person.
 	Settled int
+	// OwnIterations are those that have no run, the oldest first: the latest 1000 of them.
+	OwnIterations []pluginsdk.TaskIteration
 	// Failures are those of calls since the last answer in this phase; the next call is
 	// not made before NotBefore.
 	Failures  int

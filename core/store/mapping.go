@@ -362,7 +362,7 @@ func taskOf(row *ent.Task) ledger.Task {
 		Phase: ledger.TaskPhase(row.Phase), Epoch: row.Epoch, Round: row.Round, Settled: row.Settled,
 		Failures: row.Failures, NotBefore: orZero(row.NotBefore), Agains: row.Agains, CauseRunID: row.CauseRunID,
 		AskedAccount: row.AskedAccount, AskedPermissionMode: row.AskedPermissionMode, AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
-		AskedAllowedTools: row.AskedAllowedTools, FirstCwd: row.FirstCwd,
+		AskedAllowedTools: row.AskedAllowedTools, FirstCwd: row.FirstCwd, OwnIterations: row.OwnIterations,
 	}
 }
 
@@ -399,6 +399,9 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 	if len(t.Marks) > 0 {
 		create.SetMarks(t.Marks)
 	}
+	if len(t.OwnIterations) > 0 {
+		create.SetOwnIterations(t.OwnIterations)
+	}
 	return create
 }
 
@@ -427,6 +430,9 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 		update.SetMarks(t.Marks)
 	} else {
 		update.ClearMarks()
+	}
+	if len(t.OwnIterations) > 0 {
+		update.SetOwnIterations(t.OwnIterations)
 	}
 	return update
 }

@@ -38,14 +38,14 @@ const (
 // TaskHistory returns a task's latest iterations, and what was answered after an answer, at
 // most so many: oldest first. A task that is not there is CodeNotFound.
 func (s *Store) TaskHistory(ctx context.Context, taskID string, after int64, limit int) (iterations []pluginsdk.TaskIteration, answers []ledger.TaskAnswer, err error) {
-	of, err := s.read.Task.Query().Where(task.ID(taskID)).Select(task.FieldCurrentIteration).Only(ctx)
+	of, err := s.read.Task.Query().Where(task.ID(taskID)).Select(task.FieldCurrentIteration, task.FieldOwnIterations).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, nil, notFound("task", taskID)
 	}
 	if err != nil {
 		return nil, nil, wrap("find a task", err)
 	}
-	if iterations, err = s.taskIterations(ctx, taskID, of.CurrentIteration); err != nil {
+	if iterations, err = s.taskIterations(ctx, of); err != nil {
 		return nil, nil, wrap("list a task's iterations", err)
 	}
 	rows, err := s.read.TaskAnswer.Query().Where(taskanswer.TaskID(taskID), taskanswer.IDGT(after)).
@@ -56,12 +56,18 @@ func (s *Store) TaskHistory(ctx context.Context, taskID string, after int64, lim
 	return iterations, all(rows, taskAnswerOf), nil
 }
 
-// taskIterations returns the iterations up to the last one, but for those that were deleted
-// by hand.
-func (s *Store) taskIterations(ctx context.Context, taskID string, last int) (iterations []pluginsdk.TaskIteration, err error) {
+// taskIterations returns the iterations of a task up to its current one, but for those whose
+// runs were deleted by hand.
+func (s *Store) taskIterations(ctx context.Context, of *ent.Task) (iterations []pluginsdk.TaskIteration, err error) {
 	numbers := make(map[string]int)
-	for n := max(1, last-maxIterations+1); n <= last; n++ {
-		numbers[ledger.IterationKey(taskID, n)] = n
+	first := max(1, of.CurrentIteration-maxIterations+1)
+	for n := first; n <= of.CurrentIteration; n++ {
+		numbers[ledger.IterationKey(of.ID, n)] = n
+	}
+	for _, own := range of.OwnIterations {
+		if own.Iteration >= first {
+			iterations = append(iterations, own)
+		}
 	}
 	columns := []string{
 		run.FieldID, run.FieldKey, run.FieldState, run.FieldMergedInto, run.FieldError, run.FieldCostUsd, run.FieldNotionalUsd, run.FieldCostUnsure, run.FieldQueuedAt, run.FieldFinishedAt,

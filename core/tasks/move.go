@@ -17,6 +17,9 @@ import (
 // moveBy is the move that a verb makes of a task, and what else changes with it.
 func moveBy(task ledger.Task, v verb, change func(to *ledger.Task)) (ledger.TaskMove, error) {
 	to, err := v.of(task)
+	if err == nil {
+		leaveOwn(&to, v)
+	}
 	if err == nil && change != nil {
 		change(&to)
 	}

@@ -266,7 +266,7 @@ func (s *story) make(cwd, wake bool) {
 	s.done(m)
 }
 
-func (s *story) iterates(m *model) {
+func (s *story) iterates(m *model, own bool) {
 	next, want := m.iteration+1, pluginsdk.Code("")
 	switch {
 	case m.at != running:
@@ -275,12 +275,18 @@ func (s *story) iterates(m *model) {
 		want = pluginsdk.CodeExhausted
 	}
 	s.asks("iterate", want, func(ctx context.Context, room *Room) error {
-		_, _, err := room.Iterate(ctx, pluginsdk.IterateTaskRequest{ID: m.id, Iteration: next, Content: "go"})
+		request := pluginsdk.IterateTaskRequest{ID: m.id, Iteration: next, Content: "go"}
+		if own {
+			request.Own, request.Content = true, ""
+		}
+		_, _, err := room.Iterate(ctx, request)
 		return err
 	})
 	if want == "" {
 		m.iteration = next
-		s.answer(m.id, "DONE")
+		if !own {
+			s.answer(m.id, "DONE")
+		}
 	}
 	s.done(m)
 }
@@ -380,8 +386,8 @@ func TestTasksFollowTheModel(t *testing.T) {
 		flip := rapid.Bool()
 		r.Repeat(map[string]func(*rapid.T){
 			"make":     func(r *rapid.T) { s.make(flip.Draw(r, "cwd"), flip.Draw(r, "wake")) },
-			"iterate":  func(*rapid.T) { s.iterates(s.any()) },
-			"iterate2": func(*rapid.T) { s.iterates(s.any()) },
+			"iterate":  func(*rapid.T) { s.iterates(s.any(), false) },
+			"own":      func(*rapid.T) { s.iterates(s.any(), true) },
 			"evaluate": func(*rapid.T) { s.evaluates(s.any()) },
 			"again":    func(*rapid.T) { s.evaluates(s.any()) },
 			"suspend": func(r *rapid.T) {

@@ -90,9 +90,12 @@ func (r *Room) History(ctx context.Context, id string, after int64, limit int) (
 	return iterations, answers, err
 }
 
-// Iterate submits the next iteration: the task's context stands before the first one's
-// content.
+// Iterate begins the next iteration: submits its content, before which the task's context
+// stands the first time that something is submitted, or, with Own, leaves the work to the plugin.
 func (r *Room) Iterate(ctx context.Context, request pluginsdk.IterateTaskRequest) (pluginsdk.Task, pluginsdk.Accepted, error) {
+	if request.Own && request.Content != "" {
+		return pluginsdk.Task{}, pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: must be empty with own: nothing is submitted")
+	}
 	for range tries {
 		if err := r.open(); err != nil {
 			return pluginsdk.Task{}, pluginsdk.Accepted{}, err
@@ -102,6 +105,9 @@ func (r *Room) Iterate(ctx context.Context, request pluginsdk.IterateTaskRequest
 			return pluginsdk.Task{}, pluginsdk.Accepted{}, err
 		}
 		if request.Iteration > 0 && request.Iteration <= task.CurrentIteration {
+			if isOwn(task, request.Iteration) {
+				return task.Task, pluginsdk.Accepted{}, nil
+			}
 			accepted, err := r.store.Submitted(ctx, ledger.SourceTask, ledger.IterationKey(task.ID, request.Iteration))
 			return task.Task, accepted, err
 		}
@@ -134,11 +140,19 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	if least.TaskID != "" && least.Left() == 0 {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", least.TaskID, least.CostUSD, least.CapUSD)
 	}
+	r.config.Fault("iterate", task.ID)
+	if request.Own {
+		beginOwn(&move.To)
+		_, err := r.move(ctx, move)
+		if err == nil {
+			r.config.Fault("iterated", task.ID)
+		}
+		return pluginsdk.Accepted{}, err
+	}
 	content := request.Content
-	if request.Iteration == 1 && task.Context != "" {
+	if firstMessage := request.Iteration == len(task.OwnIterations)+1; firstMessage && task.Context != "" {
 		content = task.Context + "\n\n" + content
 	}
-	r.config.Fault("iterate", task.ID)
 	accepted, err := r.inbox.Iterate(ctx, task.Plugin, pluginsdk.Submission{
 		ThreadID: task.ThreadID, Source: ledger.SourceTask, Key: ledger.IterationKey(task.ID, request.Iteration), Content: content, CauseRunID: task.CauseRunID,
 	}, move)

@@ -768,6 +768,7 @@ var (
 		{Name: "cost_cap_usd", Type: field.TypeFloat64, Default: 5},
 		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "marks", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
+		{Name: "own_iterations", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "result", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "feedback", Type: field.TypeString, Size: 2147483647, Default: ""},
 		{Name: "error", Type: field.TypeString, Size: 2147483647, Default: ""},
@@ -823,12 +824,12 @@ var (
 			{
 				Name:    "task_completed_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[48], TasksColumns[0]},
+				Columns: []*schema.Column{TasksColumns[49], TasksColumns[0]},
 			},
 			{
 				Name:    "task_phase",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[32]},
+				Columns: []*schema.Column{TasksColumns[33]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "phase <> ''",
 				},

@@ -47,6 +47,7 @@ func (Task) Fields() []ent.Field {
 		field.Float("cost_cap_usd").Default(5),
 		field.String("run_id").Default(""),
 		jsonField("marks", []string{}),
+		jsonField("own_iterations", []pluginsdk.TaskIteration{}),
 		field.Text("result").Default(""),
 		field.Text("feedback").Default(""),
 		field.Text("error").Default(""),

@@ -68,6 +68,8 @@ const (
 	FieldRunID = "run_id"
 	// FieldMarks holds the string denoting the marks field in the database.
 	FieldMarks = "marks"
+	// FieldOwnIterations holds the string denoting the own_iterations field in the database.
+	FieldOwnIterations = "own_iterations"
 	// FieldResult holds the string denoting the result field in the database.
 	FieldResult = "result"
 	// FieldFeedback holds the string denoting the feedback field in the database.
@@ -143,6 +145,7 @@ var Columns = []string{
 	FieldCostCapUsd,
 	FieldRunID,
 	FieldMarks,
+	FieldOwnIterations,
 	FieldResult,
 	FieldFeedback,
 	FieldError,

@@ -1700,6 +1700,16 @@ func MarksNotNil() predicate.Task {
 	return predicate.Task(sql.FieldNotNull(FieldMarks))
 }
 
+// OwnIterationsIsNil applies the IsNil predicate on the "own_iterations" field.
+func OwnIterationsIsNil() predicate.Task {
+	return predicate.Task(sql.FieldIsNull(FieldOwnIterations))
+}
+
+// OwnIterationsNotNil applies the NotNil predicate on the "own_iterations" field.
+func OwnIterationsNotNil() predicate.Task {
+	return predicate.Task(sql.FieldNotNull(FieldOwnIterations))
+}
+
 // ResultEQ applies the EQ predicate on the "result" field.
 func ResultEQ(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldResult, v))

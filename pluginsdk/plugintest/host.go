@@ -50,7 +50,8 @@ type Host struct {
 	answers        map[string][]pluginsdk.TaskAnswer // of tasks, by their id
 	approvals      []pluginsdk.Approval
 	rules          []pluginsdk.ApprovalRule
-	settled        map[string]int // task to its latest iteration that was handed in or got stuck
+	settled        map[string]int                       // task to its latest iteration that was handed in or got stuck
+	owns           map[string][]pluginsdk.TaskIteration // task to its iterations that have no run
 	turns          map[string]*turn
 	events         []pluginsdk.Event
 	listening      *[]pluginsdk.EventRule // the rules of the last Events.Listen; nil: there was none
@@ -102,6 +103,7 @@ func NewHost() *Host {
 		failures: make(map[string]error),
 		made:     make(map[string]made),
 		settled:  make(map[string]int),
+		owns:     make(map[string][]pluginsdk.TaskIteration),
 		answers:  make(map[string][]pluginsdk.TaskAnswer),
 		turns:    make(map[string]*turn),
 		settings: json.RawMessage(`{}`),

@@ -140,6 +140,10 @@ func (s tasks) History(ctx context.Context, request *pluginsdk.TaskHistoryReques
 	}
 	var history pluginsdk.TaskHistoryResponse
 	for n := 1; n <= s.h.tasks[i].CurrentIteration; n++ {
+		if at := slices.IndexFunc(s.h.owns[request.ID], func(own pluginsdk.TaskIteration) bool { return own.Iteration == n }); at >= 0 {
+			history.Iterations = append(history.Iterations, s.h.owns[request.ID][at])
+			continue
+		}
 		accepted, _ := s.h.made[iterationKey(request.ID, n)].result.(pluginsdk.Accepted)
 		if at, err := find(s.h.runs, "run", accepted.RunID, func(r pluginsdk.Run) string { return r.ID }); err == nil {
 			run := s.h.runs[at]
@@ -214,9 +218,12 @@ func iterationKey(id string, iteration int) string {
 
 func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskRequest) (accepted pluginsdk.Accepted, err error) {
 	key := iterationKey(task.ID, request.Iteration)
+	if request.Own && request.Content != "" {
+		return accepted, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: must be empty with own: nothing is submitted")
+	}
 	if before, known := s.h.made[key]; known {
 		accepted = before.result.(pluginsdk.Accepted)
-		accepted.Existed = true
+		accepted.Existed = accepted.RunID != ""
 		return accepted, nil
 	}
 	if err := from(task, "iterated", pluginsdk.TaskRunning); err != nil {
@@ -230,10 +237,24 @@ func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskReque
 	case task.CostUSD >= task.CostCapUSD:
 		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", task.ID, task.CostUSD, task.CostCapUSD)
 	}
-	accepted = s.h.accept(s.manifest.Name, pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content})
+	s.h.leaveOwn(task.ID, pluginsdk.RunSucceeded)
+	if request.Own {
+		s.h.owns[task.ID] = append(s.h.owns[task.ID], pluginsdk.TaskIteration{
+			Iteration: request.Iteration, Own: true, State: pluginsdk.RunRunning, QueuedAt: now(),
+		})
+	} else {
+		accepted = s.h.accept(s.manifest.Name, pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content})
+	}
 	s.h.made[key] = made{result: accepted}
 	task.CurrentIteration, task.RunID = request.Iteration, accepted.RunID
 	return accepted, nil
+}
+
+// leaveOwn ends the iteration that a task is at, if it is the plugin's own and has not ended.
+func (h *Host) leaveOwn(id string, state pluginsdk.RunState) {
+	if last := len(h.owns[id]) - 1; last >= 0 && h.owns[id][last].FinishedAt.IsZero() {
+		h.owns[id][last].State, h.owns[id][last].FinishedAt = state, now()
+	}
 }
 
 // settle is how Evaluate and Suspend leave an iteration behind: once.
@@ -248,6 +269,7 @@ func (s tasks) settle(task *pluginsdk.Task, what string, iteration int, do func(
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "iteration %d: task %s is at its iteration %d", iteration, task.ID, task.CurrentIteration)
 	}
 	s.h.settled[task.ID] = iteration
+	s.h.leaveOwn(task.ID, pluginsdk.RunSucceeded)
 	do()
 	return nil
 }
@@ -348,6 +370,7 @@ func (s tasks) Fail(ctx context.Context, request *pluginsdk.FailTaskRequest) (*p
 			return err
 		}
 		task.Status, task.Error, task.CompletedAt = pluginsdk.TaskFailed, request.Reason, now()
+		s.h.leaveOwn(task.ID, pluginsdk.RunFailed)
 		return nil
 	})
 	return &pluginsdk.FailTaskResponse{Task: task}, err
@@ -358,6 +381,7 @@ func (s tasks) Cancel(ctx context.Context, request *pluginsdk.CancelTaskRequest)
 	task, err := s.change(ctx, "Tasks.Cancel", request.ID, func(task *pluginsdk.Task) error {
 		if !task.Status.Final() {
 			task.Status, task.Error, task.CompletedAt = pluginsdk.TaskCancelled, request.Reason, now()
+			s.h.leaveOwn(task.ID, pluginsdk.RunCancelled)
 		}
 		return nil
 	})

@@ -134,6 +134,40 @@ func TestTransitionsAreMadeOnce(t *testing.T) {
 	}
 }
 
+// A plugin that does the work of an iteration itself finds here what the daemon does.
+func TestAnOwnIterationHasNoRun(t *testing.T) {
+	w := newWorker(t, pluginsdk.NewTask{Prompt: "work"})
+	own := func(n int) *pluginsdk.IterateTaskResponse {
+		return must(w.sdk.Iterate(t.Context(), &pluginsdk.IterateTaskRequest{ID: w.id, Iteration: n, Own: true}))
+	}
+	_, err := w.sdk.Iterate(t.Context(), &pluginsdk.IterateTaskRequest{ID: w.id, Iteration: 1, Own: true, Content: "go"})
+	w.refused(pluginsdk.CodeInvalid, err)
+	run := must(w.iterate(1)).Accepted.RunID
+	for range 2 {
+		if got := own(2); got.Accepted != (pluginsdk.Accepted{}) || got.Task.RunID != "" || got.Task.CurrentIteration != 2 {
+			t.Errorf("iterated %+v", got)
+		}
+	}
+	if got := w.host.Submissions(); len(got) != 1 {
+		t.Errorf("submitted %+v", got)
+	}
+	if again := own(1); again.Accepted.RunID != run || !again.Accepted.Existed {
+		t.Errorf("iteration 1 is %+v", again)
+	}
+	if task := must(w.evaluate(2)); task.Status != pluginsdk.TaskEvaluating || task.Result != "done" {
+		t.Errorf("evaluated %+v", task)
+	}
+	w.host.Judge(w.id, pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject})
+	own(3)
+	must(w.sdk.Cancel(t.Context(), &pluginsdk.CancelTaskRequest{ID: w.id}))
+	history := must(w.sdk.History(t.Context(), &pluginsdk.TaskHistoryRequest{ID: w.id})).Iterations
+	for n, want := range []pluginsdk.RunState{pluginsdk.RunQueued, pluginsdk.RunSucceeded, pluginsdk.RunCancelled} {
+		if one := history[n]; one.State != want || one.Own != (n > 0) || one.RunID == "" != one.Own || one.FinishedAt.IsZero() == one.Own {
+			t.Errorf("iteration %d is %+v", n+1, one)
+		}
+	}
+}
+
 func TestTransitionsAreGuardedByTheStatusTheyLeave(t *testing.T) {
 	w := newWorker(t, pluginsdk.NewTask{Prompt: "work", MaxIterations: 2, MaxValidationIterations: 1})
 	ctx := t.Context()

@@ -118,6 +118,7 @@ func iterateTaskRequestTo(v pluginsdk.IterateTaskRequest) *hostv1.IterateTaskReq
 		Id:        v.ID,
 		Iteration: int64(v.Iteration),
 		Content:   v.Content,
+		Own:       v.Own,
 	}
 }
 
@@ -126,6 +127,7 @@ func iterateTaskRequestFrom(m *hostv1.IterateTaskRequest) pluginsdk.IterateTaskR
 		ID:        m.GetId(),
 		Iteration: int(m.GetIteration()),
 		Content:   m.GetContent(),
+		Own:       m.GetOwn(),
 	}
 }
 

@@ -194,6 +194,7 @@ func taskIterationTo(v pluginsdk.TaskIteration) *typesv1.TaskIteration {
 		CostUnsure:  v.CostUnsure,
 		QueuedAt:    timeTo(v.QueuedAt),
 		FinishedAt:  timeTo(v.FinishedAt),
+		Own:         v.Own,
 	}
 }
 
@@ -208,6 +209,7 @@ func taskIterationFrom(m *typesv1.TaskIteration) pluginsdk.TaskIteration {
 		CostUnsure:  m.GetCostUnsure(),
 		QueuedAt:    timeFrom(m.GetQueuedAt()),
 		FinishedAt:  timeFrom(m.GetFinishedAt()),
+		Own:         m.GetOwn(),
 	}
 }
 

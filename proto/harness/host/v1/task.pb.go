@@ -433,8 +433,12 @@ type IterateTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// From 1; what makes the call idempotent.
-	Iteration     int64  `protobuf:"varint,2,opt,name=iteration,proto3" json:"iteration,omitempty"`
-	Content       string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
+	Iteration int64 `protobuf:"varint,2,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// Empty with own.
+	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
+	// The plugin does the work of the iteration itself: nothing is submitted, the iteration has
+	// no run, and accepted is empty in the response.
+	Own           bool `protobuf:"varint,4,opt,name=own,proto3" json:"own,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -488,6 +492,13 @@ func (x *IterateTaskRequest) GetContent() string {
 		return x.Content
 	}
 	return ""
+}
+
+func (x *IterateTaskRequest) GetOwn() bool {
+	if x != nil {
+		return x.Own
+	}
+	return false
 }
 
 type IterateTaskResponse struct {
@@ -1123,11 +1134,12 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"iterations\x18\x01 \x03(\v2\x1f.harness.types.v1.TaskIterationR\n" +
 	"iterations\x126\n" +
 	"\aanswers\x18\x02 \x03(\v2\x1c.harness.types.v1.TaskAnswerR\aanswers\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more\"\\\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"n\n" +
 	"\x12IterateTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x18\n" +
-	"\acontent\x18\x03 \x01(\tR\acontent\"y\n" +
+	"\acontent\x18\x03 \x01(\tR\acontent\x12\x10\n" +
+	"\x03own\x18\x04 \x01(\bR\x03own\"y\n" +
 	"\x13IterateTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
 	"\baccepted\x18\x02 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"[\n" +

@@ -52,7 +52,8 @@ type TaskServiceClient interface {
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
 	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
 	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
-	// above it; else there is no room now. Needs tasks.write.
+	// above it; else there is no room now. With own the plugin does the work of the iteration
+	// itself: nothing is submitted, and the iteration has no run. Needs tasks.write.
 	IterateTask(ctx context.Context, in *IterateTaskRequest, opts ...grpc.CallOption) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
@@ -201,7 +202,8 @@ type TaskServiceServer interface {
 	// IterateTask submits a message to the thread of a task that is running: an ordinary
 	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
 	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
-	// above it; else there is no room now. Needs tasks.write.
+	// above it; else there is no room now. With own the plugin does the work of the iteration
+	// itself: nothing is submitted, and the iteration has no run. Needs tasks.write.
 	IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is

@@ -571,8 +571,10 @@ type TaskIteration struct {
 	QueuedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
 	FinishedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=finished_at,json=finishedAt,proto3" json:"finished_at,omitempty"`
 	// As in Run, like cost_unsure.
-	NotionalUsd   float64 `protobuf:"fixed64,8,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
-	CostUnsure    bool    `protobuf:"varint,9,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	NotionalUsd float64 `protobuf:"fixed64,8,opt,name=notional_usd,json=notionalUsd,proto3" json:"notional_usd,omitempty"`
+	CostUnsure  bool    `protobuf:"varint,9,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
+	// The plugin did the work itself (IterateTaskRequest.own): run_id is empty and cost_usd 0.
+	Own           bool `protobuf:"varint,10,opt,name=own,proto3" json:"own,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +668,13 @@ func (x *TaskIteration) GetNotionalUsd() float64 {
 func (x *TaskIteration) GetCostUnsure() bool {
 	if x != nil {
 		return x.CostUnsure
+	}
+	return false
+}
+
+func (x *TaskIteration) GetOwn() bool {
+	if x != nil {
+		return x.Own
 	}
 	return false
 }
@@ -1183,7 +1192,7 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"\aaccount\x18\x11 \x01(\tR\aaccount\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc5\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd7\x02\n" +
 	"\rTaskIteration\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x03R\titeration\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\tR\x05runId\x12\x14\n" +
@@ -1195,7 +1204,9 @@ const file_harness_types_v1_task_proto_rawDesc = "" +
 	"finishedAt\x12!\n" +
 	"\fnotional_usd\x18\b \x01(\x01R\vnotionalUsd\x12\x1f\n" +
 	"\vcost_unsure\x18\t \x01(\bR\n" +
-	"costUnsure\"\xde\x02\n" +
+	"costUnsure\x12\x10\n" +
+	"\x03own\x18\n" +
+	" \x01(\bR\x03own\"\xde\x02\n" +
 	"\n" +
 	"TaskAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x1c\n" +

@@ -67,7 +67,11 @@ func (p *page) standing() {
 	case pluginsdk.TaskPending:
 		words += ": it is being prepared"
 	case pluginsdk.TaskRunning:
-		words += fmt.Sprintf(": its agent is at iteration %d of %d", task.CurrentIteration, task.MaxIterations)
+		who := "its agent"
+		if task.CurrentIteration > 0 && task.RunID == "" {
+			who = "the plugin " + terminal.Short(task.Plugin, titleLimit)
+		}
+		words += fmt.Sprintf(": %s is at iteration %d of %d", who, task.CurrentIteration, task.MaxIterations)
 	case pluginsdk.TaskEvaluating:
 		words += fmt.Sprintf(": the result of iteration %d is looked at", task.CurrentIteration)
 	case pluginsdk.TaskWaiting:
@@ -188,12 +192,15 @@ func (p *page) iterations() error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ITERATION\tSTATE\tCOST\tTOOK\tAGE\tRUN\tERROR")
 	for _, one := range p.Iterations {
-		took := "-"
+		took, cost, run := "-", costOf(one.CostUSD, one.NotionalUSD, one.CostUnsure), one.RunID
+		if one.Own {
+			cost, run = "-", "none: work of "+terminal.Short(p.Task.Plugin, titleLimit)
+		}
 		if !one.FinishedAt.IsZero() {
 			took = terminal.Took(one.FinishedAt.Sub(one.QueuedAt))
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Iteration, one.State, costOf(one.CostUSD, one.NotionalUSD, one.CostUnsure), took,
-			age(one.QueuedAt, p.now), one.RunID, cmp.Or(terminal.Short(one.Error, reasonLimit), "-"))
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Iteration, one.State, cost, took,
+			age(one.QueuedAt, p.now), run, cmp.Or(terminal.Short(one.Error, reasonLimit), "-"))
 	}
 	return table.Flush()
 }

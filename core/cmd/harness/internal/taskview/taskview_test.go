@@ -196,6 +196,20 @@ func TestWhatBecameOfOtherTasks(t *testing.T) {
 	}
 }
 
+// An iteration without a run has none to look up, and no cost of its own.
+func TestAnOwnIterationIsShown(t *testing.T) {
+	flow := client.TaskHistory{
+		Task: pluginsdk.Task{ID: "T", Plugin: "workflow", Status: pluginsdk.TaskRunning, Prompt: "build it", CurrentIteration: 1, MaxIterations: 5, CreatedAt: before(3)},
+		Iterations: []pluginsdk.TaskIteration{
+			{Iteration: 1, Own: true, State: pluginsdk.RunRunning, QueuedAt: before(3)},
+		},
+	}
+	holds(t, shownAs(t, flow), "running: the plugin workflow is at iteration 1 of 5\n", `
+ITERATION  STATE    COST  TOOK  AGE        RUN                     ERROR
+1          running  -     -     3 minutes  none: work of workflow  -
+`)
+}
+
 func TestTasksAreListedAsATable(t *testing.T) {
 	var out bytes.Buffer
 	if err := List(&out, []pluginsdk.Task{conflict().Task, {ID: "T", Status: pluginsdk.TaskRunning, Prompt: "p", CreatedAt: before(1)}}, now); err != nil {

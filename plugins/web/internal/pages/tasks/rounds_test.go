@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-706843ae/harness/plugins/web/internal/api"
@@ -11,6 +12,23 @@ import (
 
 func shows(round int, evidence ...pluginsdk.Evidence) pluginsdk.TaskAnswer {
 	return pluginsdk.TaskAnswer{Round: round, Iteration: round, Plugin: "worktree", Evidence: evidence}
+}
+
+// An iteration without a run has no page to go to.
+func TestAnOwnIterationHasNoLinkToARun(t *testing.T) {
+	var text strings.Builder
+	w := whole{TaskHistory: api.TaskHistory{
+		Task: pluginsdk.Task{ID: "T", Plugin: "workflow"},
+		Iterations: []pluginsdk.TaskIteration{
+			{Iteration: 1, RunID: "R1", State: pluginsdk.RunSucceeded}, {Iteration: 2, Own: true, State: pluginsdk.RunRunning},
+		},
+	}}
+	if err := iterated(w).Render(t.Context(), &text); err != nil {
+		t.Fatal(err)
+	}
+	if page := text.String(); strings.Count(page, "/runs/") != 1 || !strings.Contains(page, "None: work of workflow") {
+		t.Errorf("shown:\n%s", page)
+	}
 }
 
 // What somebody looks at before they decide is of one round: the latest that says what the
