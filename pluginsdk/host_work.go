@@ -112,6 +112,11 @@ type IterateTaskRequest struct {
 	// (CodeInvalid), or, when OnTaskCreate has given the task a Context, submits that one
 	// alone, which an Accepted.RunID that is not empty tells.
 	Own bool
+	// DisallowedTools are rules of tools that the run of the iteration may not use, whatever
+	// its task and its thread allow; none with Own. Such a run has options (see RunOptions): it
+	// answers this message alone, and its usage counts under the plugin's name. A daemon that
+	// does not know Own does not know DisallowedTools either, and leaves them out.
+	DisallowedTools []string
 }
 
 // IterateTaskResponse has the task, and the run of the iteration; Accepted is empty when it has none.

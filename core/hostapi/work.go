@@ -260,6 +260,9 @@ func (s tasks) transition(ctx context.Context, id string, bytes int, do func() (
 
 func (s tasks) Iterate(ctx context.Context, request *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
 	return serve(s.caller, "Tasks.Iterate", func() (*pluginsdk.IterateTaskResponse, error) {
+		if err := checkLengths(length{"disallowedTools", len(strings.Join(request.DisallowedTools, "")), maxTurnTools}); err != nil {
+			return nil, err
+		}
 		var response pluginsdk.IterateTaskResponse
 		iterate := func() (task pluginsdk.Task, err error) {
 			task, response.Accepted, err = s.Tasks.Iterate(ctx, *request)

@@ -93,8 +93,8 @@ func (r *Room) History(ctx context.Context, id string, after int64, limit int) (
 // Iterate begins the next iteration: submits its content, before which the task's context
 // stands the first time that something is submitted, or, with Own, leaves the work to the plugin.
 func (r *Room) Iterate(ctx context.Context, request pluginsdk.IterateTaskRequest) (pluginsdk.Task, pluginsdk.Accepted, error) {
-	if request.Own && request.Content != "" {
-		return pluginsdk.Task{}, pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: must be empty with own: nothing is submitted")
+	if request.Own && (request.Content != "" || len(request.DisallowedTools) > 0) {
+		return pluginsdk.Task{}, pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content, disallowedTools: must be empty with own: nothing is submitted")
 	}
 	for range tries {
 		if err := r.open(); err != nil {
@@ -153,9 +153,13 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	if firstMessage := request.Iteration == len(task.OwnIterations)+1; firstMessage && task.Context != "" {
 		content = task.Context + "\n\n" + content
 	}
-	accepted, err := r.inbox.Iterate(ctx, task.Plugin, pluginsdk.Submission{
+	submission := pluginsdk.Submission{
 		ThreadID: task.ThreadID, Source: ledger.SourceTask, Key: ledger.IterationKey(task.ID, request.Iteration), Content: content, CauseRunID: task.CauseRunID,
-	}, move)
+	}
+	if len(request.DisallowedTools) > 0 {
+		submission.Options = &pluginsdk.RunOptions{DisallowedTools: request.DisallowedTools}
+	}
+	accepted, err := r.inbox.Iterate(ctx, task.Plugin, submission, move)
 	if err == nil {
 		r.config.Fault("iterated", task.ID)
 		r.announce(move)

@@ -102,6 +102,33 @@ func TestATaskIsTakenToItsEnd(t *testing.T) {
 	})
 }
 
+// A worker that may not use a tool in one iteration may use it in the next one.
+func TestAnIterationForbidsTools(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		id := w.create(pluginsdk.NewTask{AllowedTools: []string{"Bash(make)"}})
+		w.settled(id)
+		for n, rules := range [][]string{{"Edit", "Bash(git push *)"}, nil} {
+			request := pluginsdk.IterateTaskRequest{ID: id, Iteration: n + 1, Content: "go", DisallowedTools: rules}
+			w.must(func(ctx context.Context, room *Room) error {
+				_, _, err := room.Iterate(ctx, request)
+				return err
+			})
+			run, err := s.Run(t.Context(), w.state(id).RunID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			options, err := s.RunOptions(t.Context(), run)
+			if err != nil || (options == nil) != (rules == nil) || options != nil && !slices.Equal(options.DisallowedTools, rules) {
+				t.Errorf("iteration %d is run with %+v, %v", n+1, options, err)
+			}
+			w.answer(id, "DONE")
+		}
+		_, _, err := w.boot.room.Iterate(t.Context(), pluginsdk.IterateTaskRequest{ID: id, Iteration: 3, Own: true, DisallowedTools: []string{"Edit"}})
+		wantCode(t, err, pluginsdk.CodeInvalid)
+	})
+}
+
 // Who repeats a request after a crash must not have it done twice, and who asks for
 // what cannot be must be told why.
 func TestRequestsAreRepeatable(t *testing.T) {

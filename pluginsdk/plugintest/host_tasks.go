@@ -218,8 +218,8 @@ func iterationKey(id string, iteration int) string {
 
 func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskRequest) (accepted pluginsdk.Accepted, err error) {
 	key := iterationKey(task.ID, request.Iteration)
-	if request.Own && request.Content != "" {
-		return accepted, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content: must be empty with own: nothing is submitted")
+	if request.Own && (request.Content != "" || len(request.DisallowedTools) > 0) {
+		return accepted, pluginsdk.Errorf(pluginsdk.CodeInvalid, "content, disallowedTools: must be empty with own: nothing is submitted")
 	}
 	if before, known := s.h.made[key]; known {
 		accepted = before.result.(pluginsdk.Accepted)
@@ -243,7 +243,11 @@ func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskReque
 			Iteration: request.Iteration, Own: true, State: pluginsdk.RunRunning, QueuedAt: now(),
 		})
 	} else {
-		accepted = s.h.accept(s.manifest.Name, pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content})
+		submission := pluginsdk.Submission{ThreadID: task.ThreadID, Source: "task", Key: key, Content: request.Content}
+		if len(request.DisallowedTools) > 0 {
+			submission.Options = &pluginsdk.RunOptions{DisallowedTools: request.DisallowedTools}
+		}
+		accepted = s.h.accept(s.manifest.Name, submission)
 	}
 	s.h.made[key] = made{result: accepted}
 	task.CurrentIteration, task.RunID = request.Iteration, accepted.RunID

@@ -3,6 +3,7 @@ package plugintest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -148,7 +149,7 @@ func TestAnOwnIterationHasNoRun(t *testing.T) {
 			t.Errorf("iterated %+v", got)
 		}
 	}
-	if got := w.host.Submissions(); len(got) != 1 {
+	if got := w.host.Submissions(); len(got) != 1 || got[0].Options != nil {
 		t.Errorf("submitted %+v", got)
 	}
 	if again := own(1); again.Accepted.RunID != run || !again.Accepted.Existed {
@@ -166,6 +167,17 @@ func TestAnOwnIterationHasNoRun(t *testing.T) {
 			t.Errorf("iteration %d is %+v", n+1, one)
 		}
 	}
+}
+
+func TestAnIterationForbidsTools(t *testing.T) {
+	w := newWorker(t, pluginsdk.NewTask{})
+	rules := []string{"Edit"}
+	must(w.sdk.Iterate(t.Context(), &pluginsdk.IterateTaskRequest{ID: w.id, Iteration: 1, Content: "go", DisallowedTools: rules}))
+	if got := w.host.Submissions(); len(got) != 1 || got[0].Options == nil || !slices.Equal(got[0].Options.DisallowedTools, rules) {
+		t.Errorf("submitted %+v", got)
+	}
+	_, err := w.sdk.Iterate(t.Context(), &pluginsdk.IterateTaskRequest{ID: w.id, Iteration: 2, Own: true, DisallowedTools: rules})
+	w.refused(pluginsdk.CodeInvalid, err)
 }
 
 func TestTransitionsAreGuardedByTheStatusTheyLeave(t *testing.T) {

@@ -119,6 +119,8 @@ func iterateTaskRequestTo(v pluginsdk.IterateTaskRequest) *hostv1.IterateTaskReq
 		Iteration: int64(v.Iteration),
 		Content:   v.Content,
 		Own:       v.Own,
+
+		DisallowedTools: v.DisallowedTools,
 	}
 }
 
@@ -128,6 +130,8 @@ func iterateTaskRequestFrom(m *hostv1.IterateTaskRequest) pluginsdk.IterateTaskR
 		Iteration: int(m.GetIteration()),
 		Content:   m.GetContent(),
 		Own:       m.GetOwn(),
+
+		DisallowedTools: m.GetDisallowedTools(),
 	}
 }
 

@@ -438,9 +438,11 @@ type IterateTaskRequest struct {
 	Content string `protobuf:"bytes,3,opt,name=content,proto3" json:"content,omitempty"`
 	// The plugin does the work of the iteration itself: nothing is submitted, the iteration has
 	// no run, and accepted is empty in the response.
-	Own           bool `protobuf:"varint,4,opt,name=own,proto3" json:"own,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Own bool `protobuf:"varint,4,opt,name=own,proto3" json:"own,omitempty"`
+	// Rules of tools that the run of the iteration may not use; none with own.
+	DisallowedTools []string `protobuf:"bytes,5,rep,name=disallowed_tools,json=disallowedTools,proto3" json:"disallowed_tools,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *IterateTaskRequest) Reset() {
@@ -499,6 +501,13 @@ func (x *IterateTaskRequest) GetOwn() bool {
 		return x.Own
 	}
 	return false
+}
+
+func (x *IterateTaskRequest) GetDisallowedTools() []string {
+	if x != nil {
+		return x.DisallowedTools
+	}
+	return nil
 }
 
 type IterateTaskResponse struct {
@@ -1134,12 +1143,13 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"iterations\x18\x01 \x03(\v2\x1f.harness.types.v1.TaskIterationR\n" +
 	"iterations\x126\n" +
 	"\aanswers\x18\x02 \x03(\v2\x1c.harness.types.v1.TaskAnswerR\aanswers\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more\"n\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"\x99\x01\n" +
 	"\x12IterateTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\titeration\x18\x02 \x01(\x03R\titeration\x12\x18\n" +
 	"\acontent\x18\x03 \x01(\tR\acontent\x12\x10\n" +
-	"\x03own\x18\x04 \x01(\bR\x03own\"y\n" +
+	"\x03own\x18\x04 \x01(\bR\x03own\x12)\n" +
+	"\x10disallowed_tools\x18\x05 \x03(\tR\x0fdisallowedTools\"y\n" +
 	"\x13IterateTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\x126\n" +
 	"\baccepted\x18\x02 \x01(\v2\x1a.harness.types.v1.AcceptedR\baccepted\"[\n" +
