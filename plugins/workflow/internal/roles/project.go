@@ -3,14 +3,11 @@ package roles
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
-	"unicode/utf8"
+
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/brain"
 )
 
 // How many files of roles a project can have, and how large each may be, in bytes.
@@ -26,101 +23,30 @@ type file struct {
 	text string
 }
 
-// readDir returns the files of a project's roles. No link is followed, so that nothing outside the
-// project is read; files that cannot be used are problems.
+// readDir returns the files of a project's roles. Files that cannot be used are problems.
 func readDir(project string) (files []file, problems []string) {
 	if project == "" {
 		return nil, nil
 	}
-	problem := func(name string, err error) {
-		problems = append(problems, fmt.Sprintf("%s is not used: %v", name, err))
-	}
-	dir, err := openDir(project, Dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		problem(Dir, plain(err))
-		return nil, problems
-	}
-	defer dir.Close()
-	entries, err := fs.ReadDir(dir.FS(), ".")
+	texts, more, err := brain.TextsIn(project, Below, mostFiles, mostBytes)
 	if err != nil {
-		problem(Dir, plain(err))
-		return nil, problems
+		return nil, []string{fmt.Sprintf("%s is not used: %v", Dir, err)}
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".md") })
-	if len(entries) > mostFiles {
-		problems = append(problems, fmt.Sprintf("%s has %d files of roles; the first %d by name are used", Dir, len(entries), mostFiles))
-		entries = entries[:mostFiles]
+	if more > 0 {
+		problems = append(problems, fmt.Sprintf("%s has %d files of roles; the first %d by name are used", Dir, len(texts)+more, mostFiles))
 	}
-	for _, entry := range entries {
-		at := path.Join(Dir, entry.Name())
-		text, err := readFile(dir, entry.Name())
-		role := strings.TrimSuffix(entry.Name(), ".md")
+	for _, text := range texts {
+		role, err := strings.TrimSuffix(path.Base(text.Path), ".md"), text.Fault
 		if err == nil && !name.MatchString(role) {
 			err = errors.New("the name of a role's file has lower case letters, digits and hyphens, begins with a letter, and has at most 40 characters before .md")
 		}
 		if err != nil {
-			problem(at, err)
+			problems = append(problems, fmt.Sprintf("%s is not used: %v", text.Path, err))
 			continue
 		}
-		files = append(files, file{name: role, path: at, text: text})
+		files = append(files, file{name: role, path: text.Path, text: text.Text})
 	}
 	return files, problems
-}
-
-// openDir opens a directory below another. None of its parts may be a link.
-func openDir(top, below string) (*os.Root, error) {
-	root, err := os.OpenRoot(top)
-	for _, part := range strings.Split(below, "/") {
-		if err != nil {
-			return nil, err
-		}
-		above := root
-		var info fs.FileInfo
-		if info, err = above.Lstat(part); err == nil && !info.IsDir() {
-			err = errors.New(part + " is a link or a file; make it a directory")
-		}
-		if err == nil {
-			root, err = above.OpenRoot(part)
-		}
-		above.Close()
-	}
-	return root, err
-}
-
-// readFile reads a regular file that is no link.
-func readFile(dir *os.Root, name string) (string, error) {
-	opened, err := dir.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		if info, lstat := dir.Lstat(name); lstat == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return "", errors.New("it is a link, and links are not followed; write a file")
-		}
-		return "", plain(err)
-	}
-	defer opened.Close()
-	if info, err := opened.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.New("it is no regular file")
-	}
-	text, err := io.ReadAll(io.LimitReader(opened, mostBytes+1))
-	switch {
-	case err != nil:
-		return "", plain(err)
-	case len(text) > mostBytes:
-		return "", fmt.Errorf("it is larger than %d KiB", mostBytes>>10)
-	case !utf8.Valid(text) || strings.ContainsRune(string(text), 0):
-		return "", errors.New("it is no text in UTF-8")
-	}
-	return string(text), nil
-}
-
-// plain is an error without the path, which the problem names already.
-func plain(err error) error {
-	if of := new(fs.PathError); errors.As(err, &of) {
-		return of.Err
-	}
-	return err
 }
 
 // role is the role of a project's file. Whoever can write files in a repository gains nothing by it: the

@@ -12,12 +12,16 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/internal/lazy"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/brain"
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// Dir is where a project keeps its roles.
-const Dir = ".brain/agents"
+// Dir is where a project keeps its roles: Below in the directory .brain.
+const (
+	Dir   = brain.Dir + "/" + Below
+	Below = "agents"
+)
 
 // Where a role comes from; a role of the project has the path of its file.
 const (
