@@ -30,8 +30,8 @@ const MostTasks = 500
 
 var (
 	heading = lazy.Regexp(`(?m)^###\s+Task\s+(\d+):\s*(.+)$`)
-	depends = lazy.Regexp(`(?im)^\s*(?:[-*]\s*)?\**depends(?:\s+on)?\**\s*:\**\s*(.*)$`)
-	number  = lazy.Regexp(`\d+`)
+	depends = lazy.Regexp(`(?im)^[ \t]*(?:[-*][ \t]*)?\**depends(?:[ \t]+on)?\**[ \t]*:\**(.*)$`)
+	numbers = lazy.Regexp(`(\d+)(?:\s*[-–—]\s*(?:[Tt]ask\s+)?(\d+))?`)
 )
 
 // Read returns the tasks of a plan in the order of their numbers; none without a heading. An error
@@ -54,19 +54,38 @@ func Read(text string) ([]Task, error) {
 			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the plan's task headings must be numbered 1 to %d in order, each number once: heading %d is \"Task %.20s\"", len(found), i+1, digits)
 		}
 		task := Task{Number: n, Title: strings.TrimSpace(text[at[4]:at[5]]), Body: strings.TrimSpace(text[at[1]:end])}
-		if line := depends.FindStringSubmatch(task.Body); line != nil {
-			task.Declared = true
-			for _, one := range number.FindAllString(line[1], -1) {
-				on, err := strconv.Atoi(one)
-				if err != nil || on < 1 || on >= n {
-					return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "task %d of the plan says \"Depends: %.100s\"; a task can depend only on tasks that come before it", n, line[1])
-				}
-				task.Depends = append(task.Depends, on)
-			}
+		if strings.HasPrefix(task.Title, "#") { // the next heading, after spaces that are ends of lines
+			return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the heading of task %d of the plan has no title: write \"### Task %d: title\"", n, n)
+		}
+		if err := task.readDepends(); err != nil {
+			return nil, err
 		}
 		tasks = append(tasks, task)
 	}
 	return tasks, nil
+}
+
+// readDepends reads the task's lines "Depends:", which have numbers and ranges of numbers.
+func (t *Task) readDepends() error {
+	for _, line := range depends.FindAllStringSubmatch(t.Body, -1) {
+		t.Declared = true
+		for _, of := range numbers.FindAllStringSubmatch(line[1], -1) {
+			first, err := strconv.Atoi(of[1])
+			last := first
+			if of[2] != "" && err == nil {
+				last, err = strconv.Atoi(of[2])
+			}
+			if err != nil || first < 1 || last < first || last >= t.Number {
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "task %d of the plan says \"Depends: %.100s\"; a task can depend only on tasks that come before it", t.Number, strings.TrimSpace(line[1]))
+			}
+			for on := first; on <= last; on++ {
+				t.Depends = append(t.Depends, on)
+			}
+		}
+	}
+	slices.Sort(t.Depends)
+	t.Depends = slices.Compact(t.Depends)
+	return nil
 }
 
 // Scope is which tasks of a plan a stage is about; the zero value: all of them.
@@ -79,10 +98,10 @@ var (
 
 // String is "Tasks 1-3" or "Task 7"; empty for the zero value.
 func (s Scope) String() string {
-	switch {
-	case s.First == 0:
+	switch s.First {
+	case 0:
 		return ""
-	case s.First == s.Last:
+	case s.Last:
 		return fmt.Sprintf("Task %d", s.First)
 	}
 	return fmt.Sprintf("Tasks %d-%d", s.First, s.Last)

@@ -256,10 +256,6 @@ func TestReplanKeepsWhatWasSaid(t *testing.T) {
 	if want := "Tasks 1-3 APPROVE, Task 4 REVISE, Task 7 REDESIGN"; strings.Join(said, ", ") != want {
 		t.Errorf("what was said is %s, want %s", strings.Join(said, ", "), want)
 	}
-	got[len(got)-1].Verdicts[0].Summary = "changed"
-	if given[len(given)-1].Verdicts = append(given[len(given)-1].Verdicts, stages.Verdict{}); len(got[len(got)-1].Verdicts) != 1 {
-		t.Error("both lists share their verdicts")
-	}
 }
 
 // A reviewer that approves, but whose stage did not complete, has not approved.
