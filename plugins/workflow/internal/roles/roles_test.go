@@ -172,6 +172,20 @@ func TestAHostileRepositoryGainsNothing(t *testing.T) {
 	}
 }
 
+// A project lowers a permission mode, and never raises one.
+func TestAProjectOnlyLowersAMode(t *testing.T) {
+	for _, row := range []struct{ has, wanted, want string }{
+		{"acceptEdits", "default", "default"}, {"acceptEdits", "plan", "plan"}, {"acceptEdits", "dontAsk", "dontAsk"}, {"acceptEdits", "acceptEdits", "acceptEdits"},
+		{"default", "acceptEdits", "default"}, {"default", "plan", "plan"}, {"default", "dontAsk", "default"}, {"plan", "default", "plan"}, {"plan", "acceptEdits", "plan"},
+		{"plan", "bypassPermissions", "plan"}, {"default", "", "default"},
+	} {
+		mode, wishes := roles.LowerMode(row.has, row.wanted)
+		if left := row.want == row.has && row.wanted != row.has && row.wanted != ""; mode != row.want || (wishes > 0) != left {
+			t.Errorf("%s, with the wish %q, is %s with %d wishes left out", row.has, row.wanted, mode, wishes)
+		}
+	}
+}
+
 // A file that cannot be used is said by name, and the shipped role holds.
 func TestAFileThatCannotBeUsed(t *testing.T) {
 	shipped, _ := load(t, "", nil)

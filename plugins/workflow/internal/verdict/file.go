@@ -44,7 +44,7 @@ func readFile(text string) (decision stages.Decision, fault string) {
 		return decision, ""
 	}
 	for _, line := range doubts {
-		if match := plain.FindStringSubmatch(line); decision == "" || match == nil || match[1] != string(decision) {
+		if match := plain.FindStringSubmatch(line); match == nil || match[1] != string(decision) {
 			return "", fmt.Sprintf(".brain/REVIEW.md has a line that is no plain verdict: %.200q", strings.TrimSpace(line))
 		}
 	}
