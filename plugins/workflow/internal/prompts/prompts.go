@@ -200,7 +200,10 @@ func section(b *strings.Builder, title, about, text string, most int) {
 // quoted is a text as data: each line is marked, so that nothing in it can look like a part of the
 // prompt, and its end is cut off where it is too long.
 func quoted(text string, most int) string {
-	text = "> " + strings.ReplaceAll(strings.Trim(clean(text), "\n"), "\n", "\n> ")
+	if text = strings.Trim(text, "\r\n"); len(text) > most {
+		text = text[:most+1] // quoting makes no text shorter
+	}
+	text = "> " + strings.ReplaceAll(clean(text), "\n", "\n> ")
 	return cut(text, most, "\n> [the rest is cut off]")
 }
 

@@ -152,7 +152,7 @@ func TestWhatIsQuotedIsMarkedOnEachLine(t *testing.T) {
 }
 
 func TestPromptsAreBounded(t *testing.T) {
-	long := strings.Repeat("é\n", 1<<20)
+	long := strings.Repeat("é\n", 1<<17)
 	p := paper()
 	p.Request, p.Previous, p.Diff, p.Feedback, p.Changed, p.Commands, p.Acceptance = long, long, long, long, []string{long}, []string{long}, []string{long}
 	for n := range p.Tasks {
@@ -162,6 +162,18 @@ func TestPromptsAreBounded(t *testing.T) {
 	for name, prompt := range map[string]string{"worker": prompts.Worker(stages.Builder, p), "review": review} {
 		if len(prompt) > 512<<10 || !strings.Contains(prompt, "[the rest is cut off]") || strings.ToValidUTF8(prompt, "") != prompt {
 			t.Errorf("the prompt of a %s has %d bytes", name, len(prompt))
+		}
+	}
+}
+
+// What is cut off is said, also behind lines that are empty.
+func TestNothingIsCutOffUnsaid(t *testing.T) {
+	p := paper()
+	p.Request, p.Diff = "a"+strings.Repeat("\n", 1<<20)+"the rest", ""
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		p.Previous = "a" + strings.Repeat(end, 1<<20)
+		if got := strings.Count(prompts.Worker(stages.Builder, p), "[the rest is cut off]"); got != 1 {
+			t.Errorf("with %q it is said %d times", end, got)
 		}
 	}
 }

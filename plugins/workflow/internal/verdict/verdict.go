@@ -131,13 +131,15 @@ func Schema(final ...plan.Scope) json.RawMessage {
 // cleaned is a text without what a terminal or a prompt could stumble over, and cut with a visible
 // mark where it is too long.
 func cleaned(text string, most int) string {
+	if text = strings.TrimSpace(text); len(text) > 4*most {
+		text = text[:4*most] // more than what is left of it below
+	}
 	text = strings.Map(func(char rune) rune {
 		if unicode.IsControl(char) && char != '\n' && char != '\t' {
 			return '\uFFFD'
 		}
 		return char
 	}, strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n"))
-	text = strings.TrimSpace(text)
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + " [cut]"
 	}
