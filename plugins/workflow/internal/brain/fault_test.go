@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,12 +26,15 @@ const (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(playsOwner); dir != "" {
+		release := func() {}
 		b, err := brain.Open(dir)
 		if err == nil {
-			_, err = b.Lock("w-child")
+			release, err = b.Lock("w-child")
 		}
 		fmt.Println(err)
-		select {} // until it is killed
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or nobody is left to do so
+		release()
+		os.Exit(0)
 	}
 	if dir := os.Getenv(playsSaver); dir != "" {
 		os.Exit(saveAll(dir))
@@ -56,6 +60,10 @@ func child(t *testing.T, plays, dir string) (kill func(), said string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), plays+"="+dir)
+	_, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	out, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()

@@ -21,7 +21,8 @@ const lockTries = 10
 
 // Lock has one workflow at a time work in the directory. The lock is the kernel's, which drops it with
 // the process: a dead owner holds nothing. A lock that is held is an error of the code CodeConflict,
-// which says who holds it. What release leaves in the file means nothing.
+// which says who holds it. The caller keeps release until the
+// lock is given back. What is left in the file means nothing.
 func (b *Brain) Lock(workflow string) (release func(), err error) {
 	path := filepath.Join(b.path, LockFile)
 	for range lockTries {
