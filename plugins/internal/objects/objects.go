@@ -64,8 +64,7 @@ func git(ctx context.Context, env []string, stdin io.Reader, stdout io.Writer, a
 // (trees or commits), with the objects of the repository that the directory top belongs to. It
 // returns the names of the trees.
 func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []string, error) {
-	from, err := objectsOf(top)
-	if err != nil {
+	if _, err := objectsOf(top); err != nil {
 		return nil, nil, err
 	}
 	format := "sha1"
@@ -76,9 +75,24 @@ func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	alternates := filepath.Join(dir, "objects", "info", "alternates")
-	if err := put(alternates, from+"\n"); err != nil {
+	trees, err := s.Add(ctx, top, names...)
+	if err != nil {
 		return nil, nil, err
+	}
+	return s, trees, nil
+}
+
+// Add copies the trees that the names are of (trees or commits) into the store, with their objects,
+// from the repository that the directory top belongs to, or from a store. It returns the names of
+// the trees.
+func (s *Store) Add(ctx context.Context, top string, names ...string) ([]string, error) {
+	from, err := objectsOf(top)
+	if err != nil {
+		return nil, err
+	}
+	alternates := filepath.Join(s.Dir, "objects", "info", "alternates")
+	if err := put(alternates, from+"\n"); err != nil {
+		return nil, err
 	}
 	var asked strings.Builder
 	for _, name := range names {
@@ -86,15 +100,15 @@ func Copy(ctx context.Context, dir, top string, names ...string) (*Store, []stri
 	}
 	said, err := git(ctx, []string{"GIT_DIR=" + s.Dir}, strings.NewReader(asked.String()), nil, "cat-file", "--batch-check=%(objectname)")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	trees := strings.Split(said, "\n")
 	for _, tree := range trees {
 		if strings.Contains(tree, " ") || len(trees) != len(names) { // NAME missing
-			return nil, nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "of %q not all are trees in the repository of %s: git cat-file: %.400q", names, top, said)
+			return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "of %q not all are trees in the repository of %s: git cat-file: %.400q", names, top, said)
 		}
 	}
-	return s, trees, s.take(ctx, alternates, trees)
+	return trees, s.take(ctx, alternates, trees)
 }
 
 // create makes a store that has nothing.
