@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-706843ae/harness/plugins/internal/lazy"
+	"github.com/seed-706843ae/harness/plugins/internal/typed"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -100,13 +100,13 @@ func (p *Plugin) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequ
 	}
 	bare := len(r.fields) == 0 // it was typed, or has no attributes: they may stand before the text
 	if bare {
-		r.fields, r.text = leadingFields(r.text)
+		r.fields, r.text = typed.LeadingFields(r.text)
 	}
 	if verb := verbs[command.Name]; verb.named && r.fields["task"] == "" && r.text != "" {
-		r.fields["task"], r.text = firstWord(r.text)
+		r.fields["task"], r.text = typed.FirstWord(r.text)
 		if bare && len(verb.fields) > 1 {
 			var more map[string]string
-			more, r.text = leadingFields(r.text)
+			more, r.text = typed.LeadingFields(r.text)
 			maps.Copy(r.fields, more)
 		}
 	}
@@ -206,34 +206,6 @@ func (p *Plugin) thread(ctx context.Context, id string) (pluginsdk.Thread, error
 		return pluginsdk.Thread{}, err
 	}
 	return answer.Threads[0], nil
-}
-
-// firstWord returns a text's first word, and what follows it.
-func firstWord(text string) (word, rest string) {
-	at := strings.IndexAny(text, " \t\n")
-	if at < 0 {
-		return text, ""
-	}
-	return text[:at], strings.TrimSpace(text[at:])
-}
-
-var leadingField = lazy.Regexp(`^([a-z][a-z_-]*)=(?:"([^"]*)"|'([^']*)'|(\S*))(?:\s+|$)`)
-
-// leadingFields takes the words KEY=VALUE from the beginning of a text, up to one that is
-// none, or a -- of its own.
-func leadingFields(text string) (fields map[string]string, rest string) {
-	fields = make(map[string]string)
-	for {
-		if match := leadingField.FindStringSubmatch(text); match != nil {
-			fields[match[1]] = match[2] + match[3] + match[4]
-			text = text[len(match[0]):]
-			continue
-		}
-		if rest, found := strings.CutPrefix(text, "--"); found && strings.TrimLeft(rest, " \t\n") != rest {
-			text = strings.TrimSpace(rest)
-		}
-		return fields, text
-	}
 }
 
 // tools are the same as the commands, for agents.
