@@ -70,7 +70,7 @@ func run(m *testing.M) int {
 	pluginDir = dir
 	err = errors.Join(
 		programs.Build(dir, "plugins/activity", "plugins/context", "plugins/time", "plugins/web", "plugins/delegation", "plugins/worktree",
-			"plugins/validation", "plugins/discord", "plugins/cron", "plugins/metrics", "plugins/summaries", "plugins/summaries/internal/ahead", "plugins/examples/licence-gate", "core/coretest/gallery"),
+			"plugins/validation", "plugins/discord", "plugins/cron", "plugins/metrics", "plugins/workflow", "plugins/summaries", "plugins/summaries/internal/ahead", "plugins/examples/licence-gate", "core/coretest/gallery"),
 		makeParts(filepath.Join(dir, partsName)),
 	)
 	if err != nil {

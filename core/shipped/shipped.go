@@ -56,6 +56,11 @@ var Plugins = Table{
 			Env: []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "CARGO_HOME", "RUSTUP_HOME", "VIRTUAL_ENV"}},
 		{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge}},
 	}},
+	{"workflow", []Grants{{Since: 17, Capabilities: []pluginsdk.Capability{
+		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead,
+		pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapAgentInvoke, pluginsdk.CapMessagesWrite, pluginsdk.CapTurnsChange, pluginsdk.CapEventsRead,
+		pluginsdk.CapState,
+	}, Env: []string{"HARNESS_WORKSPACE"}}}},
 	{"discord", []Grants{{Since: 8, Capabilities: []pluginsdk.Capability{
 		pluginsdk.CapThreadsRead, pluginsdk.CapThreadsWrite, pluginsdk.CapMessagesRead, pluginsdk.CapMessagesSubmit,
 		pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapDeliveriesRead, pluginsdk.CapEventsRead, pluginsdk.CapCommandsRead,
@@ -96,16 +101,14 @@ var Operators = map[string][]string{
 	"summaries":  {"threads"},
 	"validation": {"checks", "environment", "makers"},
 	"web":        {"allowedHosts", "auth"},
+	"workflow":   {"roles", "roots"},
 	"worktree":   {"setup"},
 }
 
-// Later are names that are kept for plugins that are to come with Harness.
-var Later = []string{"workflow"}
-
-// Named reports whether the name is that of a plugin that comes with Harness, or is to.
+// Named reports whether the name is that of a plugin that comes with Harness.
 // Those of the daemon's own directory have it, and nothing else: the names are in
 // events, commands and tools that people know.
-func Named(name string) bool { return Plugins.Place(name) > 0 || slices.Contains(Later, name) }
+func Named(name string) bool { return Plugins.Place(name) > 0 }
 
 // Table is the plugins of a release, in the order in which they are asked.
 type Table []Plugin

@@ -23,6 +23,7 @@ import (
 	clock "github.com/seed-706843ae/harness/plugins/time"
 	"github.com/seed-706843ae/harness/plugins/validation"
 	"github.com/seed-706843ae/harness/plugins/web"
+	"github.com/seed-706843ae/harness/plugins/workflow"
 	"github.com/seed-706843ae/harness/plugins/worktree"
 	"github.com/seed-706843ae/harness/pluginsdk"
 	"github.com/seed-706843ae/harness/pluginsdk/serve"
@@ -36,6 +37,7 @@ var plugins = map[string]func() pluginsdk.Plugin{
 	"delegation": delegation.New,
 	"discord":    discord.New,
 	"metrics":    metrics.New,
+	"workflow":   workflow.New,
 	"summaries":  summaries.New,
 	"time":       clock.New,
 	"validation": validation.New,

@@ -71,7 +71,28 @@ type Stage struct {
 	RunID    string    `json:"runId,omitempty"` // the last
 	Attempt  int       `json:"attempt,omitempty"`
 	Verdicts []Verdict `json:"verdicts,omitempty"` // of a reviewer's stage, the oldest first
-	CostUSD  float64   `json:"costUsd,omitempty"`
+	CostUSD  float64   `json:"costUsd,omitempty"`  // of all attempts; that of a builder's stage has its reviews
+	// CostBefore is what the attempts before this one have cost.
+	CostBefore float64 `json:"costBefore,omitempty"`
+
+	Hold     *Hold `json:"hold,omitempty"`     // nil: it waits for no person
+	Due      *Due  `json:"due,omitempty"`      // nil: its worker is told nothing but what its task says
+	Failures int   `json:"failures,omitempty"` // turns of its worker that have failed in a row
+}
+
+// Hold is why a stage waits for a person.
+type Hold struct {
+	Reason string `json:"reason"`
+	Mark   string `json:"mark,omitempty"` // that the workflow's task is given
+	Then   string `json:"then,omitempty"` // what its worker is told when the stage goes on
+}
+
+// Due is what a stage's worker is told next.
+type Due struct {
+	Iteration int    `json:"iteration"` // of its task, at which it is told so
+	Words     string `json:"words"`
+	// Waived is the person who accepts the stage's work as it is; then its worker is told nothing.
+	Waived string `json:"waived,omitempty"`
 }
 
 // Role is that of the stage's agent.
@@ -83,6 +104,7 @@ type Validation struct {
 	Reason string    `json:"reason,omitempty"` // why not, or what was not checked
 	Tries  int       `json:"tries"`            // how often they were made
 	At     time.Time `json:"at"`
+	Call   string    `json:"call,omitempty"` // that made them last: a repeated one is no other try
 }
 
 // Decision is what a reviewer decides.
@@ -105,6 +127,7 @@ type Verdict struct {
 	Batch              string    `json:"batch,omitempty"`  // of the last review: that its findings are about
 	Source             string    `json:"source,omitempty"` // output, file, both, or why it could not be read
 	Tree               string    `json:"tree,omitempty"`
+	Patch              string    `json:"patch,omitempty"` // names the change, whatever it is on top of
 	RunID              string    `json:"runId,omitempty"`
 	Checks             []string  `json:"checks,omitempty"` // commands that were run on the tree, with their exit codes
 	By                 string    `json:"by,omitempty"`     // the person who accepted it as it is; empty: the reviewer

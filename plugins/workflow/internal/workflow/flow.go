@@ -1,0 +1,361 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/plan"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// held is the error of what cannot go on without a person.
+type held struct {
+	stage int // -1: the workflow itself
+	hold  stages.Hold
+}
+
+func (h *held) Error() string { return h.hold.Reason }
+
+var (
+	errOver  = errors.New("the workflow is over")
+	errAnew  = errors.New("the stages have changed") // steps begins again with them
+	errMoved = errors.New("the workflow's task has moved")
+)
+
+// drive takes a workflow to its end. What fails is tried again.
+func (f *flow) drive(ctx context.Context) {
+	defer f.unlock()
+	for wait := time.Second; ctx.Err() == nil; {
+		err := f.runOnce(ctx)
+		switch {
+		case errors.Is(err, errOver):
+			return
+		case err == nil, errors.Is(err, errAnew), errors.Is(err, errMoved):
+			wait = time.Second
+			continue
+		case ctx.Err() != nil:
+			return
+		}
+		f.log.Warn("a workflow cannot go on; trying again", "workflow", f.id, "err", err, "in", wait.String())
+		if !rest(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, lookAgain)
+	}
+}
+
+// runOnce does what can be done for a workflow, until its task moves.
+func (f *flow) runOnce(ctx context.Context) error {
+	root, err := f.task(ctx, f.id)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return errOver
+	}
+	if err != nil {
+		return err
+	}
+	if root.Status != pluginsdk.TaskRunning {
+		if over(root) {
+			return f.end(ctx, root)
+		}
+		f.unlockIfFinal(root)
+		_, err := f.await(ctx, root)
+		return err
+	}
+	leave, err := f.places.take(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	err = f.open(ctx, root)
+	if err == nil {
+		err = f.steps(ctx)
+	}
+	if hold := new(held); errors.As(err, &hold) {
+		return f.suspend(ctx, hold)
+	}
+	return err
+}
+
+// unlockIfFinal gives the directory back as soon as the workflow does not go on: what is left to do
+// for its end does not need it.
+func (f *flow) unlockIfFinal(root pluginsdk.Task) {
+	if root.Status.Final() {
+		f.unlock()
+	}
+}
+
+func over(task pluginsdk.Task) bool { return task.Status.Final() && !task.CompletedAt.IsZero() }
+
+// end notes that the workflow is over.
+func (f *flow) end(ctx context.Context, root pluginsdk.Task) error {
+	_, err := f.change(ctx, func(r *record) error {
+		if r.EndedAt.IsZero() {
+			r.EndedAt = root.CompletedAt
+		}
+		r.Waits = ""
+		return nil
+	})
+	if err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		return err
+	}
+	if err := f.works.Forget(ctx, f.host.State, f.id); err != nil {
+		f.log.Warn("the checkouts of a workflow could not be removed", "workflow", f.id, "err", err)
+	}
+	return errOver
+}
+
+func (p *Plugin) task(ctx context.Context, id string) (pluginsdk.Task, error) {
+	answer, err := p.host.Tasks.Get(ctx, &pluginsdk.GetTaskRequest{ID: id})
+	if err != nil {
+		return pluginsdk.Task{}, err
+	}
+	return answer.Task, nil
+}
+
+// await returns a task once it stands otherwise than it did.
+func (p *Plugin) await(ctx context.Context, task pluginsdk.Task) (pluginsdk.Task, error) {
+	for {
+		moved := p.moved.wait()
+		now, err := p.task(ctx, task.ID)
+		if err != nil || now.Status != task.Status || now.CurrentIteration != task.CurrentIteration || now.CompletedAt != task.CompletedAt ||
+			now.ValidationIterations != task.ValidationIterations {
+			return now, err
+		}
+		again := time.NewTimer(lookAgain)
+		select {
+		case <-moved:
+			again.Stop()
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return now, context.Cause(ctx)
+		}
+	}
+}
+
+// open begins or goes on with a root task that is running: its record, the lock of its directory,
+// and an iteration that can be suspended or handed in. What a person has said with it is told to the stages that have
+// waited for that.
+func (f *flow) open(ctx context.Context, root pluginsdk.Task) error {
+	rec, err := f.read(ctx)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		if rec, err = f.first(ctx, root); err == nil {
+			err = f.create(ctx, rec)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if rec.Iteration == 0 || rec.Iteration != root.CurrentIteration {
+		next := root.CurrentIteration + 1
+		if _, err := f.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: root.ID, Iteration: next, Own: true}); err != nil {
+			return err
+		}
+		f.Fault("opened", f.id)
+		if _, err = f.change(ctx, func(r *record) error {
+			r.Iteration, r.Waits = next, ""
+			r.goOn(root.Feedback)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	if err := f.lock(ctx); err != nil {
+		return &held{-1, stages.Hold{Reason: err.Error() + "; then continue the workflow", Mark: "locked"}}
+	}
+	if err := f.inGit(ctx, root); err != nil {
+		return err
+	}
+	return f.recordBase(ctx, deskOfRoot, root)
+}
+
+// goOn has the stages go on that waited for a person, with the person's words.
+func (r *record) goOn(words string) {
+	r.StoppedBy, r.FinalHold = "", ""
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		if s.Hold == nil {
+			continue
+		}
+		then := cmp.Or(s.Hold.Then, "Go on.")
+		if words != "" {
+			then += "\n\nA person says:\n" + words
+		}
+		if s.Due == nil {
+			s.Due = &stages.Due{}
+		}
+		s.Due.Words, s.Due.Iteration, s.Hold, s.Failures = then, 0, nil, 0
+		if s.Status == stages.Reviewing {
+			s.Status = stages.Running
+		}
+		if n := r.reviewer(i); n >= 0 {
+			r.Limits.Rounds = max(r.Limits.Rounds, stages.Rounds(r.Stages[n].Verdicts)+1)
+		}
+		if s.Validation != nil && !s.Validation.Passed {
+			r.Limits.Tries = max(r.Limits.Tries, s.Validation.Tries+1)
+		}
+	}
+}
+
+// inGit notes whether the workflow is built in worktrees. A project in git whose worktree is nobody's
+// to make is not worked in directly.
+func (f *flow) inGit(ctx context.Context, root pluginsdk.Task) error {
+	git := root.CwdPlugin != ""
+	if !git && inCheckout(root.Cwd, f.workspace) && exec.CommandContext(ctx, "git", "-C", root.Cwd, "check-ignore", "--quiet", ".").Run() != nil {
+		return &held{-1, stages.Hold{
+			Reason: fmt.Sprintf("%s is in a git project, and the plugin worktree, which gives a workflow a branch of its own there, is off: turn it on (harness plugin enable worktree), abandon this workflow and start it again", root.Cwd),
+			Mark:   "worktree",
+		}}
+	}
+	rec, err := f.read(ctx)
+	if err != nil || rec.Git == git {
+		return err
+	}
+	_, err = f.change(ctx, func(r *record) error { r.Git = git; return nil })
+	return err
+}
+
+// suspend has the workflow wait for a person.
+func (f *flow) suspend(ctx context.Context, h *held) error {
+	var iteration int
+	rec, err := f.change(ctx, func(r *record) error {
+		iteration, r.Iteration = r.Iteration, 0
+		if h.stage >= 0 && h.stage < len(r.Stages) {
+			r.Stages[h.stage].Hold = &h.hold
+		}
+		r.Waits = h.hold.Reason
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if iteration == 0 { // this was cut off before; the next iteration is opened first
+		return errMoved
+	}
+	f.Fault("suspend", f.id)
+	reason := h.hold.Reason
+	if h.stage >= 0 {
+		reason = titleOf(rec.Stages[h.stage]) + ": " + reason
+	}
+	reason += fmt.Sprintf(" (/workflow continue %s goes on; /workflow abandon %s ends it)", short(f.id), short(f.id))
+	_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: iteration, Reason: cut(reason, 8<<10), Mark: h.hold.Mark})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale { // somebody else has moved it
+		return errMoved
+	}
+	return err
+}
+
+// short is the end of an id, which is enough to name a workflow.
+func short(id string) string { return id[max(0, len(id)-8):] }
+
+// titleOf names a stage for people.
+func titleOf(s stages.Stage) string {
+	if scope := s.BatchScope.String(); scope != "" {
+		return s.Agent + ", " + scope
+	}
+	return s.Agent
+}
+
+// steps goes through the stages, and hands the workflow in after the last.
+func (f *flow) steps(ctx context.Context) error {
+	if err := f.route(ctx); err != nil {
+		return err
+	}
+	if err := f.drawUpChecks(ctx); err != nil {
+		return err
+	}
+	for {
+		rec, err := f.read(ctx)
+		if err != nil {
+			return err
+		}
+		if rec.StoppedBy != "" {
+			return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: "stopped"}}
+		}
+		if rec.Redesign != "" {
+			if err := f.redesign(ctx, rec); err != nil {
+				return err
+			}
+			continue
+		}
+		next := rec.next(f.config.Load().SideBySide)
+		if len(next) == 0 {
+			return f.handIn(ctx)
+		}
+		if err := f.stages(ctx, next); err != nil {
+			return err
+		}
+	}
+}
+
+// stages works on stages, side by side if there are several. One that needs a person does not end
+// the others.
+func (f *flow) stages(ctx context.Context, next []int) error {
+	errs := make([]error, len(next))
+	var group errgroup.Group
+	for n, i := range next {
+		group.Go(func() error {
+			errs[n] = f.stage(ctx, i)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for _, err := range errs {
+		if errors.Is(err, errAnew) {
+			return err
+		}
+	}
+	for _, err := range errs {
+		if hold := new(held); errors.As(err, &hold) {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// next are the stages that are worked on now: the first that is not completed and, where that is a
+// batch, up to most-1 of those behind it that the plan marks as independent of what is open.
+func (r *record) next(most int) (next []int) {
+	first := -1
+	for i, s := range r.Stages {
+		if s.Status != stages.Completed && r.builder(i) < 0 {
+			first = i
+			break
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	next = []int{first}
+	if most <= 1 || !r.Git || r.Stages[first].BatchScope == (plan.Scope{}) || r.reviewer(first) < 0 {
+		return next
+	}
+	var scopes []plan.Scope
+	var at []int
+	for i, s := range r.Stages {
+		if s.BatchScope != (plan.Scope{}) && r.reviewer(i) >= 0 {
+			scopes, at = append(scopes, s.BatchScope), append(at, i)
+		}
+	}
+	needs := plan.Needs(r.Tasks, scopes)
+	for n, i := range at {
+		if i <= first || len(next) >= most || r.Stages[i].Status == stages.Completed {
+			continue
+		}
+		ready := true
+		for _, on := range needs[n] {
+			ready = ready && r.Stages[at[on]].Status == stages.Completed
+		}
+		if ready {
+			next = append(next, i)
+		}
+	}
+	return next
+}

@@ -1,0 +1,268 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/plan"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+// Files of the directory .brain.
+const (
+	brainDir  = ".brain/"
+	planFile  = brainDir + "PLAN.md"
+	mostPlan  = 512 << 10
+	mostNamed = 10 // files in an answer
+)
+
+// OnTaskComplete is the gate of the workflows' own tasks: the checks of a stage, then the review of
+// what a builder has made, or of all.
+func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	task := request.Task
+	if task.Plugin != name {
+		return nil, nil //nolint:nilnil // it has no opinion on others' work
+	}
+	defer p.sayAlive(ctx)()
+	id := cmp.Or(task.Labels[labelID], task.ID)
+	g := &gate{flow: p.flow(id), request: request}
+	var err error
+	if g.rec, err = g.read(ctx); err != nil {
+		return nil, err
+	}
+	if id == task.ID {
+		return g.last(ctx)
+	}
+	if g.i = g.rec.stage(task.ID); g.i < 0 {
+		return reject("The plan has changed: this stage is not part of the workflow any more."), nil
+	}
+	return g.stage(ctx)
+}
+
+// sayAlive says until the returned function is called that a call is at work: the core ends a call
+// that is silent for 5 minutes.
+func (p *Plugin) sayAlive(ctx context.Context) (stop func()) {
+	stopped := make(chan struct{})
+	ticks := time.NewTicker(cmp.Or(p.Beat, time.Minute))
+	go func() {
+		defer ticks.Stop()
+		for {
+			pluginsdk.ReportProgress(ctx, pluginsdk.Progress{Message: "the work is checked and reviewed"})
+			select {
+			case <-ticks.C:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return func() { close(stopped) }
+}
+
+func reject(feedback string, evidence ...pluginsdk.Evidence) *pluginsdk.OnTaskCompleteResponse {
+	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: feedback, Evidence: evidence}
+}
+
+// gate is one evaluation of a task's work.
+type gate struct {
+	*flow
+	request *pluginsdk.OnTaskCompleteRequest
+	rec     record
+	i       int // the stage
+	work    built
+}
+
+// accept accepts the tree that was looked at, and no other.
+func (g *gate) accept(evidence ...pluginsdk.Evidence) *pluginsdk.OnTaskCompleteResponse {
+	return &pluginsdk.OnTaskCompleteResponse{
+		Verdict: pluginsdk.VerdictAccept, Evidence: slices.Insert(evidence, 0, pluginsdk.Evidence{Kind: "verdict", Tree: g.treeName(), Output: string(pluginsdk.VerdictAccept)}),
+	}
+}
+
+// treeName is the tree as the plugin worktree has named it.
+func (g *gate) treeName() string {
+	return cmp.Or(evidenceOf(g.request.Evidence, worktreePlugin, "tree").Tree, g.work.tree)
+}
+
+// stage checks the work of a stage. What a person has accepted as it is passes.
+func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, error) {
+	s := g.rec.Stages[g.i]
+	if g.request.Task.RunID != "" {
+		if failure := g.request.Result.Failure; failure != nil {
+			return reject("The last turn did not come to its end: " + failure.Message), nil
+		}
+	}
+	var err error
+	if g.work, err = g.built(ctx, deskOf(g.i), g.request); err != nil {
+		return nil, err
+	}
+	if s.Due != nil && s.Due.Waived != "" {
+		return g.waive(ctx, s.Due.Waived)
+	}
+	fault := g.work.fault
+	if fault == "" {
+		if fault, err = g.faultOf(ctx, s.Role()); err != nil {
+			return nil, err
+		}
+	}
+	checks, unchecked := g.facts(s.Role())
+	if fault == "" && unchecked != "" {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: unchecked}, nil
+	}
+	if fault, err = g.noteCheck(ctx, fault); fault != "" || err != nil {
+		return reject(fault), err
+	}
+	if n := g.rec.reviewer(g.i); n >= 0 {
+		return g.review(ctx, n, checks)
+	}
+	return g.accept(), nil
+}
+
+// waive accepts what a person has accepted as it is.
+func (g *gate) waive(ctx context.Context, by string) (*pluginsdk.OnTaskCompleteResponse, error) {
+	_, err := g.change(ctx, func(r *record) error {
+		if n := r.reviewer(g.i); n >= 0 {
+			r.Stages[n].Verdicts = append(r.Stages[n].Verdicts, stages.Verdict{
+				Decision: stages.Approve, By: by, Summary: "Accepted as it is by " + by + ".", Tree: g.work.tree, At: now(),
+			})
+		}
+		return nil
+	})
+	return g.accept(pluginsdk.Evidence{Kind: "person", Output: by, Tree: g.treeName()}), err
+}
+
+// noteCheck stores what the checks of a stage came to. It returns what the worker is told; past the
+// limit a person is asked.
+func (g *gate) noteCheck(ctx context.Context, fault string) (string, error) {
+	call := g.request.Call.ID
+	rec, err := g.change(ctx, func(r *record) error {
+		if g.i >= len(r.Stages) || r.Stages[g.i].TaskID != g.request.Task.ID {
+			return errAnew
+		}
+		s := &r.Stages[g.i]
+		if s.Validation == nil {
+			s.Validation = &stages.Validation{}
+		}
+		v := s.Validation
+		if v.Call != call {
+			v.Tries++
+		}
+		v.Call, v.Passed, v.Reason, v.At = call, fault == "", fault, now()
+		if fault == "" {
+			v.Tries = 0
+		}
+		if fault != "" && v.Tries >= r.Limits.Tries {
+			s.Hold = &stages.Hold{Reason: fmt.Sprintf("its checks have failed %d times: %s", v.Tries, fault), Mark: "checks", Then: "This was not accepted:\n\n" + fault}
+		}
+		return nil
+	})
+	if err == nil {
+		g.rec = rec
+	}
+	return fault, err
+}
+
+// faultOf says in words for the worker why the stage is not done; empty: it is. It looks at the tree
+// and not at what the worker says of it.
+func (g *gate) faultOf(ctx context.Context, role stages.Role) (string, error) {
+	var inBrain, outside, own []string
+	for _, path := range g.work.paths {
+		switch {
+		case ours(path) && path != brainDir+".gitignore":
+			own = append(own, path)
+		case strings.HasPrefix(path, brainDir):
+			inBrain = append(inBrain, path)
+		default:
+			outside = append(outside, path)
+		}
+	}
+	if len(own) > 0 {
+		return "These files are the workflow's own, and no part of the work; remove them, or have them be as they were: " + some(own) + ".", nil
+	}
+	switch role {
+	case stages.Scout, stages.Architect:
+		if len(outside) > 0 {
+			return fmt.Sprintf("The stage %s writes below .brain only. Have these be as they were: %s.", role, some(outside)), nil
+		}
+		if role == stages.Architect {
+			return g.planFault(ctx)
+		}
+		if !slices.ContainsFunc(inBrain, func(path string) bool { return strings.HasPrefix(path, brainDir+"research/") }) {
+			return "There are no new files in .brain/research. Write there what you have found out, in Markdown.", nil
+		}
+	case stages.Builder:
+		if len(inBrain) > 0 {
+			return "A builder changes nothing below .brain: the plan and what was decided stay as they were accepted. Have these be as they were: " + some(inBrain) + ".", nil
+		}
+		if len(outside) == 0 {
+			return "No file has changed. Build what the plan says for your tasks; if there is nothing to build, end with a line BLOCKED: and why.", nil
+		}
+	case stages.Reviewer, stages.Other:
+	}
+	return "", nil
+}
+
+// planFault reads the plan of an architect's stage, and says what is wrong with it. A plan without a
+// heading for a task is asked for once more; when there is none again, the stages stay as they are.
+func (g *gate) planFault(ctx context.Context) (string, error) {
+	text, there, err := g.work.read(ctx, planFile, mostPlan)
+	if err != nil {
+		return "", err
+	}
+	if !there || strings.TrimSpace(text) == "" {
+		return "There is no plan. Write it to .brain/PLAN.md, with a heading for each task: ### Task 1: title.", nil
+	}
+	tasks, err := plan.Read(text)
+	if err != nil {
+		return err.Error(), nil
+	}
+	s := g.rec.Stages[g.i]
+	if len(tasks) == 0 && (s.Validation == nil || s.Validation.Tries == 0) {
+		return ".brain/PLAN.md has no task. Give each one a heading of its own, numbered from 1: ### Task 1: title. " +
+			"If the work cannot be divided, leave the plan as it is, and the stages that follow do all of it.", nil
+	}
+	_, err = g.change(ctx, func(r *record) error { r.Planned = tasks; return nil })
+	return "", err
+}
+
+// facts are the commands that the plugin validation has run on the work, with their exit codes;
+// unchecked says to a person why there are none although the stage needs them.
+func (g *gate) facts(role stages.Role) (checks []string, unchecked string) {
+	if role != stages.Builder {
+		return nil, ""
+	}
+	looked := false
+	tree := evidenceOf(g.request.Evidence, worktreePlugin, "tree").Tree
+	for _, e := range g.request.Evidence {
+		if e.Plugin != validationPlugin || tree != "" && e.Tree != tree {
+			continue
+		}
+		switch e.Kind {
+		case "command", "base-check":
+			looked = true
+			checks = append(checks, fmt.Sprintf("%s: exit code %d", e.Command, e.ExitCode))
+		case "no-checks":
+			looked = true
+		case "check-files":
+			checks = append(checks, "the work changes what the checks are, in "+strings.ReplaceAll(e.Output, "\n", ", "))
+		case "checks-gone":
+			checks = append(checks, "checks that the project had before and has no more: "+strings.ReplaceAll(e.Output, "\n", ", "))
+		}
+	}
+	if !looked {
+		return nil, "nobody has run the project's checks on this work: the plugin validation is off, or comes after the plugin workflow. " +
+			"Turn it on (harness plugin enable validation) and continue the workflow, or accept the work as it is"
+	}
+	return checks, ""
+}
+
+func some(paths []string) string {
+	if len(paths) > mostNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(paths[:mostNamed], ", "), len(paths)-mostNamed)
+	}
+	return strings.Join(paths, ", ")
+}

@@ -1,0 +1,211 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/seed-706843ae/harness/plugins/internal/run"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/prompts"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/roles"
+	"github.com/seed-706843ae/harness/pluginsdk"
+)
+
+const labelDir = "workflow.dir" // of the root: the directory that was asked for
+
+// start begins a workflow in a directory, once for each call.
+func (p *Plugin) start(ctx context.Context, r request) (answer, error) {
+	if r.text == "" {
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is nothing to build: say what the workflow is to build, after the options")
+	}
+	c := p.config.Load()
+	dir, err := p.place(r, c)
+	if err != nil {
+		return answer{}, err
+	}
+	cost, err := costOf(r, c)
+	if err != nil {
+		return answer{}, err
+	}
+	batch, err := numberOf(r, "batch", 1, 50)
+	if err != nil {
+		return answer{}, err
+	}
+	labels := map[string]string{labelRoot: "yes", labelDir: dir, labelScope: "checks", labelKeep: "branch"}
+	if batch > 0 {
+		labels[labelBatchN] = strconv.Itoa(batch)
+	}
+	if asked := r.fields["stages"]; asked != "" {
+		names, err := namesOf(asked, dir, c)
+		if err != nil {
+			return answer{}, err
+		}
+		labels[labelAsked] = strings.Join(names, ",")
+	}
+	if err := p.vacant(ctx, r.call.ID, dir); err != nil {
+		return answer{}, err
+	}
+	note, err := p.readyGit(ctx, dir, r.fields["git"])
+	if err != nil {
+		return answer{}, err
+	}
+	created, err := p.host.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: r.call.ID, Task: pluginsdk.NewTask{
+		ParentThreadID: r.thread.ID, RequestedBy: r.author, OriginalMessage: r.text, Prompt: r.text, Cwd: dir, Labels: labels, Wake: r.agent,
+		MaxIterations: most, MaxValidationIterations: most, CostCapUSD: cost,
+	}})
+	if err != nil {
+		return answer{}, err
+	}
+	id := created.Task.ID
+	p.begin(id)
+	return answer{
+		words: fmt.Sprintf("Workflow %s has begun in %s, for at most $%.2f.%s /workflow status %s says how far it is.", short(id), dir, created.Task.CostCapUSD, note, short(id)),
+		data:  map[string]any{"id": id, "threadId": created.Task.ThreadID, "dir": dir},
+	}, nil
+}
+
+// place is the directory of a workflow. A person who may administer names any; others name that of
+// the thread, one below it, or one of the operator's.
+func (p *Plugin) place(r request, c *config) (string, error) {
+	threads := cmp.Or(r.thread.Cwd, p.workspace)
+	asked := r.fields["dir"]
+	switch {
+	case asked == "" && (r.thread.Cwd == "" || r.thread.Cwd == p.workspace):
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: name the directory of the project, such as dir=/home/me/shop; the workspace is the assistant's own")
+	case asked == "":
+		asked = threads
+	case !filepath.IsAbs(asked) && threads == "":
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: %q: the thread has no directory that this could be in; name an absolute one", asked)
+	case !filepath.IsAbs(asked):
+		asked = filepath.Join(threads, asked)
+	}
+	real, err := filepath.EvalSymlinks(asked)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: %q does not exist; make it first", asked)
+	}
+	if err != nil {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: %q cannot be used: %w; name another", asked, err)
+	}
+	if info, err := os.Stat(real); err != nil || !info.IsDir() {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: %q is no directory; name the one that it is in", asked)
+	}
+	if r.admin {
+		return real, nil
+	}
+	for _, root := range append([]string{threads}, c.Roots...) {
+		if root, err := filepath.EvalSymlinks(root); err == nil && root != "" && within(real, root) {
+			return real, nil
+		}
+	}
+	return "", pluginsdk.Errorf(pluginsdk.CodeDenied, "dir: %q is neither in the thread's directory %q nor in one of the operator's: "+
+		"`harness plugin settings set %s 'roots=[\"DIR\"]'` allows it", asked, threads, name)
+}
+
+// within reports whether a path is the root or below it; both are clean.
+func within(path, root string) bool {
+	below, err := filepath.Rel(root, path)
+	return err == nil && below != ".." && !strings.HasPrefix(below, ".."+string(filepath.Separator))
+}
+
+func costOf(r request, c *config) (float64, error) {
+	asked := r.fields["cost"]
+	if asked == "" {
+		return c.CostCap, nil
+	}
+	cost, err := strconv.ParseFloat(strings.TrimPrefix(asked, "$"), 64)
+	switch {
+	case err != nil || !(cost > 0) || math.IsInf(cost, 0):
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: %q is not a positive amount in US dollars", asked)
+	case r.agent && cost > c.MaxCost:
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: $%.2f is more than the $%.2f that an agent may ask for (setting maxCost)", cost, c.MaxCost)
+	}
+	return cost, nil
+}
+
+// numberOf reads an option that is a number; 0: it was not given.
+func numberOf(r request, option string, least, most int) (int, error) {
+	asked := r.fields[option]
+	if asked == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(asked)
+	if err != nil || n < least || n > most {
+		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s: %q is not a number from %d to %d", option, asked, least, most)
+	}
+	return n, nil
+}
+
+// namesOf reads the stages that a person has named.
+func namesOf(asked, dir string, c *config) ([]string, error) {
+	known, _, err := roles.Load(dir, c.Roles)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.FieldsFunc(asked, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	if _, err := prompts.Stages(names, slices.Collect(maps.Keys(known))); err != nil {
+		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "stages: %w", err)
+	}
+	return names, nil
+}
+
+// vacant refuses a directory in which, above or below which a workflow is open: one builds at a time.
+func (p *Plugin) vacant(ctx context.Context, key, dir string) error {
+	for after := ""; ; {
+		page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{Plugin: name, Statuses: openStatuses, After: after}})
+		if err != nil || len(page.Tasks) == 0 {
+			return err
+		}
+		for _, task := range page.Tasks {
+			after = task.ID
+			if task.Labels[labelRoot] == "" || task.Key == key || task.Labels[labelDir] != dir {
+				continue
+			}
+			return pluginsdk.Errorf(pluginsdk.CodeConflict, "the workflow %s is open in %s (%s): wait for it, continue it, or abandon it (/workflow abandon %s)", short(task.ID), dir, task.Status, short(task.ID))
+		}
+	}
+}
+
+// readyGit makes a directory a git repository where that was asked for. It returns what people are
+// told of a directory without one.
+func (p *Plugin) readyGit(ctx context.Context, dir, wanted string) (note string, err error) {
+	switch wanted {
+	case "", "yes", "no":
+	default:
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "git: %q is neither yes nor no", wanted)
+	}
+	if inCheckout(dir, p.workspace) {
+		if wanted == "no" {
+			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "git: %s is in a git project, where a workflow builds on a branch of its own; leave git=no out", dir)
+		}
+		return "", nil
+	}
+	if wanted != "yes" {
+		return " It is no git project: the work is done in the directory itself, one batch after the other, and nothing is undone by itself. (git=yes makes it one.)", nil
+	}
+	git := func(args ...string) (run.Result, error) {
+		return run.Do(ctx, run.Command{Args: append([]string{"git"}, args...), Dir: dir, Limit: 5 * time.Minute})
+	}
+	steps := [][]string{{"init", "--quiet"}}
+	if who, err := git("config", "user.email"); err != nil || strings.TrimSpace(string(who.Stdout)) == "" {
+		steps = append(steps, []string{"config", "user.name", "Harness"}, []string{"config", "user.email", "harness@localhost"})
+	}
+	steps = append(steps, []string{"add", "--all"}, []string{"commit", "--quiet", "--allow-empty", "--message", "What was there before the workflow"})
+	for _, step := range steps {
+		done, err := git(step...)
+		if err != nil || done.Code != 0 {
+			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "git %s in %s: %s; make it a git repository by hand, or start with git=no", step[0], dir, cmp.Or(strings.TrimSpace(done.Stderr), fmt.Sprint(err)))
+		}
+	}
+	return " It is a git repository now.", nil
+}
