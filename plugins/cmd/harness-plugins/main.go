@@ -37,11 +37,11 @@ var plugins = map[string]func() pluginsdk.Plugin{
 	"delegation": delegation.New,
 	"discord":    discord.New,
 	"metrics":    metrics.New,
-	"workflow":   workflow.New,
 	"summaries":  summaries.New,
 	"time":       clock.New,
 	"validation": validation.New,
 	"web":        web.New,
+	"workflow":   workflow.New,
 	"worktree":   worktree.New,
 }
 
