@@ -20204,6 +20204,7 @@ type RunMutation struct {
 	key                   *string
 	content_hash          *string
 	beside                *bool
+	beside_as             *string
 	plugin                *string
 	purpose               *string
 	task_id               *string
@@ -22390,6 +22391,42 @@ func (m *RunMutation) ResetBeside() {
 	m.beside = nil
 }
 
+// SetBesideAs sets the "beside_as" field.
+func (m *RunMutation) SetBesideAs(s string) {
+	m.beside_as = &s
+}
+
+// BesideAs returns the value of the "beside_as" field in the mutation.
+func (m *RunMutation) BesideAs() (r string, exists bool) {
+	v := m.beside_as
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBesideAs returns the old "beside_as" field's value of the Run entity.
+// If the Run object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *RunMutation) OldBesideAs(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBesideAs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBesideAs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBesideAs: %w", err)
+	}
+	return oldValue.BesideAs, nil
+}
+
+// ResetBesideAs resets all changes to the "beside_as" field.
+func (m *RunMutation) ResetBesideAs() {
+	m.beside_as = nil
+}
+
 // SetPlugin sets the "plugin" field.
 func (m *RunMutation) SetPlugin(s string) {
 	m.plugin = &s
@@ -22597,7 +22634,7 @@ func (m *RunMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *RunMutation) Fields() []string {
-	fields := make([]string, 0, 48)
+	fields := make([]string, 0, 49)
 	if m.thread_id != nil {
 		fields = append(fields, run.FieldThreadID)
 	}
@@ -22730,6 +22767,9 @@ func (m *RunMutation) Fields() []string {
 	if m.beside != nil {
 		fields = append(fields, run.FieldBeside)
 	}
+	if m.beside_as != nil {
+		fields = append(fields, run.FieldBesideAs)
+	}
 	if m.plugin != nil {
 		fields = append(fields, run.FieldPlugin)
 	}
@@ -22838,6 +22878,8 @@ func (m *RunMutation) Field(name string) (ent.Value, bool) {
 		return m.ContentHash()
 	case run.FieldBeside:
 		return m.Beside()
+	case run.FieldBesideAs:
+		return m.BesideAs()
 	case run.FieldPlugin:
 		return m.Plugin()
 	case run.FieldPurpose:
@@ -22943,6 +22985,8 @@ func (m *RunMutation) OldField(ctx context.Context, name string) (ent.Value, err
 		return m.OldContentHash(ctx)
 	case run.FieldBeside:
 		return m.OldBeside(ctx)
+	case run.FieldBesideAs:
+		return m.OldBesideAs(ctx)
 	case run.FieldPlugin:
 		return m.OldPlugin(ctx)
 	case run.FieldPurpose:
@@ -23267,6 +23311,13 @@ func (m *RunMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetBeside(v)
+		return nil
+	case run.FieldBesideAs:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBesideAs(v)
 		return nil
 	case run.FieldPlugin:
 		v, ok := value.(string)
@@ -23686,6 +23737,9 @@ func (m *RunMutation) ResetField(name string) error {
 		return nil
 	case run.FieldBeside:
 		m.ResetBeside()
+		return nil
+	case run.FieldBesideAs:
+		m.ResetBesideAs()
 		return nil
 	case run.FieldPlugin:
 		m.ResetPlugin()

@@ -107,6 +107,8 @@ type Run struct {
 	ContentHash string `json:"content_hash,omitempty"`
 	// Beside holds the value of the "beside" field.
 	Beside bool `json:"beside,omitempty"`
+	// BesideAs holds the value of the "beside_as" field.
+	BesideAs string `json:"beside_as,omitempty"`
 	// Plugin holds the value of the "plugin" field.
 	Plugin string `json:"plugin,omitempty"`
 	// Purpose holds the value of the "purpose" field.
@@ -131,7 +133,7 @@ func (*Run) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullFloat64)
 		case run.FieldMessageID, run.FieldDepth, run.FieldAttempt, run.FieldInputTokens, run.FieldOutputTokens, run.FieldCacheReadTokens, run.FieldCacheWriteTokens:
 			values[i] = new(sql.NullInt64)
-		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldRootSource, run.FieldRootAuthor, run.FieldStep, run.FieldAccount, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
+		case run.FieldID, run.FieldThreadID, run.FieldKind, run.FieldState, run.FieldMergedInto, run.FieldCauseRunID, run.FieldRootSource, run.FieldRootAuthor, run.FieldStep, run.FieldAccount, run.FieldOwner, run.FieldTraceID, run.FieldSessionID, run.FieldPromptHash, run.FieldError, run.FieldSource, run.FieldKey, run.FieldContentHash, run.FieldBesideAs, run.FieldPlugin, run.FieldPurpose, run.FieldTaskID:
 			values[i] = new(sql.NullString)
 		case run.FieldNextAttemptAt, run.FieldLeaseUntil, run.FieldQueuedAt, run.FieldStartedAt, run.FieldFinishedAt:
 			values[i] = new(sql.NullTime)
@@ -445,6 +447,12 @@ func (_m *Run) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Beside = value.Bool
 			}
+		case run.FieldBesideAs:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field beside_as", values[i])
+			} else if value.Valid {
+				_m.BesideAs = value.String
+			}
 		case run.FieldPlugin:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field plugin", values[i])
@@ -648,6 +656,9 @@ func (_m *Run) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("beside=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Beside))
+	builder.WriteString(", ")
+	builder.WriteString("beside_as=")
+	builder.WriteString(_m.BesideAs)
 	builder.WriteString(", ")
 	builder.WriteString("plugin=")
 	builder.WriteString(_m.Plugin)

@@ -521,6 +521,20 @@ func (_c *RunCreate) SetNillableBeside(v *bool) *RunCreate {
 	return _c
 }
 
+// SetBesideAs sets the "beside_as" field.
+func (_c *RunCreate) SetBesideAs(v string) *RunCreate {
+	_c.mutation.SetBesideAs(v)
+	return _c
+}
+
+// SetNillableBesideAs sets the "beside_as" field if the given value is not nil.
+func (_c *RunCreate) SetNillableBesideAs(v *string) *RunCreate {
+	if v != nil {
+		_c.SetBesideAs(*v)
+	}
+	return _c
+}
+
 // SetPlugin sets the "plugin" field.
 func (_c *RunCreate) SetPlugin(v string) *RunCreate {
 	_c.mutation.SetPlugin(v)
@@ -706,6 +720,10 @@ func (_c *RunCreate) defaults() {
 		v := run.DefaultBeside
 		_c.mutation.SetBeside(v)
 	}
+	if _, ok := _c.mutation.BesideAs(); !ok {
+		v := run.DefaultBesideAs
+		_c.mutation.SetBesideAs(v)
+	}
 	if _, ok := _c.mutation.Plugin(); !ok {
 		v := run.DefaultPlugin
 		_c.mutation.SetPlugin(v)
@@ -808,6 +826,9 @@ func (_c *RunCreate) check() error {
 	}
 	if _, ok := _c.mutation.Beside(); !ok {
 		return &ValidationError{Name: "beside", err: errors.New(`ent: missing required field "Run.beside"`)}
+	}
+	if _, ok := _c.mutation.BesideAs(); !ok {
+		return &ValidationError{Name: "beside_as", err: errors.New(`ent: missing required field "Run.beside_as"`)}
 	}
 	if _, ok := _c.mutation.Plugin(); !ok {
 		return &ValidationError{Name: "plugin", err: errors.New(`ent: missing required field "Run.plugin"`)}
@@ -1029,6 +1050,10 @@ func (_c *RunCreate) createSpec() (*Run, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Beside(); ok {
 		_spec.SetField(run.FieldBeside, field.TypeBool, value)
 		_node.Beside = value
+	}
+	if value, ok := _c.mutation.BesideAs(); ok {
+		_spec.SetField(run.FieldBesideAs, field.TypeString, value)
+		_node.BesideAs = value
 	}
 	if value, ok := _c.mutation.Plugin(); ok {
 		_spec.SetField(run.FieldPlugin, field.TypeString, value)
@@ -1693,6 +1718,9 @@ func (u *RunUpsertOne) UpdateNewValues() *RunUpsertOne {
 		}
 		if _, exists := u.create.mutation.Beside(); exists {
 			s.SetIgnore(run.FieldBeside)
+		}
+		if _, exists := u.create.mutation.BesideAs(); exists {
+			s.SetIgnore(run.FieldBesideAs)
 		}
 		if _, exists := u.create.mutation.Plugin(); exists {
 			s.SetIgnore(run.FieldPlugin)
@@ -2586,6 +2614,9 @@ func (u *RunUpsertBulk) UpdateNewValues() *RunUpsertBulk {
 			}
 			if _, exists := b.mutation.Beside(); exists {
 				s.SetIgnore(run.FieldBeside)
+			}
+			if _, exists := b.mutation.BesideAs(); exists {
+				s.SetIgnore(run.FieldBesideAs)
 			}
 			if _, exists := b.mutation.Plugin(); exists {
 				s.SetIgnore(run.FieldPlugin)

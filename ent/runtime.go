@@ -670,16 +670,20 @@ func init() {
 	runDescBeside := runFields[44].Descriptor()
 	// run.DefaultBeside holds the default value on creation for the beside field.
 	run.DefaultBeside = runDescBeside.Default.(bool)
+	// runDescBesideAs is the schema descriptor for beside_as field.
+	runDescBesideAs := runFields[45].Descriptor()
+	// run.DefaultBesideAs holds the default value on creation for the beside_as field.
+	run.DefaultBesideAs = runDescBesideAs.Default.(string)
 	// runDescPlugin is the schema descriptor for plugin field.
-	runDescPlugin := runFields[45].Descriptor()
+	runDescPlugin := runFields[46].Descriptor()
 	// run.DefaultPlugin holds the default value on creation for the plugin field.
 	run.DefaultPlugin = runDescPlugin.Default.(string)
 	// runDescPurpose is the schema descriptor for purpose field.
-	runDescPurpose := runFields[46].Descriptor()
+	runDescPurpose := runFields[47].Descriptor()
 	// run.DefaultPurpose holds the default value on creation for the purpose field.
 	run.DefaultPurpose = runDescPurpose.Default.(string)
 	// runDescTaskID is the schema descriptor for task_id field.
-	runDescTaskID := runFields[47].Descriptor()
+	runDescTaskID := runFields[48].Descriptor()
 	// run.DefaultTaskID holds the default value on creation for the task_id field.
 	run.DefaultTaskID = runDescTaskID.Default.(string)
 	stateentryFields := schema.StateEntry{}.Fields()

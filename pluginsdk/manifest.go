@@ -182,6 +182,9 @@ func (m Manifest) checkCommands(fault func(string, ...any)) {
 		if command.Scope != "" && !command.Scope.Has(command.Scope) {
 			fault("command %q: scope %q: want read, chat, approve, work or admin", command.Name, command.Scope)
 		}
+		if command.Beside && command.Name == "*" {
+			fault("command *: beside is not for all names: name the commands that concern no conversation")
+		}
 		command.checkOptions(fault)
 	}
 }

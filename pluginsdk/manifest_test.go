@@ -50,6 +50,7 @@ func TestEveryFaultOfAManifestIsNamed(t *testing.T) {
 		{"answers OnCommand but declares no commands", func(m *pluginsdk.Manifest) { m.Commands = nil }},
 		{"commands are declared but", func(m *pluginsdk.Manifest) { m.Hooks = m.Hooks[1:] }},
 		{`command "/x"`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "/x" }},
+		{"command *: beside is not for all names", func(m *pluginsdk.Manifest) { m.Commands[1].Beside = true }},
 		{`command "*" is declared twice`, func(m *pluginsdk.Manifest) { m.Commands[0].Name = "*" }},
 		{`command "*": option "A b"`, func(m *pluginsdk.Manifest) { m.Commands[len(m.Commands)-1].Options = options("A b", "text") }},
 		{`option "a" is declared twice`, func(m *pluginsdk.Manifest) {

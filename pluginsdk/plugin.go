@@ -107,6 +107,12 @@ type CommandSpec struct {
 	// Scope is what a person must have to type it; empty: ScopeChat. It counts where the plugin
 	// that carries their words says what they may (Submission.Scope).
 	Scope TokenScope `json:"scope,omitempty"`
+	// Beside says that the command concerns no conversation: what it does and answers depends on
+	// nothing that the thread's agent does, and leaves the thread's session alone. One that a
+	// person types is carried out at once, beside the turn at work in the thread (Run.Beside), in
+	// order only with those of its name in that thread. Commands that the agent gives are carried
+	// out in their turn all the same. The name * cannot have it.
+	Beside bool `json:"beside,omitempty"`
 }
 
 // OptionType says what a command's option takes.

@@ -103,6 +103,11 @@ type Run struct {
 	Purpose string `json:"purpose,omitempty"` // as in StartTurnRequest; of a message's run as in RunOptions, and empty without
 	TaskID  string `json:"taskId,omitempty"`
 
+	// Beside says that the run is in no thread's queue: it waits for no other run of its thread, and
+	// none waits for it. That are turns with a session of their own, and typed commands that concern
+	// no conversation (CommandSpec.Beside).
+	Beside bool `json:"beside,omitempty"`
+
 	// Parked says why and until when a queued run waits for a window of the account's plan;
 	// nil: it does not.
 	Parked *Parked `json:"parked,omitempty"`

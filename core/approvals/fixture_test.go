@@ -127,7 +127,7 @@ func (d *desk) beside() ledger.Asking {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	claim, err := d.store.ClaimTurn(ctx, turn.RunID, "test")
+	claim, err := d.store.ClaimBeside(ctx, ledger.Queue{TurnID: turn.RunID}, "test")
 	if err != nil || !claim.Found {
 		d.t.Fatalf("claim: %v, %v", claim.Found, err)
 	}

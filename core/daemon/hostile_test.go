@@ -32,7 +32,7 @@ func runHostile() { serve.Main(&hostile{}) }
 func (h *hostile) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: hostileName, Version: "1.0.0",
-		Commands: []pluginsdk.CommandSpec{{Name: "poke"}, {Name: "tally"}},
+		Commands: []pluginsdk.CommandSpec{{Name: "poke"}, {Name: "tally"}, {Name: "aside", Beside: true}},
 		Needs: map[pluginsdk.Hook][]pluginsdk.Part{
 			pluginsdk.HookPipelineStart: {pluginsdk.PartMessage}, pluginsdk.HookBeforeInvoke: {pluginsdk.PartMessage},
 			pluginsdk.HookAfterInvoke: {pluginsdk.PartMessage}, pluginsdk.HookBeforeReply: {pluginsdk.PartMessage},
@@ -106,15 +106,19 @@ func (h *hostile) OnAfterInvoke(ctx context.Context, i *pluginsdk.OnAfterInvokeR
 	return nil, h.act(ctx, pluginsdk.HookAfterInvoke, i.Message)
 }
 
-// OnCommand counts the calls of tally in a file, one line each, by call id.
+// OnCommand counts the calls of tally, and of aside, in a file, one line each, by call id. While there
+// is a file aside.hold, aside does not end.
 func (h *hostile) OnCommand(ctx context.Context, c *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
-	if c.Name == "tally" {
-		file, err := os.OpenFile(beside("tally.txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if c.Name == "tally" || c.Name == "aside" {
+		file, err := os.OpenFile(beside(c.Name+".txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return nil, err
 		}
 		defer file.Close()
 		_, err = file.WriteString(c.Call.ID + " " + c.Body + "\n")
+		if _, missing := os.Stat(beside("aside.hold")); c.Name == "aside" && missing == nil {
+			<-ctx.Done()
+		}
 		return &pluginsdk.OnCommandResponse{Handled: true, Reply: "tallied " + c.Body}, err
 	}
 	return &pluginsdk.OnCommandResponse{Handled: true, Reply: "poked"}, h.act(ctx, pluginsdk.HookCommand, c.Message)

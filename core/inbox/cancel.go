@@ -150,6 +150,9 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 			in.config.Log.Warn("what a cancelled run has asked cannot be taken back yet", "run", run.ID, "err", err)
 		}
 		in.announceCancelled(run.ThreadID, run.ID, run.Kind, cause)
+		if run.Beside {
+			in.lanes.Hurry() // what waits behind a command beside its thread need not wait until this one was due
+		}
 		in.wakeThread(run.ThreadID)
 		in.leavesRoom(ctx, run)
 	}

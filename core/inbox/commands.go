@@ -221,13 +221,11 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 	if err != nil {
 		return "", err
 	}
-	busy, here := "idle", 0
-	if in.eachRunning(thread.ID, func(running) { here++ }) {
+	busy := "idle"
+	if in.eachRunning(thread.ID, func(running) {}) {
 		busy = "working"
 	}
-	in.mu.Lock()
-	others := len(in.running) - here
-	in.mu.Unlock()
+	others := in.runningElsewhere(thread.ID)
 	model, session := thread.Model, thread.SessionID
 	if model == "" {
 		model = "default"
@@ -252,6 +250,19 @@ func (in *Inbox) status(ctx context.Context, thread pluginsdk.Thread) (string, e
 	}
 	return text + fmt.Sprintf(" Attempt %d of %d failed: %s. The next one is due at %s.",
 		retrying.Attempt, in.config.MaxAttempts, retrying.Error, retrying.NextAttemptAt.Format(time.TimeOnly+" MST")), nil
+}
+
+// runningElsewhere counts the runs that execute elsewhere than in a thread's queue, but for commands
+// beside their threads.
+func (in *Inbox) runningElsewhere(threadID string) (n int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, run := range in.running {
+		if run.beside && run.kind != pluginsdk.RunCommand || !run.beside && run.threadID != threadID {
+			n++
+		}
+	}
+	return n
 }
 
 func (in *Inbox) setBusyMode(ctx context.Context, thread pluginsdk.Thread, name string) (string, error) {

@@ -28,7 +28,7 @@ func newFigures() *figures {
 
 // String returns the class's name in figures.
 func (c class) String() string {
-	return [classes]string{people: "people", tasks: "tasks", turns: "turns"}[c]
+	return [...]string{people: "people", tasks: "tasks", turns: "turns", classes: "", commandsBeside: "commands"}[c]
 }
 
 // Figures returns what was counted since New, and the places that are taken now.
@@ -37,8 +37,9 @@ func (in *Inbox) Figures() []pluginsdk.Figure {
 	for c := range classes {
 		taken[c.String()] = float64(in.places.Taken(int(c)))
 	}
+	taken[commandsBeside.String()] = float64(in.besidePlaces.Taken(0))
 	return append(in.figures.Figures(),
-		tally.Gauge("harness_places", "Runs that may be at work at a time (HARNESS_AGENTS).", float64(in.config.Slots)),
+		tally.Gauge("harness_places", "Runs that may be at work at a time (HARNESS_AGENTS); commands beside their threads have places of their own.", float64(in.config.Slots)),
 		tally.Gauges("harness_places_taken", "Runs that are at work, by the class of their place.", "class", taken),
 		tally.Flag("harness_paused", "1 while an operator has paused what plugins start.", in.isQuiet()),
 	)
@@ -48,12 +49,15 @@ func (in *Inbox) Figures() []pluginsdk.Figure {
 // place that they wait for.
 func (*Inbox) Queued(backlog []ledger.Backlog, at time.Time) []pluginsdk.Figure {
 	runs, oldest := make(map[string]float64), make(map[string]float64)
-	for c := range classes {
+	for _, c := range []class{people, tasks, turns, commandsBeside} {
 		runs[c.String()], oldest[c.String()] = 0, 0
 	}
 	for _, one := range backlog {
 		of := classOf(one.Thread)
-		if one.Beside {
+		switch {
+		case one.Command:
+			of = commandsBeside
+		case one.Beside:
 			of = turns
 		}
 		runs[of.String()] += float64(one.Runs)

@@ -3,7 +3,8 @@
 //
 // It promises: Submit returns only after one transaction has stored the message and its
 // run. From then on the run is executed: at most one run of a thread at a time, in the
-// order of acceptance; different threads in parallel, up to Config.Slots. When the daemon
+// order of acceptance; different threads in parallel, up to Config.Slots. Runs beside their
+// thread are in no thread's queue. When the daemon
 // dies during a run, the next Start finds the run, which goes on from the last step that
 // was stored.
 package inbox
@@ -41,9 +42,9 @@ type Store interface {
 	AcceptTurn(ctx context.Context, turn ledger.NewTurn) (ledger.AcceptedTurn, error)
 	Claim(ctx context.Context, threadID, owner string) (ledger.Claim, error)
 	ClaimUncaused(ctx context.Context, threadID, owner string) (ledger.Claim, error)
-	ClaimTurn(ctx context.Context, runID, owner string) (ledger.Claim, error)
+	ClaimBeside(ctx context.Context, queue ledger.Queue, owner string) (ledger.Claim, error)
 	Unclaim(ctx context.Context, threadID, owner string) error
-	UnclaimTurn(ctx context.Context, runID, owner string) error
+	UnclaimBeside(ctx context.Context, queue ledger.Queue, owner string) error
 	Lever(ctx context.Context, name string) (ledger.Lever, error)
 	ExpireQueued(ctx context.Context, runID, reason string) (expired bool, err error)
 	Recover(ctx context.Context, owner string) (open []ledger.Queue, err error)
@@ -203,21 +204,22 @@ func setDefault[T comparable](field *T, value T) {
 
 // Inbox accepts and dispatches runs.
 type Inbox struct {
-	config    Config
-	store     Store
-	pipeline  Pipeline
-	registry  Registry
-	outbox    Outbox
-	events    Events
-	tasks     Tasks
-	approvals Approvals
-	threads   Threads
-	plan      Plan
-	figures   *figures
-	lanes     *lanes.Set[ledger.Queue, worker] // of the queues with work
-	places    *lanes.Places                    // for runs that execute: Config.Slots, in classes
-	primary   atomic.Pointer[string]           // id of the primary thread, once it was read
-	kinds     sync.Map                         // by id: the kinds of the threads that were read
+	config       Config
+	store        Store
+	pipeline     Pipeline
+	registry     Registry
+	outbox       Outbox
+	events       Events
+	tasks        Tasks
+	approvals    Approvals
+	threads      Threads
+	plan         Plan
+	figures      *figures
+	lanes        *lanes.Set[ledger.Queue, worker] // of the queues with work
+	places       *lanes.Places                    // for runs that execute: Config.Slots, in classes
+	besidePlaces *lanes.Places                    // for commands beside their threads: commandPlaces
+	primary      atomic.Pointer[string]           // id of the primary thread, once it was read
+	kinds        sync.Map                         // by id: the kinds of the threads that were read
 
 	// intake ends when no more runs may be claimed, work when those under way must end
 	// too.
@@ -241,7 +243,7 @@ type running struct {
 	id, threadID string
 	kind         pluginsdk.RunKind
 	worker       *worker
-	beside       bool  // a turn that is in no thread's queue
+	beside       bool  // it is in no thread's queue
 	newest       int64 // id of the newest message that it answers
 	cancel       context.CancelCauseFunc
 }
@@ -272,7 +274,7 @@ func New(config Config, doors Doors) *Inbox {
 	config = config.withDefaults()
 	in := &Inbox{
 		config: config, store: doors.Store, pipeline: doors.Pipeline, registry: doors.Registry, outbox: doors.Outbox, events: doors.Events, tasks: doors.Tasks, approvals: doors.Approvals, threads: doors.Threads, plan: doors.Plan,
-		places: newPlaces(config.Slots), figures: newFigures(),
+		places: newPlaces(config.Slots), besidePlaces: lanes.NewPlaces(commandPlaces), figures: newFigures(),
 		running: make(map[string]running), announcing: make(map[string]chan struct{}),
 		unwanted: make(map[string]order), unsure: make(map[ledger.Queue]bool), rechecked: make(map[string]recheck), waiters: make(map[string]waiter),
 	}
@@ -281,7 +283,7 @@ func New(config Config, doors Doors) *Inbox {
 		// then the next claim puts it back first.
 		Step: in.runOnce, What: "a worker of the inbox", Panicked: in.doubt,
 		Log: func(queue ledger.Queue) *slog.Logger {
-			return in.config.Log.With("thread", queue.ThreadID, "turn", queue.TurnID)
+			return in.config.Log.With("thread", queue.ThreadID, "command", queue.Command, "turn", queue.TurnID)
 		},
 	})
 	in.intake, in.work = in.lanes.Intake, in.lanes.Work
@@ -394,4 +396,4 @@ func (in *Inbox) isQuiet() bool {
 }
 
 // held reports whether no run of the class may begin.
-func (in *Inbox) held(of class) bool { return of != people && in.isQuiet() }
+func (in *Inbox) held(of class) bool { return of != people && of != commandsBeside && in.isQuiet() }

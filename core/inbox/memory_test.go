@@ -127,8 +127,8 @@ func (m *memory) Accept(_ context.Context, a ledger.Acceptance) (ledger.Accepted
 	var lanes []ledger.Lane
 	run := &ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: a.Submission.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: a.Kind, State: pluginsdk.RunQueued,
-		CauseRunID: a.Submission.CauseRunID,
-	}}
+		CauseRunID: a.Submission.CauseRunID, Beside: a.BesideAs != "",
+	}, BesideAs: a.BesideAs}
 	if a.Answer != nil {
 		run.State = a.Answer.State
 		m.answers = append(m.answers, a.Answer.Text)
@@ -220,7 +220,7 @@ func (m *memory) take(queue ledger.Queue, owner string, may func(*ledger.Run) bo
 // absorb merges what waits behind a run into it.
 func (m *memory) absorb(into *ledger.Run) {
 	for _, run := range m.runs {
-		if run.ThreadID != into.ThreadID || run.State != pluginsdk.RunQueued {
+		if queueOf(run) != queueOf(into) || run.State != pluginsdk.RunQueued {
 			continue
 		}
 		if run.Kind != pluginsdk.RunMessage || run.Attempt > 0 {
@@ -264,7 +264,7 @@ func (m *memory) CancelAllQueued(_ context.Context, threadID, reason string) (id
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
-		if run.ThreadID == threadID && run.State == pluginsdk.RunQueued && run.Step != pluginsdk.StepInvoked {
+		if queueOf(run) == (ledger.Queue{ThreadID: threadID}) && run.State == pluginsdk.RunQueued && run.Step != pluginsdk.StepInvoked {
 			run.State, run.Error = pluginsdk.RunCancelled, reason
 			ids = append(ids, run.ID)
 		}
@@ -283,7 +283,7 @@ func (m *memory) Unclaim(_ context.Context, threadID, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, run := range m.runs {
-		if run.ThreadID == threadID && run.State == pluginsdk.RunRunning {
+		if queueOf(run) == (ledger.Queue{ThreadID: threadID}) && run.State == pluginsdk.RunRunning {
 			run.State = pluginsdk.RunQueued
 		}
 	}

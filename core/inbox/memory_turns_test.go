@@ -2,7 +2,6 @@ package inbox
 
 import (
 	"context"
-	"time"
 
 	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -10,12 +9,7 @@ import (
 
 // What the store in memory does of turns, and of what is paused.
 
-func queueOf(run *ledger.Run) ledger.Queue {
-	if run.Beside {
-		return ledger.Queue{TurnID: run.ID}
-	}
-	return ledger.Queue{ThreadID: run.ThreadID}
-}
+func queueOf(run *ledger.Run) ledger.Queue { return run.Queue() }
 
 func (m *memory) AcceptTurn(_ context.Context, turn ledger.NewTurn) (ledger.AcceptedTurn, error) {
 	m.mu.Lock()
@@ -26,15 +20,15 @@ func (m *memory) AcceptTurn(_ context.Context, turn ledger.NewTurn) (ledger.Acce
 	}
 	run := &ledger.Run{Run: pluginsdk.Run{
 		ID: turn.RunID, ThreadID: turn.Request.ThreadID, MessageID: int64(len(m.runs) + 1), Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued, Plugin: turn.Plugin,
-		CauseRunID: turn.CauseRunID,
-	}, Beside: turn.Beside(), Turn: &turn.Request}
+		CauseRunID: turn.CauseRunID, Beside: turn.Beside(),
+	}, Turn: &turn.Request}
 	m.runs = append(m.runs, run)
 	m.keys[key] = pluginsdk.Accepted{RunID: run.ID}
 	return ledger.AcceptedTurn{RunID: run.ID, ThreadID: run.ThreadID, Queue: queueOf(run)}, nil
 }
 
-func (m *memory) ClaimTurn(_ context.Context, runID, owner string) (ledger.Claim, error) {
-	return m.take(ledger.Queue{TurnID: runID}, owner, func(*ledger.Run) bool { return true })
+func (m *memory) ClaimBeside(_ context.Context, queue ledger.Queue, owner string) (ledger.Claim, error) {
+	return m.take(queue, owner, func(*ledger.Run) bool { return true })
 }
 
 func (m *memory) ClaimUncaused(_ context.Context, threadID, owner string) (ledger.Claim, error) {
@@ -54,8 +48,16 @@ func (m *memory) FirstQueued(_ context.Context, threadID string, state pluginsdk
 	return pluginsdk.Run{}, nil
 }
 
-func (m *memory) UnclaimTurn(_ context.Context, runID, _ string) error {
-	return m.set(runID, pluginsdk.RunQueued, time.Time{}, 0)
+func (m *memory) UnclaimBeside(_ context.Context, queue ledger.Queue, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, run := range m.runs {
+		if queueOf(run) == queue && run.State == pluginsdk.RunRunning {
+			run.State = pluginsdk.RunQueued
+		}
+	}
+	m.signal()
+	return nil
 }
 
 func (m *memory) ExpireQueued(_ context.Context, runID, reason string) (bool, error) {

@@ -21,7 +21,8 @@ const maxKey = 512
 
 // Submit stores a plugin's message and its run and returns their ids. Repeated with the
 // same source and key, it returns the first ones. A command of the core is carried out at
-// once, a plugin's command is queued, and an unknown one is answered with the list of
+// once, a plugin's command is queued (beside the thread if a person has typed it and it
+// concerns no conversation), and an unknown one is answered with the list of
 // commands. What needs more than the person may who has typed it is refused (CodeDenied): a
 // message needs ScopeChat, commands have a table. The caller checks whether the plugin
 // may give the command; see Needs.
@@ -100,6 +101,8 @@ func (in *Inbox) submit(ctx context.Context, by ledger.By, submission pluginsdk.
 				}
 				acceptance.Submission = submission
 			}
+		} else if submission.CauseRunID == "" && (submission.Author != "" || submission.Scope != "") && in.concernsNoThread(name) {
+			acceptance.BesideAs = name
 		}
 	}
 	defer in.holdBack(acceptance.RunID)()
@@ -120,7 +123,7 @@ func (in *Inbox) submit(ctx context.Context, by ledger.By, submission pluginsdk.
 		if acceptance.Kind == pluginsdk.RunMessage {
 			in.joinIn(ctx, accepted, submission.CauseRunID == "")
 		}
-		in.wakeThread(accepted.ThreadID)
+		in.lanes.Wake(ledger.Queue{ThreadID: accepted.ThreadID, Command: acceptance.BesideAs})
 	}
 	return accepted.Accepted, nil
 }
@@ -129,7 +132,7 @@ func (in *Inbox) submit(ctx context.Context, by ledger.By, submission pluginsdk.
 // transaction claims the run, which is executed at once.
 func (in *Inbox) accept(ctx context.Context, acceptance ledger.Acceptance) (accepted ledger.Accepted, err error) {
 	queue := ledger.Queue{ThreadID: acceptance.Submission.ThreadID}
-	if acceptance.Answer != nil || acceptance.Submission.CauseRunID != "" && in.isQuiet() {
+	if acceptance.Answer != nil || acceptance.BesideAs != "" || acceptance.Submission.CauseRunID != "" && in.isQuiet() {
 		return in.store.Accept(ctx, acceptance)
 	}
 	lane := in.reserve(queue)
@@ -273,6 +276,22 @@ func (in *Inbox) pluginAnswers(name string) bool {
 		}
 	}
 	return false
+}
+
+// concernsNoThread reports whether a plugin's command concerns no conversation: all plugins say so
+// that declare it by its name.
+func (in *Inbox) concernsNoThread(name string) bool {
+	declared := false
+	for _, command := range in.registry.Commands() {
+		if command.Spec.Name != name {
+			continue
+		}
+		if !command.Spec.Beside {
+			return false
+		}
+		declared = true
+	}
+	return declared
 }
 
 // AtOnce reports whether a text is a command that Submit answers itself: one of the core,

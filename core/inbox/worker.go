@@ -19,7 +19,7 @@ const storeRetryMax = time.Minute
 // worker executes the runs of one queue, one after the other. It is the state that the
 // steps of the queue's lane share, and exists only while the queue has work.
 type worker struct {
-	placed bool         // it holds one of Config.Slots
+	placed bool         // it holds one of the places of its class
 	class  class        // the class of that place
 	first  ledger.Claim // if Found: a run that was claimed before the worker began
 	served bool         // the worker has executed a run
@@ -69,7 +69,7 @@ func (in *Inbox) runOnce(queue ledger.Queue, w *worker) lanes.Next {
 	case pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound:
 		return lanes.Idle // there is no such thread, or turn
 	case err != nil:
-		in.config.Log.Error("queue cannot be read; trying again", "thread", queue.ThreadID, "turn", queue.TurnID, "err", err)
+		in.config.Log.Error("queue cannot be read; trying again", "thread", queue.ThreadID, "command", queue.Command, "turn", queue.TurnID, "err", err)
 		return lanes.After(lanes.FaultPause)
 	case !claim.Found && claim.NotBefore.IsZero():
 		return lanes.Idle
@@ -85,8 +85,8 @@ func (in *Inbox) runOnce(queue ledger.Queue, w *worker) lanes.Next {
 // made, so the next claim, by whichever worker, puts the run back first.
 func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err error) {
 	unclaim := func() error { return in.store.Unclaim(in.intake, queue.ThreadID, in.config.Owner) }
-	if queue.TurnID != "" {
-		unclaim = func() error { return in.store.UnclaimTurn(in.intake, queue.TurnID, in.config.Owner) }
+	if queue.Beside() {
+		unclaim = func() error { return in.store.UnclaimBeside(in.intake, queue, in.config.Owner) }
 	}
 	switch {
 	case in.inDoubt(queue):
@@ -94,15 +94,15 @@ func (in *Inbox) claim(queue ledger.Queue, w *worker) (claim ledger.Claim, err e
 			return ledger.Claim{}, err
 		}
 		in.forgetDoubt(queue)
-	case w.served && queue.ThreadID != "":
+	case w.served && !queue.Beside():
 		// Most often nothing waits; reading that costs less than a claim.
 		if n, err := in.store.Waiting(in.intake, queue.ThreadID); err != nil || n == 0 {
 			return ledger.Claim{}, err
 		}
 	}
 	switch {
-	case queue.TurnID != "":
-		claim, err = in.store.ClaimTurn(in.intake, queue.TurnID, in.config.Owner)
+	case queue.Beside():
+		claim, err = in.store.ClaimBeside(in.intake, queue, in.config.Owner)
 	case in.isQuiet():
 		claim, err = in.store.ClaimUncaused(in.intake, queue.ThreadID, in.config.Owner)
 	default:
@@ -344,11 +344,16 @@ func (in *Inbox) conclude(log *slog.Logger, w *worker, writes ...func() error) (
 type class int
 
 const (
-	people  class = iota // messages of people
-	tasks                // tasks and scheduled jobs
-	turns                // turns that plugins ask for
-	classes              // how many there are
+	people         class = iota // messages of people
+	tasks                       // tasks and scheduled jobs
+	turns                       // turns that plugins ask for
+	classes                     // how many share Config.Slots
+	commandsBeside              // commands beside their threads, which have places of their own
 )
+
+// commandPlaces is how many commands beside their threads execute at a time. They ask no agent, so
+// that they do not count in Config.Slots; and however many people type, no more work at once.
+const commandPlaces = 4
 
 func classOf(kind pluginsdk.ThreadKind) class {
 	if kind == pluginsdk.ThreadTask || kind == pluginsdk.ThreadCron {
@@ -368,6 +373,14 @@ func newPlaces(all int) *lanes.Places {
 	return lanes.NewPlaces(all, kept[:]...)
 }
 
+// placesOf returns the places that runs of a class take, and what the class is called there.
+func (in *Inbox) placesOf(of class) (*lanes.Places, int) {
+	if of == commandsBeside {
+		return in.besidePlaces, 0
+	}
+	return in.places, int(of)
+}
+
 // takePlace waits for a place of the queue's class, unless the worker has one.
 func (in *Inbox) takePlace(queue ledger.Queue, w *worker) (err error) {
 	if w.placed {
@@ -376,7 +389,8 @@ func (in *Inbox) takePlace(queue ledger.Queue, w *worker) (err error) {
 	if w.class, err = in.classOf(queue); err != nil {
 		return err
 	}
-	if err = in.places.Take(in.intake, int(w.class)); err == nil {
+	places, as := in.placesOf(w.class)
+	if err = places.Take(in.intake, as); err == nil {
 		w.placed = true
 	}
 	return err
@@ -411,7 +425,8 @@ func (in *Inbox) Rest(runID string) (back func(ctx context.Context) error) {
 		if placed {
 			return nil
 		}
-		if err := in.places.Take(ctx, int(w.class)); err != nil {
+		places, as := in.placesOf(w.class)
+		if err := places.Take(ctx, as); err != nil {
 			return err
 		}
 		in.mu.Lock()
@@ -425,14 +440,18 @@ func (in *Inbox) Rest(runID string) (back func(ctx context.Context) error) {
 func (in *Inbox) freePlace(w *worker) {
 	if w.placed {
 		w.placed = false
-		in.places.Free(int(w.class))
+		places, as := in.placesOf(w.class)
+		places.Free(as)
 	}
 }
 
 // classOf returns the class of a queue's runs. It reads each thread's kind once.
 func (in *Inbox) classOf(queue ledger.Queue) (class, error) {
-	if queue.TurnID != "" {
+	switch {
+	case queue.TurnID != "":
 		return turns, nil
+	case queue.Command != "":
+		return commandsBeside, nil
 	}
 	if kind, ok := in.kinds.Load(queue.ThreadID); ok {
 		return classOf(kind.(pluginsdk.ThreadKind)), nil //nolint:forcetypeassert // nothing else is stored

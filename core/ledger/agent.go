@@ -116,12 +116,16 @@ type AcceptedTurn struct {
 	Queue    Queue
 }
 
-// Queue is where runs wait for one another: that of a thread, or of a single turn that
-// is at work beside its thread.
+// Queue is where runs wait for one another: that of a thread, of the commands of one name
+// beside a thread, or of a single turn that is at work beside its thread.
 type Queue struct {
 	ThreadID string
-	TurnID   string // the run of the turn; ThreadID is then empty
+	Command  string // the name of the commands beside the thread; empty: it is the thread's own
+	TurnID   string // the run of the turn; the others are then empty
 }
+
+// Beside reports whether the queue's runs are beside their thread.
+func (q Queue) Beside() bool { return q.TurnID != "" || q.Command != "" }
 
 // MessageOfTurn is what a turn has in place of a message: what hooks and the prompt
 // are made of. Its ID is that of the newest message of the turn's thread when it was

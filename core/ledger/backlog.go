@@ -8,8 +8,9 @@ import (
 
 // Backlog is how many runs of one sort wait, also for another attempt.
 type Backlog struct {
-	Beside bool                 // turns that are in no thread's queue
-	Thread pluginsdk.ThreadKind // whose queue the others are in
-	Runs   int
-	Oldest time.Time // when the oldest of them was accepted
+	Beside  bool                 // in no thread's queue
+	Command bool                 // of those: typed commands; else they are turns
+	Thread  pluginsdk.ThreadKind // whose queue the others are in
+	Runs    int
+	Oldest  time.Time // when the oldest of them was accepted
 }

@@ -18,17 +18,17 @@ import (
 // Fence ties a write to one claim of a thread. Once another run has taken the
 // thread, every write that carries the old fence is refused (CodeStale).
 //
-// A turn that is at work beside its thread takes no thread: its fence is the run and the
-// attempt, and ThreadID, if it is set, is where the turn is shown.
+// A run that is at work beside its thread takes no thread: its fence is the run and the
+// attempt, and ThreadID, if it is set, is where the run is shown.
 type Fence struct {
 	ThreadID string
 	Epoch    int64
-	TurnID   string // the run of such a turn; empty for others
+	RunID    string // of a run beside its thread; empty for others
 	Attempt  int    // of that run
 }
 
-// Beside reports whether the fence is that of a turn beside its thread.
-func (f Fence) Beside() bool { return f.TurnID != "" }
+// Beside reports whether the fence is that of a run beside its thread.
+func (f Fence) Beside() bool { return f.RunID != "" }
 
 // Acceptance is a message on its way into the ledger. RunID is made by the
 // caller, so that after a COMMIT of unknown outcome the run can be looked up.
@@ -37,20 +37,24 @@ type Acceptance struct {
 	Submission pluginsdk.Submission // ThreadID is set
 	Plugin     string               // that submits it; empty: the core
 	Kind       pluginsdk.RunKind
+	// BesideAs is the name of a typed command that concerns no conversation, whose run is beside
+	// its thread; empty: the run is in the thread's queue.
+	BesideAs string
 	// Origin is where the message is from; whether its thread is apart, the store finds out.
 	Origin pluginsdk.Origin
 	// Answer, when set, ends the run at once: for what the core answers itself.
 	Answer  *Answer
 	TraceID string
 	// MaxWaiting, when greater than 0, refuses (CodeExhausted) a message for a
-	// thread that has that many runs waiting, and one of a plugin that does not come with
+	// thread that has that many runs waiting in its queue (of commands beside the thread: that
+	// many of those), and one of a plugin that does not come with
 	// Harness, and of no token's person, once half of what others leave is the plugin's.
 	MaxWaiting int
 	// MaxDepth, when greater than 0, refuses (CodeExhausted) a message that is
 	// more runs away from one that nothing caused.
 	MaxDepth int
 	// Claimer, when set, claims the run in the same transaction if its thread
-	// is idle: nothing is in front of it.
+	// is idle: nothing is in front of it. Not for a run beside its thread.
 	Claimer string
 	// Task, when set, is moved in the same transaction: the run is its iteration. Of
 	// the move nothing but the task itself counts.

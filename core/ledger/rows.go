@@ -44,9 +44,21 @@ type Run struct {
 	Turn *pluginsdk.StartTurnRequest
 	// Options are those of the message that the run answers; nil: it has none, and no turn has.
 	Options *pluginsdk.RunOptions
-	Beside  bool // the turn is in no thread's queue
+	// BesideAs is the name of a command whose run is beside its thread; empty: it is none.
+	BesideAs string
 	// Unattended says that nobody is there to answer the agent's questions.
 	Unattended bool
+}
+
+// Queue returns where the run waits.
+func (r Run) Queue() Queue {
+	switch {
+	case r.BesideAs != "":
+		return Queue{ThreadID: r.ThreadID, Command: r.BesideAs}
+	case r.Beside:
+		return Queue{TurnID: r.ID}
+	}
+	return Queue{ThreadID: r.ThreadID}
 }
 
 // QuietReply reports whether the run's reply is not carried to people.

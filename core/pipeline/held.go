@@ -36,7 +36,7 @@ func (p *Pipeline) hold(t *trip, call pluginsdk.HookCall) (over func(ctx context
 // tellHeld stores which call the run waits for, and tells the thread's people.
 func (p *Pipeline) tellHeld(t *trip, call pluginsdk.HookCall) {
 	held := ledger.HeldRun{RunID: t.run.ID, Hooks: append(t.calls.all(), call)}
-	if !t.fence.Beside() && !t.run.QuietNotices() {
+	if t.tells() && !t.run.QuietNotices() {
 		held.Row = heldRow(t, call)
 	}
 	lanes, err := p.store.HoldRun(t.work, t.fence, held)
@@ -52,16 +52,19 @@ func (p *Pipeline) tellHeld(t *trip, call pluginsdk.HookCall) {
 func heldRow(t *trip, call pluginsdk.HookCall) *ledger.Row {
 	metadata, _ := json.Marshal(map[string]string{"event": "pipeline_waiting", "plugin": call.Plugin}) //nolint:errchkjson // strings
 	key := ledger.HeldKey + t.run.ID + ":" + call.Plugin
-	drop := "To drop the message: /stop. "
-	if t.answered {
+	who, drop := "This thread", "To drop the message: /stop. "
+	switch {
+	case t.fence.Beside():
+		who, drop = "The command /"+t.run.BesideAs, ""
+	case t.answered:
 		drop = "The agent has answered; the answer is shown then. "
 	}
-	text := fmt.Sprintf("This thread waits for the plugin %[1]s, which has not answered %[2]s since %[3]s. It continues when the plugin answers. "+
+	text := fmt.Sprintf("%[4]s waits for the plugin %[1]s, which has not answered %[2]s since %[3]s. It continues when the plugin answers. "+
 		drop+"If the plugin does not recover, an operator can turn it off: harness plugin disable %[1]s",
-		call.Plugin, call.Hook, call.StartedAt.UTC().Format(time.TimeOnly+" MST"))
+		call.Plugin, call.Hook, call.StartedAt.UTC().Format(time.TimeOnly+" MST"), who)
 	if call.Error != "" { // the grant that is missing
 		key += ":grant"
-		text = fmt.Sprintf("This thread waits for a decision of an operator: %s. It continues by itself after that. %s", call.Error, drop)
+		text = fmt.Sprintf("%s waits for a decision of an operator: %s. It continues by itself after that. %s", who, call.Error, drop)
 	}
 	return &ledger.Row{Key: key, Message: pluginsdk.NewMessage{
 		Role: pluginsdk.RoleSystem, Kind: pluginsdk.MessageNotification, Source: "core", Metadata: metadata, Content: strings.TrimSpace(text),

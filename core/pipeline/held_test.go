@@ -24,18 +24,22 @@ func TestAGateThatSleepsHoldsUpItsRunAlone(t *testing.T) {
 		told    int
 		content string
 	}{
-		"answers at once":              {takes: 0, kind: pluginsdk.RunMessage},
-		"takes three seconds":          {takes: 3 * time.Second, kind: pluginsdk.RunMessage, rests: true},
-		"takes a minute":               {takes: time.Minute, kind: pluginsdk.RunMessage, rests: true, told: 1, content: "waits for the plugin budget, which has not answered OnBeforeRun since"},
-		"of a turn, takes a minute":    {takes: time.Minute, kind: pluginsdk.RunTurn, beside: true, rests: true, told: 1},
-		"of a command, takes a minute": {takes: time.Minute, kind: pluginsdk.RunCommand, rests: true, told: 1, content: "budget"},
+		"answers at once":                {takes: 0, kind: pluginsdk.RunMessage},
+		"takes three seconds":            {takes: 3 * time.Second, kind: pluginsdk.RunMessage, rests: true},
+		"takes a minute":                 {takes: time.Minute, kind: pluginsdk.RunMessage, rests: true, told: 1, content: "waits for the plugin budget, which has not answered OnBeforeRun since"},
+		"of a turn, takes a minute":      {takes: time.Minute, kind: pluginsdk.RunTurn, beside: true, rests: true, told: 1},
+		"of a command, takes a minute":   {takes: time.Minute, kind: pluginsdk.RunCommand, rests: true, told: 1, content: "budget"},
+		"of a command beside its thread": {takes: time.Minute, kind: pluginsdk.RunCommand, beside: true, rests: true, told: 1, content: "The command /anything waits for the plugin budget, which has"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench("budget")
 			b.claim.Run.Kind = row.kind
 			switch {
+			case row.beside && row.kind == pluginsdk.RunCommand:
+				b.claim.Run.Beside, b.claim.Run.BesideAs, b.claim.Fence = true, "anything", ledger.Fence{ThreadID: "T", RunID: "R", Attempt: 1}
+				b.claim.Message.Content = "/anything"
 			case row.beside:
-				b.claim.Run.Beside, b.claim.Run.Turn, b.claim.Fence = true, &pluginsdk.StartTurnRequest{Prompt: "p"}, ledger.Fence{TurnID: "R", Epoch: 1}
+				b.claim.Run.Beside, b.claim.Run.Turn, b.claim.Fence = true, &pluginsdk.StartTurnRequest{Prompt: "p"}, ledger.Fence{RunID: "R", Epoch: 1}
 			case row.kind == pluginsdk.RunCommand:
 				b.claim.Message.Content = "/anything"
 			}
@@ -61,7 +65,7 @@ func TestAGateThatSleepsHoldsUpItsRunAlone(t *testing.T) {
 			if last := held.Hooks[len(held.Hooks)-1]; last.Plugin != "budget" || last.State != pluginsdk.CallWaiting || last.Hook != pluginsdk.HookBeforeRun {
 				t.Errorf("%s: it waits for %+v", name, last)
 			}
-			if (held.Row == nil) != row.beside || held.Row != nil && !strings.Contains(held.Row.Message.Content, row.content) {
+			if (held.Row == nil) != (row.kind == pluginsdk.RunTurn) || held.Row != nil && !strings.Contains(held.Row.Message.Content, row.content) {
 				t.Errorf("%s: the thread is told %+v", name, held.Row)
 			}
 			finish := b.store.finishes[0]

@@ -133,7 +133,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 // beside makes the claim that of a turn which is in no thread's queue.
 func beside(c *ledger.Claim) {
 	c.Run.Kind, c.Run.Turn, c.Run.Beside = pluginsdk.RunTurn, &pluginsdk.StartTurnRequest{Prompt: "review"}, true
-	c.Fence = ledger.Fence{ThreadID: c.Thread.ID, TurnID: c.Run.ID, Attempt: 1}
+	c.Fence = ledger.Fence{ThreadID: c.Thread.ID, RunID: c.Run.ID, Attempt: 1}
 }
 
 // Two accounts are two people to the agent: what one has been told must not be told the other,

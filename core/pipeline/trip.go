@@ -124,6 +124,10 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 	return t
 }
 
+// tells reports whether people read in the thread what becomes of the run. Of a turn beside its
+// thread they do not.
+func (t *trip) tells() bool { return !t.fence.Beside() || t.run.Kind == pluginsdk.RunCommand }
+
 // begin gives the run a session of its own. The thread is shown with it, so that nobody repeats what
 // was said before. An attempt that was interrupted has begun it already.
 func (t *trip) begin() {

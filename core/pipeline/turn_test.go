@@ -16,10 +16,10 @@ import (
 func turnBench(request pluginsdk.StartTurnRequest, plugins ...string) *bench {
 	b := newBench(plugins...)
 	b.claim.Run = ledger.Run{Run: pluginsdk.Run{
-		ID: "R", ThreadID: "T", MessageID: 10, Kind: pluginsdk.RunTurn, Attempt: 1, Plugin: "reviewer", Purpose: request.Purpose, TaskID: request.TaskID,
-	}, Turn: &request, Beside: true}
+		ID: "R", ThreadID: "T", MessageID: 10, Kind: pluginsdk.RunTurn, Attempt: 1, Plugin: "reviewer", Purpose: request.Purpose, TaskID: request.TaskID, Beside: true,
+	}, Turn: &request}
 	b.claim.Message = ledger.MessageOfTurn(b.claim.Run)
-	b.claim.Fence = ledger.Fence{ThreadID: "T", TurnID: "R", Attempt: 1}
+	b.claim.Fence = ledger.Fence{ThreadID: "T", RunID: "R", Attempt: 1}
 	return b
 }
 

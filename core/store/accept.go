@@ -102,7 +102,7 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
-	th, err := t.wakeThread(ctx, user, a.Answer == nil, idle)
+	th, err := t.wakeThread(ctx, user, a.Answer == nil && a.BesideAs == "", idle)
 	if err != nil {
 		return ledger.Accepted{}, err
 	}
@@ -112,8 +112,8 @@ func (s *Store) accept(ctx context.Context, t *tx, a ledger.Acceptance, user plu
 	}
 	r := ledger.Run{Run: pluginsdk.Run{
 		ID: a.RunID, ThreadID: user.ThreadID, MessageID: user.ID, Kind: a.Kind, State: pluginsdk.RunQueued,
-		CauseRunID: a.Submission.CauseRunID, Depth: depth, OnBehalfOf: root, TraceID: a.TraceID, QueuedAt: user.CreatedAt,
-	}, Unattended: a.Submission.Unattended, Options: a.Submission.Options}
+		CauseRunID: a.Submission.CauseRunID, Depth: depth, OnBehalfOf: root, TraceID: a.TraceID, QueuedAt: user.CreatedAt, Beside: a.BesideAs != "",
+	}, BesideAs: a.BesideAs, Unattended: a.Submission.Unattended, Options: a.Submission.Options}
 	if r.Options != nil { // which tells also who reads the run without them that there are some
 		r.Purpose = cmp.Or(r.Options.Purpose, a.Plugin, a.Submission.Source)
 	}
@@ -201,12 +201,12 @@ func (s *Store) room(ctx context.Context, t *tx, a ledger.Acceptance) (idle, new
 	var working bool
 	// The limit is part of the text: as a parameter, SQLite prepares anew each time.
 	query := fmt.Sprintf(`SELECT
-		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside%s LIMIT %d) AS head),
+		(SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE state = 'queued' AND thread_id = $1%s LIMIT %d) AS head),
 		EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1 AND NOT beside)
 			OR EXISTS (%s AND p.name = $2),
 		EXISTS (SELECT 1 FROM messages WHERE thread_id = $1 AND id > (SELECT seen_message_id FROM threads WHERE id = $1)
 			AND role <> 'user' AND kind IN ('text', 'notification') AND (role = 'system' OR run_id = ''))`,
-		s.on, max(a.MaxWaiting, 1), offPlugins(s.config.Carriers))
+		waitsWith(a)+s.on, max(a.MaxWaiting, 1), offPlugins(s.config.Carriers))
 	if err := t.row(ctx, query, []any{a.Submission.ThreadID, clean(a.Plugin)}, &waiting, &working, &news); err != nil {
 		return false, false, err
 	}
@@ -216,6 +216,15 @@ func (s *Store) room(ctx context.Context, t *tx, a ledger.Acceptance) (idle, new
 		}
 	}
 	return a.Claimer != "" && waiting == 0 && !working, news, nil
+}
+
+// waitsWith is the condition for the runs of its thread that an accepted run waits with: those of
+// the queue, or all commands beside the thread.
+func waitsWith(a ledger.Acceptance) string {
+	if a.BesideAs != "" {
+		return " AND beside AND beside_as <> ''"
+	}
+	return threadsQueue
 }
 
 // full refuses a message of which too many wait already: all of them, or those of its plugin. A
@@ -228,7 +237,7 @@ func (s *Store) full(ctx context.Context, t *tx, a ledger.Acceptance, waiting in
 	if free > 0 && (!foreign || waiting < free) {
 		return nil
 	}
-	most, own, err := s.foreignWaiting(ctx, t, a.Submission.ThreadID, clean(a.Plugin))
+	most, own, err := s.foreignWaiting(ctx, t, a)
 	if err != nil || free > 0 && own < free {
 		return err
 	}
@@ -256,10 +265,10 @@ type share struct {
 }
 
 // foreignWaiting returns which of the plugins that do not come with Harness has most runs that
-// wait in a thread, and how many of them are of one plugin.
-func (s *Store) foreignWaiting(ctx context.Context, t *tx, threadID, plugin string) (most share, own int, err error) {
+// wait with an accepted run, and how many of them are of its own plugin.
+func (s *Store) foreignWaiting(ctx context.Context, t *tx, a ledger.Acceptance) (most share, own int, err error) {
 	rows, err := t.exec.QueryContext(ctx, "SELECT COALESCE("+pluginOfRun+`, '') AS of, COUNT(*) FROM runs
-		WHERE state = 'queued' AND thread_id = $1 AND NOT beside`+s.on+" GROUP BY 1 ORDER BY 2 DESC, 1", threadID)
+		WHERE state = 'queued' AND thread_id = $1`+waitsWith(a)+s.on+" GROUP BY 1 ORDER BY 2 DESC, 1", a.Submission.ThreadID)
 	if err != nil {
 		return share{}, 0, err
 	}
@@ -269,7 +278,7 @@ func (s *Store) foreignWaiting(ctx context.Context, t *tx, threadID, plugin stri
 		if err := rows.Scan(&of.plugin, &of.waiting); err != nil {
 			return share{}, 0, err
 		}
-		if of.plugin == plugin {
+		if of.plugin == clean(a.Plugin) {
 			own = of.waiting
 		}
 		if most.waiting == 0 && of.plugin != "" && !slices.Contains(s.config.Carriers, of.plugin) {

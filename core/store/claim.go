@@ -59,24 +59,24 @@ func (s *Store) claim(ctx context.Context, t *tx, threadID, owner, which string,
 		return ledger.Claim{}, err
 	}
 	for {
-		id, err := t.takeHead(ctx, threadID, owner, which+s.on, now)
+		id, err := t.takeHead(ctx, threadID, owner, threadsQueue, which+s.on, now)
 		if err == nil {
 			return s.claimed(ctx, t, threadID, id, which != "", now)
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return ledger.Claim{}, err
 		}
-		waits, notBefore, err := t.head(ctx, threadID, which+s.on)
+		waits, notBefore, err := t.head(ctx, threadID, threadsQueue, which+s.on)
 		if err == nil && waits && notBefore.After(now) {
 			// What is parked may wait for hours, and for a command that somebody types behind it.
-			id, err = t.takeHead(ctx, threadID, owner, which+s.on+behindParked, now)
+			id, err = t.takeHead(ctx, threadID, owner, threadsQueue, which+s.on+behindParked, now)
 			if err == nil {
 				return s.claimed(ctx, t, threadID, id, which != "", now)
 			}
 			if !errors.Is(err, sql.ErrNoRows) {
 				return ledger.Claim{}, err
 			}
-			passes, due, err := t.head(ctx, threadID, which+s.on+behindParked)
+			passes, due, err := t.head(ctx, threadID, threadsQueue, which+s.on+behindParked)
 			if err == nil && passes && due.Before(notBefore) { // it is tried again, or came this moment
 				if notBefore = due; due.Before(now) {
 					notBefore = now
@@ -97,14 +97,14 @@ const behindParked = ` AND kind = 'command' AND cause_run_id = '' AND EXISTS (SE
 	AND (m.author <> '' OR m.scope <> '')) AND EXISTS (SELECT 1 FROM runs p WHERE p.state = 'queued' AND p.thread_id = runs.thread_id AND NOT p.beside
 	AND p.parked IS NOT NULL AND p.next_attempt_at IS NOT NULL AND p.message_id < runs.message_id)`
 
-// takeHead marks the head of a thread's queue as claimed and returns its id;
-// sql.ErrNoRows says that there is nothing to claim now.
-func (t *tx) takeHead(ctx context.Context, threadID, owner, which string, now time.Time) (id string, err error) {
+// takeHead marks the head of one of a thread's queues (in, see inQueue) as claimed and returns its
+// id; sql.ErrNoRows says that there is nothing to claim now.
+func (t *tx) takeHead(ctx context.Context, threadID, owner, in, which string, now time.Time) (id string, err error) {
 	err = t.row(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
 			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
-		WHERE id = (SELECT id FROM runs WHERE state = 'queued' AND thread_id = $4 AND NOT beside`+which+` ORDER BY message_id, id LIMIT 1)
+		WHERE id = (SELECT id FROM runs WHERE state = 'queued' AND thread_id = $4`+in+which+` ORDER BY message_id, id LIMIT 1)
 			AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)
-			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4 AND NOT beside)
+			AND NOT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $4`+in+`)
 		RETURNING id`,
 		[]any{owner, now.Add(claimTerm), now, threadID}, &id)
 	return id, err
@@ -217,16 +217,16 @@ func (t *tx) gather(ctx context.Context, claim *ledger.Claim, mode pluginsdk.Bus
 	return err
 }
 
-// head says whether a run waits to be claimed that no other is in front of,
-// and when it may be.
-func (t *tx) head(ctx context.Context, threadID, which string) (waits bool, notBefore time.Time, err error) {
-	working, err := t.Run.Query().
-		Where(run.StateIn(pluginsdk.RunRunning, pluginsdk.RunWaiting), run.ThreadID(threadID), run.Beside(false)).Exist(ctx)
+// head says whether a run of one of a thread's queues (in) waits to be claimed that no other is in
+// front of, and when it may be.
+func (t *tx) head(ctx context.Context, threadID, in, which string) (waits bool, notBefore time.Time, err error) {
+	var working bool
+	err = t.row(ctx, "SELECT EXISTS (SELECT 1 FROM runs WHERE state IN ('running', 'waiting') AND thread_id = $1"+in+")", []any{threadID}, &working)
 	if err != nil || working {
 		return false, time.Time{}, err
 	}
 	var due sql.NullTime
-	err = t.row(ctx, "SELECT next_attempt_at FROM runs WHERE state = 'queued' AND thread_id = $1 AND NOT beside"+which+
+	err = t.row(ctx, "SELECT next_attempt_at FROM runs WHERE state = 'queued' AND thread_id = $1"+in+which+
 		" ORDER BY message_id, id LIMIT 1", []any{threadID}, &due)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, time.Time{}, nil

@@ -322,7 +322,7 @@ func (s *Store) Finish(ctx context.Context, fence ledger.Fence, f ledger.Finish)
 }
 
 func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger.Finish, more additions, now time.Time) (ledger.Finished, error) {
-	of, err := tx.endsIn(ctx, fence, now)
+	of, err := tx.endsIn(ctx, fence, len(f.Rows) > 0, now)
 	if err != nil {
 		return ledger.Finished{}, err
 	}
@@ -356,16 +356,19 @@ func (s *Store) finish(ctx context.Context, tx *tx, fence ledger.Fence, f ledger
 }
 
 // endsIn marks the thread in which a run ends as active, and returns where its replies
-// go. A turn beside its thread has none.
-func (t *tx) endsIn(ctx context.Context, fence ledger.Fence, now time.Time) (of pluginsdk.Thread, err error) {
+// go. A run beside its thread that tells nothing leaves the thread as it is.
+func (t *tx) endsIn(ctx context.Context, fence ledger.Fence, tells bool, now time.Time) (of pluginsdk.Thread, err error) {
 	of.ID = fence.ThreadID
+	holds, args := " AND epoch = $3", []any{now, fence.ThreadID, fence.Epoch}
 	if fence.Beside() {
-		return of, t.checkTurn(ctx, fence)
+		if err := t.checkBeside(ctx, fence); err != nil || !tells {
+			return of, err
+		}
+		holds, args = "", args[:2]
 	}
 	var reportTo string
-	err = t.row(ctx, `UPDATE threads SET last_activity = $1 WHERE id = $2 AND epoch = $3
-		RETURNING kind, source, source_id, report_to`,
-		[]any{now, fence.ThreadID, fence.Epoch}, &of.Kind, &of.Source, &of.SourceID, &reportTo)
+	err = t.row(ctx, "UPDATE threads SET last_activity = $1 WHERE id = $2"+holds+" RETURNING kind, source, source_id, report_to",
+		args, &of.Kind, &of.Source, &of.SourceID, &reportTo)
 	if errors.Is(err, sql.ErrNoRows) {
 		return of, stale(fence)
 	}

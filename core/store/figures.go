@@ -98,13 +98,13 @@ const countedMax = 10000
 // oldest of those.
 func (s *Store) Backlog(ctx context.Context) (backlog []ledger.Backlog, err error) {
 	var oldest []string // ids grow with time
-	err = s.each(ctx, fmt.Sprintf(`SELECT r.beside, COALESCE(t.kind, ''), COUNT(*), MIN(r.id)
-		FROM (SELECT id, thread_id, beside FROM runs WHERE state = 'queued' LIMIT %d) AS r
-		LEFT JOIN threads t ON t.id = r.thread_id GROUP BY r.beside, t.kind`, countedMax), func(scan scan) error {
+	err = s.each(ctx, fmt.Sprintf(`SELECT r.beside, r.command, COALESCE(t.kind, ''), COUNT(*), MIN(r.id)
+		FROM (SELECT id, thread_id, beside, beside_as <> '' AS command FROM runs WHERE state = 'queued' LIMIT %d) AS r
+		LEFT JOIN threads t ON t.id = r.thread_id GROUP BY r.beside, r.command, t.kind`, countedMax), func(scan scan) error {
 		one := ledger.Backlog{Oldest: s.now()} // unless it is found
 		var id string
 		defer func() { backlog, oldest = append(backlog, one), append(oldest, id) }()
-		return scan(&one.Beside, &one.Thread, &one.Runs, &id)
+		return scan(&one.Beside, &one.Command, &one.Thread, &one.Runs, &id)
 	})
 	if err != nil {
 		return nil, wrap("count the runs that wait", err)

@@ -29,6 +29,8 @@ var orphans = []struct{ what, query string }{
 	{"primary threads too many", "SELECT COUNT(*) FROM threads WHERE kind = 'primary' AND NOT (source = 'web' AND source_id = 'primary')"},
 	{"threads with more than one run at work", `SELECT COUNT(*) FROM
 		(SELECT 1 FROM runs WHERE state = 'running' AND NOT beside GROUP BY thread_id HAVING COUNT(*) > 1) AS twice`},
+	{"commands of one name with more than one at work beside their thread", `SELECT COUNT(*) FROM
+		(SELECT 1 FROM runs WHERE state = 'running' AND beside_as <> '' GROUP BY thread_id, beside_as HAVING COUNT(*) > 1) AS twice`},
 	{"approvals of no run", "SELECT COUNT(*) FROM approvals a WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = a.run_id)"},
 	{"rules of no thread", "SELECT COUNT(*) FROM approval_rules a WHERE NOT EXISTS (SELECT 1 FROM threads t WHERE t.id = a.thread_id)" + notRemoved("a.thread_id")},
 	{"runs that wait for an answer to nothing", `SELECT COUNT(*) FROM runs r WHERE r.state = 'waiting'

@@ -133,7 +133,7 @@ func runOf(row *ent.Run) pluginsdk.Run {
 		},
 		CostUSD: row.CostUsd, NotionalUSD: row.NotionalUsd, CostUnsure: row.CostUnsure, QueuedAt: row.QueuedAt.UTC(),
 		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
-		Plugin: row.Plugin, Purpose: row.Purpose, TaskID: row.TaskID,
+		Plugin: row.Plugin, Purpose: row.Purpose, TaskID: row.TaskID, Beside: row.Beside,
 		Parked: parkedOf(row), Override: row.Override, Account: row.Account,
 	}
 }
@@ -151,7 +151,7 @@ func parkedOf(row *ent.Run) *pluginsdk.Parked {
 // a turn asks.
 func claimedRunOf(row *ent.Run) ledger.Run {
 	return ledger.Run{
-		Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash, Beside: row.Beside,
+		Run: runOf(row), Owner: row.Owner, LeaseUntil: orZero(row.LeaseUntil), PromptHash: row.PromptHash, BesideAs: row.BesideAs,
 		Unattended: row.Unattended, LastParked: row.Parked,
 	}
 }
@@ -181,7 +181,7 @@ func insertRun(into *ent.RunClient, r ledger.Run) (*ent.RunCreate, error) {
 		SetCacheReadTokens(r.Usage.CacheReadTokens).SetCacheWriteTokens(r.Usage.CacheWriteTokens).
 		SetCostUsd(r.CostUSD).SetNotionalUsd(r.NotionalUSD).SetCostUnsure(r.CostUnsure).SetQueuedAt(instant(r.QueuedAt)).
 		SetNillableStartedAt(nullable(r.StartedAt)).SetNillableFinishedAt(nullable(r.FinishedAt)).
-		SetAccount(clean(r.Account)).SetBeside(r.Beside).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
+		SetAccount(clean(r.Account)).SetBeside(r.Beside).SetBesideAs(clean(r.BesideAs)).SetUnattended(r.Unattended).SetPlugin(clean(r.Plugin)).SetPurpose(clean(r.Purpose)).SetTaskID(clean(r.TaskID))
 	if r.Turn != nil || r.Options != nil {
 		var request []byte
 		if request, err = json.Marshal(r.Turn); r.Options != nil {

@@ -51,7 +51,7 @@ func TestNothingIsBegunForAPluginThatIsOff(t *testing.T) {
 			if c := must[ledger.Claim](t)(s.Claim(ctx, thread.ID, "boot")); c.Found || !c.NotBefore.IsZero() {
 				t.Fatalf("enabled = %s: claimed %+v", value, c.Run)
 			}
-			if c := must[ledger.Claim](t)(s.ClaimTurn(ctx, alone.RunID, "boot")); c.Found {
+			if c := must[ledger.Claim](t)(s.ClaimBeside(ctx, ledger.Queue{TurnID: alone.RunID}, "boot")); c.Found {
 				t.Fatalf("enabled = %s: its turn is begun", value)
 			}
 		}

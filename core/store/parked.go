@@ -22,7 +22,7 @@ import (
 // returns the lanes that have something new to carry.
 func (s *Store) ParkRun(ctx context.Context, fence ledger.Fence, parked ledger.ParkedRun) (lanes []ledger.Lane, err error) {
 	var rows []ledger.Row
-	if parked.Row != nil && !fence.Beside() {
+	if parked.Row != nil && !fence.Beside() { // what is beside a thread and parked is a turn
 		rows = append(rows, *parked.Row)
 	}
 	more, err := s.newAdditions(fence.ThreadID, parked.RunID, parked.Effects, rows)
@@ -89,11 +89,7 @@ func (s *Store) ResumeRun(ctx context.Context, resumed ledger.ResumedRun) (r plu
 		if n == 0 {
 			return pluginsdk.Errorf(pluginsdk.CodeStale, "run %s is not parked: it is %s", runID, row.State)
 		}
-		r = runOf(row)
-		queue = ledger.Queue{ThreadID: r.ThreadID}
-		if row.Beside {
-			queue = ledger.Queue{TurnID: r.ID}
-		}
+		r, queue = runOf(row), queueOf(row)
 		return s.note(ctx, tx, resumed.Who, "run.resume", runID, resumedWords(override))
 	})
 	return r, queue, wrap("resume a parked run", err)
@@ -139,7 +135,7 @@ func (s *Store) HastenParked(ctx context.Context, later time.Time, due func(park
 	late := []predicate.Run{run.StateEQ(pluginsdk.RunQueued), run.ParkedNotNil(), run.NextAttemptAtGT(instant(later)), s.parkedForPlan}
 	for last := ""; ; {
 		rows, err := s.read.Run.Query().Where(append(slices.Clone(late), run.IDGT(last))...).Order(run.ByID()).Limit(hastenedTogether).
-			Select(run.FieldID, run.FieldThreadID, run.FieldBeside, run.FieldKind, run.FieldParked).All(ctx)
+			Select(run.FieldID, run.FieldThreadID, run.FieldBeside, run.FieldBesideAs, run.FieldKind, run.FieldParked).All(ctx)
 		if err != nil || len(rows) == 0 {
 			return queues, wrap("list parked runs", err)
 		}
@@ -166,7 +162,7 @@ func (s *Store) hasten(ctx context.Context, late []predicate.Run, rows []*ent.Ru
 	for _, row := range rows {
 		fence := ledger.Fence{ThreadID: row.ThreadID}
 		if row.Beside {
-			fence.TurnID = row.ID
+			fence.RunID = row.ID
 		}
 		at := due(*row.Parked, ledger.ForPeople(pluginsdk.Run{ID: row.ID, Kind: row.Kind}, pluginsdk.Thread{ID: row.ThreadID, Kind: kinds[row.ThreadID]}, fence))
 		if !at.IsZero() {
@@ -190,10 +186,8 @@ func (s *Store) hasten(ctx context.Context, late []predicate.Run, rows []*ent.Ru
 			case err != nil:
 				return err
 			case n == 0: // it goes on, or is over
-			case row.Beside:
-				queues = append(queues, ledger.Queue{TurnID: row.ID})
 			default:
-				queues = append(queues, ledger.Queue{ThreadID: row.ThreadID})
+				queues = append(queues, queueOf(row))
 			}
 		}
 		return nil

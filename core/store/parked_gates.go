@@ -103,7 +103,7 @@ func (s *Store) hastenGate(ctx context.Context, which string, args []any) (queue
 	which = " WHERE state = 'queued' AND parked IS NOT NULL AND " + which
 	err = s.write.do(ctx, durable, func(ctx context.Context, tx *tx) error {
 		rows, err := tx.exec.QueryContext(ctx, "UPDATE runs SET next_attempt_at = $1"+which+
-			" RETURNING CASE WHEN beside THEN '' ELSE thread_id END, CASE WHEN beside THEN id ELSE '' END", args...)
+			" RETURNING CASE WHEN beside AND beside_as = '' THEN '' ELSE thread_id END, beside_as, CASE WHEN beside AND beside_as = '' THEN id ELSE '' END", args...)
 		if err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func TestAParkedRunIsToldToGoOnOrEnded(t *testing.T) {
 		if expired := must[bool](t)(s.ExpireQueued(ctx, turn, "no place")); expired {
 			t.Error("a turn that was begun, and is parked, has expired as one that never was")
 		}
-		if waits := must[ledger.Claim](t)(s.ClaimTurn(ctx, turn, "test")); waits.Found || !waits.NotBefore.Equal(until) {
+		if waits := must[ledger.Claim](t)(s.ClaimBeside(ctx, ledger.Queue{TurnID: turn}, "test")); waits.Found || !waits.NotBefore.Equal(until) {
 			t.Errorf("claimed %+v", waits)
 		}
 		if _, queue, err := s.ResumeRun(ctx, ledger.ResumedRun{RunID: turn}); err != nil || queue != (ledger.Queue{TurnID: turn}) {

@@ -55,11 +55,12 @@ func (t *tx) recover(ctx context.Context, left predicate.Run) error {
 		SetState(pluginsdk.RunQueued).ClearNextAttemptAt().ClearLeaseUntil().SetOwner("").Exec(ctx)
 }
 
-// openQueues are the threads with runs that wait, and the turns beside them that do.
+// openQueues are the threads with runs that wait, and the commands and turns beside them that do.
 func (s *Store) openQueues(ctx context.Context) (open []ledger.Queue, err error) {
 	for _, query := range []string{
-		"SELECT thread_id, '' FROM runs WHERE state = 'queued' AND NOT beside" + s.on + " GROUP BY thread_id ORDER BY MIN(message_id)",
-		"SELECT '', id FROM runs WHERE state = 'queued' AND beside" + s.on + " ORDER BY id",
+		"SELECT thread_id, '', '' FROM runs WHERE state = 'queued' AND NOT beside" + s.on + " GROUP BY thread_id ORDER BY MIN(message_id)",
+		"SELECT thread_id, beside_as, '' FROM runs WHERE state = 'queued' AND beside AND beside_as <> ''" + s.on + " GROUP BY thread_id, beside_as ORDER BY MIN(message_id)",
+		"SELECT '', '', id FROM runs WHERE state = 'queued' AND beside AND beside_as = ''" + s.on + " ORDER BY id",
 	} {
 		rows, err := s.query.QueryContext(ctx, query)
 		if err != nil {
@@ -76,7 +77,7 @@ func queuesOf(open []ledger.Queue, rows *sql.Rows) (_ []ledger.Queue, err error)
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var one ledger.Queue
-		if err := rows.Scan(&one.ThreadID, &one.TurnID); err != nil {
+		if err := rows.Scan(&one.ThreadID, &one.Command, &one.TurnID); err != nil {
 			return nil, err
 		}
 		open = append(open, one)

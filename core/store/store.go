@@ -332,11 +332,11 @@ func (t *tx) epoch(ctx context.Context, threadID string) (epoch int64, err error
 	return epoch, err
 }
 
-// check refuses a write whose thread has been taken by another run; of a turn beside
-// its thread, one of an attempt that is not the turn's any more.
+// check refuses a write whose thread has been taken by another run; of a run beside
+// its thread, one of an attempt that is not the run's any more.
 func (t *tx) check(ctx context.Context, fence ledger.Fence) error {
 	if fence.Beside() {
-		return t.checkTurn(ctx, fence)
+		return t.checkBeside(ctx, fence)
 	}
 	epoch, err := t.epoch(ctx, fence.ThreadID)
 	if err == nil && epoch != fence.Epoch {
@@ -346,11 +346,11 @@ func (t *tx) check(ctx context.Context, fence ledger.Fence) error {
 }
 
 // setFenced sets columns of the thread if check would allow it (the fence; for the lock
-// on the database see holds), with their values as the parameters from $1 on. A turn
+// on the database see holds), with their values as the parameters from $1 on. A run
 // beside its thread changes nothing of it.
 func (t *tx) setFenced(ctx context.Context, fence ledger.Fence, set string, values ...any) error {
 	if fence.Beside() {
-		return t.checkTurn(ctx, fence)
+		return t.checkBeside(ctx, fence)
 	}
 	n, err := t.run(ctx, fmt.Sprintf("UPDATE threads SET %s WHERE id = $%d AND epoch = $%d", set, len(values)+1, len(values)+2),
 		append(values, fence.ThreadID, fence.Epoch)...)
@@ -367,7 +367,7 @@ func changed(fence ledger.Fence, n int, err error) error {
 
 func stale(fence ledger.Fence) error {
 	if fence.Beside() {
-		return pluginsdk.Errorf(pluginsdk.CodeStale, "attempt %d of the turn %s is over", fence.Attempt, fence.TurnID)
+		return pluginsdk.Errorf(pluginsdk.CodeStale, "attempt %d of the run %s is over", fence.Attempt, fence.RunID)
 	}
 	return pluginsdk.Errorf(pluginsdk.CodeStale, "thread %s has been taken by another run since", fence.ThreadID)
 }

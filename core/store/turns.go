@@ -53,7 +53,7 @@ func (s *Store) AcceptTurn(ctx context.Context, turn ledger.NewTurn) (ledger.Acc
 	case err != nil:
 		return ledger.AcceptedTurn{}, wrap("ask for a turn", err)
 	}
-	return ledger.AcceptedTurn{RunID: turn.RunID, ThreadID: turn.Request.ThreadID, Queue: queueOf(turn)}, nil
+	return ledger.AcceptedTurn{RunID: turn.RunID, ThreadID: turn.Request.ThreadID, Queue: queueOfTurn(turn)}, nil
 }
 
 // turnHash is of what makes a turn the same one again. What a later version adds to it
@@ -68,7 +68,7 @@ func turnHash(r pluginsdk.StartTurnRequest) (string, error) {
 	return hex.EncodeToString(sum[:]), err
 }
 
-func queueOf(turn ledger.NewTurn) ledger.Queue {
+func queueOfTurn(turn ledger.NewTurn) ledger.Queue {
 	if turn.Beside() {
 		return ledger.Queue{TurnID: turn.RunID}
 	}
@@ -106,7 +106,8 @@ func (t *tx) acceptTurn(ctx context.Context, turn ledger.NewTurn, hash string, n
 		ID: turn.RunID, ThreadID: asked.ThreadID, Kind: pluginsdk.RunTurn, State: pluginsdk.RunQueued,
 		CauseRunID: turn.CauseRunID, Depth: depth, OnBehalfOf: root, TraceID: turn.TraceID, QueuedAt: now,
 		Plugin: turn.Plugin, Purpose: asked.Purpose, TaskID: asked.TaskID,
-	}, Turn: &asked, Beside: turn.Beside()}
+		Beside: turn.Beside(),
+	}, Turn: &asked}
 	if asked.ThreadID != "" {
 		err := t.row(ctx, "SELECT COALESCE(MAX(id), 0) FROM messages WHERE thread_id = $1", []any{asked.ThreadID}, &r.MessageID)
 		if err != nil {
@@ -165,67 +166,7 @@ func (s *Store) repeatedTurn(ctx context.Context, turn ledger.NewTurn, hash stri
 		return ledger.AcceptedTurn{}, pluginsdk.Errorf(pluginsdk.CodeConflict, "key %q was used before to ask for another turn", turn.Request.Key)
 	}
 	turn.RunID = first.ID
-	return ledger.AcceptedTurn{RunID: first.ID, ThreadID: turn.Request.ThreadID, Existed: true, Queue: queueOf(turn)}, nil
-}
-
-// ClaimTurn takes a turn that waits beside its thread for owner. Found is false when
-// it is not to be begun now, or not any more. Otherwise it is as Claim.
-func (s *Store) ClaimTurn(ctx context.Context, runID, owner string) (ledger.Claim, error) {
-	var claim ledger.Claim
-	now := s.now()
-	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) (err error) {
-		if claim, err = s.claimTurn(ctx, tx, runID, clean(owner), now); err != nil || !claim.Found {
-			return err
-		}
-		return s.holds(ctx, tx)
-	})
-	if err != nil {
-		return ledger.Claim{}, wrap("claim a turn", err)
-	}
-	return claim, nil
-}
-
-func (s *Store) claimTurn(ctx context.Context, t *tx, runID, owner string, now time.Time) (ledger.Claim, error) {
-	n, err := t.run(ctx, `UPDATE runs SET state = 'running', attempt = attempt + 1, owner = $1, lease_until = $2,
-			next_attempt_at = NULL, started_at = COALESCE(started_at, $3)
-		WHERE id = $4 AND beside AND state = 'queued' AND (next_attempt_at IS NULL OR next_attempt_at <= $3)`+s.on,
-		owner, now.Add(claimTerm), now, runID)
-	if err != nil {
-		return ledger.Claim{}, err
-	}
-	r, err := s.claimedRun(ctx, t.Client, t.exec, runID)
-	if err != nil {
-		return ledger.Claim{}, err
-	}
-	if n == 0 {
-		if r.State == pluginsdk.RunQueued {
-			return ledger.Claim{NotBefore: r.NextAttemptAt}, nil
-		}
-		return ledger.Claim{}, nil
-	}
-	claim := ledger.Claim{
-		Found: true, Message: ledger.MessageOfTurn(r), Run: r,
-		Fence: ledger.Fence{ThreadID: r.ThreadID, TurnID: r.ID, Attempt: r.Attempt},
-	}
-	if r.ThreadID == "" {
-		return claim, nil
-	}
-	th, err := t.Thread.Get(ctx, r.ThreadID)
-	if err != nil {
-		return ledger.Claim{}, err
-	}
-	claim.Thread = threadOf(th)
-	return claim, t.ofTask(ctx, &claim)
-}
-
-// UnclaimTurn is Unclaim for a turn beside its thread.
-func (s *Store) UnclaimTurn(ctx context.Context, runID, owner string) error {
-	err := s.write.do(ctx, relaxed, func(ctx context.Context, tx *tx) error {
-		return tx.Run.Update().
-			Where(run.ID(runID), run.StateEQ(pluginsdk.RunRunning), run.Owner(clean(owner))).
-			SetState(pluginsdk.RunQueued).SetOwner("").ClearLeaseUntil().AddAttempt(-1).Exec(ctx)
-	})
-	return wrap("put a claim back", err)
+	return ledger.AcceptedTurn{RunID: first.ID, ThreadID: turn.Request.ThreadID, Existed: true, Queue: queueOfTurn(turn)}, nil
 }
 
 // FirstQueued returns the first run of a thread's queue that is in a state, or the zero
@@ -272,29 +213,6 @@ func (s *Store) SaveProgress(ctx context.Context, fence ledger.Fence, runID stri
 		return err
 	})
 	return wrap("store what a turn has come to", err)
-}
-
-// checkTurn is check for a turn beside its thread. If it names one, that is kept as it is
-// until the end of the transaction: see epoch.
-func (t *tx) checkTurn(ctx context.Context, fence ledger.Fence) error {
-	if fence.ThreadID != "" {
-		if _, err := t.epoch(ctx, fence.ThreadID); err != nil {
-			return err
-		}
-	}
-	query := "SELECT attempt FROM runs WHERE id = $1 AND beside"
-	if t.postgres {
-		query += " FOR UPDATE"
-	}
-	var attempt int
-	err := t.row(ctx, query, []any{fence.TurnID}, &attempt)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound("turn", fence.TurnID)
-	case err == nil && attempt != fence.Attempt:
-		return stale(fence)
-	}
-	return err
 }
 
 // messageOfRun is the message that a run answers, or what a turn has in place of one.

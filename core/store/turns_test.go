@@ -24,7 +24,7 @@ func acceptTurn(t testing.TB, s *store.Store, request pluginsdk.StartTurnRequest
 
 func claimTurn(t testing.TB, s *store.Store, runID, owner string) ledger.Claim {
 	t.Helper()
-	c := must[ledger.Claim](t)(s.ClaimTurn(context.Background(), runID, owner))
+	c := must[ledger.Claim](t)(s.ClaimBeside(context.Background(), ledger.Queue{TurnID: runID}, owner))
 	if !c.Found {
 		t.Fatalf("turn %s was not claimed", runID)
 	}
@@ -211,7 +211,7 @@ func TestATurnOfADaemonThatDied(t *testing.T) {
 			t.Errorf("recorded %+v", spent)
 		}
 		must[ledger.Finished](t)(s.Finish(ctx, again.Fence, ledger.Finish{RunID: asked.RunID, State: pluginsdk.RunSucceeded}))
-		if c := must[ledger.Claim](t)(s.ClaimTurn(ctx, asked.RunID, "boot 2")); c.Found {
+		if c := must[ledger.Claim](t)(s.ClaimBeside(ctx, ledger.Queue{TurnID: asked.RunID}, "boot 2")); c.Found {
 			t.Error("a turn that is over is claimed again")
 		}
 	})

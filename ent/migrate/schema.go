@@ -671,6 +671,7 @@ var (
 		{Name: "key", Type: field.TypeString, Nullable: true},
 		{Name: "content_hash", Type: field.TypeString, Default: ""},
 		{Name: "beside", Type: field.TypeBool, Default: false},
+		{Name: "beside_as", Type: field.TypeString, Default: ""},
 		{Name: "plugin", Type: field.TypeString, Default: ""},
 		{Name: "purpose", Type: field.TypeString, Default: ""},
 		{Name: "task_id", Type: field.TypeString, Default: ""},
@@ -708,7 +709,7 @@ var (
 			{
 				Name:    "run_task_id",
 				Unique:  false,
-				Columns: []*schema.Column{RunsColumns[47]},
+				Columns: []*schema.Column{RunsColumns[48]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "task_id <> ''",
 				},

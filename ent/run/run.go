@@ -100,6 +100,8 @@ const (
 	FieldContentHash = "content_hash"
 	// FieldBeside holds the string denoting the beside field in the database.
 	FieldBeside = "beside"
+	// FieldBesideAs holds the string denoting the beside_as field in the database.
+	FieldBesideAs = "beside_as"
 	// FieldPlugin holds the string denoting the plugin field in the database.
 	FieldPlugin = "plugin"
 	// FieldPurpose holds the string denoting the purpose field in the database.
@@ -159,6 +161,7 @@ var Columns = []string{
 	FieldKey,
 	FieldContentHash,
 	FieldBeside,
+	FieldBesideAs,
 	FieldPlugin,
 	FieldPurpose,
 	FieldTaskID,
@@ -224,6 +227,8 @@ var (
 	DefaultContentHash string
 	// DefaultBeside holds the default value on creation for the "beside" field.
 	DefaultBeside bool
+	// DefaultBesideAs holds the default value on creation for the "beside_as" field.
+	DefaultBesideAs string
 	// DefaultPlugin holds the default value on creation for the "plugin" field.
 	DefaultPlugin string
 	// DefaultPurpose holds the default value on creation for the "purpose" field.
@@ -408,6 +413,11 @@ func ByContentHash(opts ...sql.OrderTermOption) OrderOption {
 // ByBeside orders the results by the beside field.
 func ByBeside(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldBeside, opts...).ToFunc()
+}
+
+// ByBesideAs orders the results by the beside_as field.
+func ByBesideAs(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBesideAs, opts...).ToFunc()
 }
 
 // ByPlugin orders the results by the plugin field.

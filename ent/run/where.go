@@ -238,6 +238,11 @@ func Beside(v bool) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldBeside, v))
 }
 
+// BesideAs applies equality check predicate on the "beside_as" field. It's identical to BesideAsEQ.
+func BesideAs(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldBesideAs, v))
+}
+
 // Plugin applies equality check predicate on the "plugin" field. It's identical to PluginEQ.
 func Plugin(v string) predicate.Run {
 	return predicate.Run(sql.FieldEQ(FieldPlugin, v))
@@ -2153,6 +2158,71 @@ func BesideEQ(v bool) predicate.Run {
 // BesideNEQ applies the NEQ predicate on the "beside" field.
 func BesideNEQ(v bool) predicate.Run {
 	return predicate.Run(sql.FieldNEQ(FieldBeside, v))
+}
+
+// BesideAsEQ applies the EQ predicate on the "beside_as" field.
+func BesideAsEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldEQ(FieldBesideAs, v))
+}
+
+// BesideAsNEQ applies the NEQ predicate on the "beside_as" field.
+func BesideAsNEQ(v string) predicate.Run {
+	return predicate.Run(sql.FieldNEQ(FieldBesideAs, v))
+}
+
+// BesideAsIn applies the In predicate on the "beside_as" field.
+func BesideAsIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldIn(FieldBesideAs, vs...))
+}
+
+// BesideAsNotIn applies the NotIn predicate on the "beside_as" field.
+func BesideAsNotIn(vs ...string) predicate.Run {
+	return predicate.Run(sql.FieldNotIn(FieldBesideAs, vs...))
+}
+
+// BesideAsGT applies the GT predicate on the "beside_as" field.
+func BesideAsGT(v string) predicate.Run {
+	return predicate.Run(sql.FieldGT(FieldBesideAs, v))
+}
+
+// BesideAsGTE applies the GTE predicate on the "beside_as" field.
+func BesideAsGTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldGTE(FieldBesideAs, v))
+}
+
+// BesideAsLT applies the LT predicate on the "beside_as" field.
+func BesideAsLT(v string) predicate.Run {
+	return predicate.Run(sql.FieldLT(FieldBesideAs, v))
+}
+
+// BesideAsLTE applies the LTE predicate on the "beside_as" field.
+func BesideAsLTE(v string) predicate.Run {
+	return predicate.Run(sql.FieldLTE(FieldBesideAs, v))
+}
+
+// BesideAsContains applies the Contains predicate on the "beside_as" field.
+func BesideAsContains(v string) predicate.Run {
+	return predicate.Run(sql.FieldContains(FieldBesideAs, v))
+}
+
+// BesideAsHasPrefix applies the HasPrefix predicate on the "beside_as" field.
+func BesideAsHasPrefix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasPrefix(FieldBesideAs, v))
+}
+
+// BesideAsHasSuffix applies the HasSuffix predicate on the "beside_as" field.
+func BesideAsHasSuffix(v string) predicate.Run {
+	return predicate.Run(sql.FieldHasSuffix(FieldBesideAs, v))
+}
+
+// BesideAsEqualFold applies the EqualFold predicate on the "beside_as" field.
+func BesideAsEqualFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldEqualFold(FieldBesideAs, v))
+}
+
+// BesideAsContainsFold applies the ContainsFold predicate on the "beside_as" field.
+func BesideAsContainsFold(v string) predicate.Run {
+	return predicate.Run(sql.FieldContainsFold(FieldBesideAs, v))
 }
 
 // PluginEQ applies the EQ predicate on the "plugin" field.

@@ -67,9 +67,12 @@ func (Run) Fields() []ent.Field {
 		field.String("source").Default("").Immutable(),
 		field.String("key").Optional().Nillable().Immutable(),
 		field.String("content_hash").Default("").Immutable(),
-		// Of turns only. Beside says that the run is in no thread's queue; its message_id is
-		// the newest of its thread when it was asked, and the run is none of that one's.
+		// Beside says that the run is in no thread's queue. Of a command that is so, beside_as is
+		// its name: those of one name in a thread are done one after the other.
 		field.Bool("beside").Default(false).Immutable(),
+		field.String("beside_as").Default("").Immutable(),
+		// Of turns only, whose message_id is the newest of their thread when they were asked for:
+		// the run is none of that one's.
 		field.String("plugin").Default("").Immutable(),
 		field.String("purpose").Default("").Immutable(),
 		field.String("task_id").Default("").Immutable(),

@@ -82,6 +82,7 @@ func commandSpecTo(v pluginsdk.CommandSpec) *typesv1.CommandSpec {
 		Usage:       v.Usage,
 		Options:     listTo(v.Options, commandOptionTo),
 		Scope:       string(v.Scope),
+		Beside:      v.Beside,
 	}
 }
 
@@ -92,6 +93,7 @@ func commandSpecFrom(m *typesv1.CommandSpec) pluginsdk.CommandSpec {
 		Usage:       m.GetUsage(),
 		Options:     listFrom(m.GetOptions(), commandOptionFrom),
 		Scope:       pluginsdk.TokenScope(m.GetScope()),
+		Beside:      m.GetBeside(),
 	}
 }
 

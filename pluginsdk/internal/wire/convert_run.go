@@ -42,6 +42,7 @@ func runTo(v pluginsdk.Run) *typesv1.Run {
 		Parked:        pointerTo(v.Parked, parkedTo),
 		Override:      pointerTo(v.Override, runOverrideTo),
 		Account:       v.Account,
+		Beside:        v.Beside,
 	}
 }
 
@@ -82,6 +83,7 @@ func runFrom(m *typesv1.Run) pluginsdk.Run {
 		Parked:        pointerFrom(m.GetParked(), parkedFrom),
 		Override:      pointerFrom(m.GetOverride(), runOverrideFrom),
 		Account:       m.GetAccount(),
+		Beside:        m.GetBeside(),
 	}
 }
 

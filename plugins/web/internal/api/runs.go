@@ -38,6 +38,7 @@ type Run struct {
 	CostUnsure    bool                     `json:"costUnsure,omitempty" doc:"costUsd may be wrong: that of at least one of its turns may"`
 	Account       string                   `json:"account,omitempty" doc:"The account that its last turn of the agent was of"`
 	Parked        *pluginsdk.Parked        `json:"parked,omitempty" doc:"Why and until when a queued run waits for a window of the account's plan"`
+	Beside        bool                     `json:"beside,omitempty" doc:"The run is in no thread's queue: it waits for no other run of its thread, and none waits for it"`
 	Override      *pluginsdk.RunOverride   `json:"override,omitempty" doc:"What a person has said of the run when it was parked"`
 	QueuedAt      time.Time                `json:"queuedAt"`
 	StartedAt     time.Time                `json:"startedAt,omitzero"`
@@ -245,7 +246,7 @@ func summary(run pluginsdk.Run) Run {
 		CauseRunID: run.CauseRunID, Depth: run.Depth, Attempt: run.Attempt, NextAttemptAt: run.NextAttemptAt,
 		TraceID: run.TraceID, SessionID: run.SessionID, Error: run.Error, Usage: run.Usage,
 		CostUSD: run.CostUSD, NotionalUSD: run.NotionalUSD, CostUnsure: run.CostUnsure,
-		Account: run.Account, Parked: run.Parked, Override: run.Override,
+		Account: run.Account, Parked: run.Parked, Beside: run.Beside, Override: run.Override,
 		QueuedAt: run.QueuedAt, StartedAt: run.StartedAt, FinishedAt: run.FinishedAt,
 		Steps: run.Steps, Outcomes: run.Outcomes,
 	}

@@ -263,7 +263,11 @@ type CommandSpec struct {
 	Options []*CommandOption `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
 	// What a person must have to type it: read, chat, approve, work or admin; empty: chat. It
 	// counts where the plugin that carries their words says what they may (Submission.scope).
-	Scope         string `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
+	Scope string `protobuf:"bytes,5,opt,name=scope,proto3" json:"scope,omitempty"`
+	// The command concerns no conversation: one that a person types is carried out at once,
+	// beside the turn at work in the thread, in order only with those of its name there. The
+	// name * cannot have it.
+	Beside        bool `protobuf:"varint,6,opt,name=beside,proto3" json:"beside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +335,13 @@ func (x *CommandSpec) GetScope() string {
 		return x.Scope
 	}
 	return ""
+}
+
+func (x *CommandSpec) GetBeside() bool {
+	if x != nil {
+		return x.Beside
+	}
+	return false
 }
 
 // One thing that a command takes.
@@ -1871,13 +1882,14 @@ const file_harness_types_v1_plugin_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
 	"\x05value\x18\x02 \x01(\v2\x17.harness.types.v1.PartsR\x05value:\x028\x01\"\x1d\n" +
 	"\x05Parts\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\xaa\x01\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xc2\x01\n" +
 	"\vCommandSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x14\n" +
 	"\x05usage\x18\x03 \x01(\tR\x05usage\x129\n" +
 	"\aoptions\x18\x04 \x03(\v2\x1f.harness.types.v1.CommandOptionR\aoptions\x12\x14\n" +
-	"\x05scope\x18\x05 \x01(\tR\x05scope\"\xa5\x01\n" +
+	"\x05scope\x18\x05 \x01(\tR\x05scope\x12\x16\n" +
+	"\x06beside\x18\x06 \x01(\bR\x06beside\"\xa5\x01\n" +
 	"\rCommandOption\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +

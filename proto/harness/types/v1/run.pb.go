@@ -75,7 +75,9 @@ type Run struct {
 	// cost_usd may be wrong: that of at least one of its turns may.
 	CostUnsure bool `protobuf:"varint,34,opt,name=cost_unsure,json=costUnsure,proto3" json:"cost_unsure,omitempty"`
 	// Who stands at the root of the causes; absent: nothing has caused the run.
-	OnBehalfOf    *OnBehalf `protobuf:"bytes,35,opt,name=on_behalf_of,json=onBehalfOf,proto3" json:"on_behalf_of,omitempty"`
+	OnBehalfOf *OnBehalf `protobuf:"bytes,35,opt,name=on_behalf_of,json=onBehalfOf,proto3" json:"on_behalf_of,omitempty"`
+	// It is in no thread's queue: it waits for no other run of its thread, and none waits for it.
+	Beside        bool `protobuf:"varint,36,opt,name=beside,proto3" json:"beside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -353,6 +355,13 @@ func (x *Run) GetOnBehalfOf() *OnBehalf {
 		return x.OnBehalfOf
 	}
 	return nil
+}
+
+func (x *Run) GetBeside() bool {
+	if x != nil {
+		return x.Beside
+	}
+	return false
 }
 
 // Where a chain of runs began that have caused one another.
@@ -1168,7 +1177,7 @@ var File_harness_types_v1_run_proto protoreflect.FileDescriptor
 
 const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xc5\n" +
+	"\x1aharness/types/v1/run.proto\x12\x10harness.types.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dharness/types/v1/invoke.proto\"\xdd\n" +
 	"\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n" +
@@ -1214,7 +1223,8 @@ const file_harness_types_v1_run_proto_rawDesc = "" +
 	"\vcost_unsure\x18\" \x01(\bR\n" +
 	"costUnsure\x12<\n" +
 	"\fon_behalf_of\x18# \x01(\v2\x1a.harness.types.v1.OnBehalfR\n" +
-	"onBehalfOf\":\n" +
+	"onBehalfOf\x12\x16\n" +
+	"\x06beside\x18$ \x01(\bR\x06beside\":\n" +
 	"\bOnBehalf\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\"=\n" +
