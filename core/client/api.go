@@ -48,6 +48,8 @@ type Run struct {
 	Attempt       int                `json:"attempt"`
 	NextAttemptAt time.Time          `json:"nextAttemptAt,omitzero"`
 	Error         string             `json:"error,omitempty"`
+	// Beside says that the run is in no thread's queue.
+	Beside bool `json:"beside,omitempty"`
 	// Parked says why and until when a queued run waits for the plan of its account.
 	Parked *pluginsdk.Parked `json:"parked,omitempty"`
 	// Result and Outcomes are of a run that is read by itself.
@@ -175,13 +177,19 @@ func (c *Client) Run(ctx context.Context, id string) (Run, error) {
 	return run, err
 }
 
-// Ahead returns how many unfinished runs of the thread were accepted before
-// this one, whose message it waits behind.
+// Ahead returns how many unfinished runs of the thread's queue were accepted before
+// this one, whose message it waits behind. A run beside its thread waits behind none.
 func (c *Client) Ahead(ctx context.Context, threadID, runID string) (int, error) {
 	runs, err := c.OpenRuns(ctx, threadID)
-	for n, run := range runs {
-		if run.ID == runID {
-			return n, nil
+	ahead := 0
+	for _, run := range runs {
+		switch {
+		case run.ID == runID && run.Beside:
+			return 0, nil
+		case run.ID == runID:
+			return ahead, nil
+		case !run.Beside:
+			ahead++
 		}
 	}
 	return 0, err

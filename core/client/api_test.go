@@ -119,3 +119,17 @@ func TestTheThreadWithoutAnIdIsThePrimaryOne(t *testing.T) {
 		t.Errorf("Thread(\"\") = %+v, %v", thread, err)
 	}
 }
+
+// A command beside its thread waits behind no message, and no message behind it.
+func TestWhatIsBesideAThreadIsNotAhead(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"runs": [{"id": "turn"}, {"id": "command", "beside": true}, {"id": "message"}]}`))
+	}))
+	defer server.Close()
+	for run, want := range map[string]int{"turn": 0, "command": 0, "message": 1} {
+		if ahead, err := connect(t, server.URL).Ahead(t.Context(), "T", run); err != nil || ahead != want {
+			t.Errorf("%d runs are ahead of the %s (%v), want %d", ahead, run, err, want)
+		}
+	}
+}

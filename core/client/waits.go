@@ -37,7 +37,7 @@ func (c *Client) WaitsFor(ctx context.Context, threadID, runID string) (Waits, e
 	}
 	for _, run := range runs[:i] {
 		switch {
-		case run.Kind == pluginsdk.RunTurn: // it may be in no queue
+		case run.Beside || run.Kind == pluginsdk.RunTurn: // an older daemon does not say which turns are in no queue
 		case run.Parked != nil:
 			return c.parked(ctx, run, false)
 		case run.State == pluginsdk.RunWaiting:

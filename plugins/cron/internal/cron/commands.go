@@ -14,7 +14,7 @@ const usage = "list | show NAME | next NAME [N] | history NAME [N] | on NAME | o
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
-		Name: name, Scope: pluginsdk.ScopeWork, Description: "scheduled jobs: what there is, what became of it, on and off", Usage: usage,
+		Name: name, Scope: pluginsdk.ScopeWork, Beside: true, Description: "scheduled jobs: what there is, what became of it, on and off", Usage: usage,
 		Options: []pluginsdk.CommandOption{
 			{Name: "from", Description: "for backfill: the first time, such as 2026-11-02 00:00", Type: pluginsdk.OptionText, Named: true},
 			{Name: "to", Description: "for backfill: the last time", Type: pluginsdk.OptionText, Named: true},

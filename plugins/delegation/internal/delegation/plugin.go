@@ -61,8 +61,8 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 				{Name: "id", Type: pluginsdk.OptionTask, Required: true},
 				{Name: "task", Description: "what is to be done now, behind model=NAME, cost=USD and wake=no|yes if need be", Type: pluginsdk.OptionText, Required: true},
 			}},
-			{Name: verbCheckin, Description: "how tasks stand", Usage: "[TASK]", Options: []pluginsdk.CommandOption{{Name: "id", Type: pluginsdk.OptionTask}}},
-			{Name: verbCancel, Scope: pluginsdk.ScopeApprove, Description: "end a task", Usage: "TASK [why]", Options: []pluginsdk.CommandOption{
+			{Name: verbCheckin, Beside: true, Description: "how tasks stand", Usage: "[TASK]", Options: []pluginsdk.CommandOption{{Name: "id", Type: pluginsdk.OptionTask}}},
+			{Name: verbCancel, Scope: pluginsdk.ScopeApprove, Beside: true, Description: "end a task", Usage: "TASK [why]", Options: []pluginsdk.CommandOption{
 				{Name: "id", Type: pluginsdk.OptionTask, Required: true}, {Name: "why", Type: pluginsdk.OptionText},
 			}},
 		},

@@ -65,7 +65,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 		Name: name, Version: version, Description: "Brings the assistant to Discord",
 		Sources: []string{source, sourceOwner}, Exclusive: true,
 		Commands: []pluginsdk.CommandSpec{{
-			Name: name, Description: "the bot's invitation, and how it stands with Discord", Usage: "invite|status", Options: []pluginsdk.CommandOption{
+			Name: name, Beside: true, Description: "the bot's invitation, and how it stands with Discord", Usage: "invite|status", Options: []pluginsdk.CommandOption{
 				{Name: "what", Type: pluginsdk.OptionChoice, Choices: []string{"invite", "status"}, Required: true},
 			},
 		}},

@@ -21,7 +21,7 @@ const (
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
-		Name: command, Scope: pluginsdk.ScopeApprove, Description: "budgets: what the agent may cost, and what it has cost", Usage: usage,
+		Name: command, Scope: pluginsdk.ScopeApprove, Beside: true, Description: "budgets: what the agent may cost, and what it has cost", Usage: usage,
 		Options: []pluginsdk.CommandOption{
 			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"list", "set", "rm", "confirm"}},
 			{Name: "budget", Description: "its name; for set: NAME AMOUNT and the rest", Type: pluginsdk.OptionText},

@@ -28,7 +28,7 @@ var errStrangers = pluginsdk.Errorf(pluginsdk.CodeDenied, "the memory is not for
 
 func commands() []pluginsdk.CommandSpec {
 	return []pluginsdk.CommandSpec{{
-		Name: command, Scope: pluginsdk.ScopeWork, Description: "the agent's memory: what was consolidated, refused and left out, and back", Usage: usage,
+		Name: command, Scope: pluginsdk.ScopeWork, Beside: true, Description: "the agent's memory: what was consolidated, refused and left out, and back", Usage: usage,
 		Options: []pluginsdk.CommandOption{
 			{Name: "what", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{"log", "diff", "revert", "consolidate"}},
 			{Name: "number", Description: "of a consolidation; without one the newest, or all", Type: pluginsdk.OptionNumber},

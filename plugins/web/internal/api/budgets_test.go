@@ -62,5 +62,5 @@ func TestBudgetsAreChangedInAPersonsName(t *testing.T) {
 
 	// A change that waits behind a turn in the primary thread holds later: who reads of an error sends it again.
 	f.host.waitErr = pluginsdk.Errorf(pluginsdk.CodeDeadline, "it is not over")
-	f.isProblem(f.send("PUT", "/api/budgets/daily", `{"usd": 5}`), http.StatusConflict, "is queued behind what the primary thread is doing, and is carried out after it: do not send it again")
+	f.isProblem(f.send("PUT", "/api/budgets/daily", `{"usd": 5}`), http.StatusConflict, "has not been carried out within 20s, and will be as soon as its plugin has time: do not send it again")
 }

@@ -17,8 +17,8 @@ const commandPatience = 20 * time.Second
 
 // typeCommand types a command in the primary thread, in the name of who calls, and waits until it was carried out.
 // For plugins that take changes from people alone, and have no other way to be told of one: the command and its
-// answer stand in that thread. A run that works there goes first: who waits for too long is told that the command is
-// queued (409). absent says what is to be done where no plugin answers the command. A command that failed is an
+// answer stand in that thread. Such a command concerns no conversation (CommandSpec.Beside), and does not wait for what
+// works there; who waits for too long all the same is told that the command is still to be carried out (409). absent says what is to be done where no plugin answers the command. A command that failed is an
 // error of the type refused.
 func (h *handlers) typeCommand(ctx context.Context, operation, command, absent string, refused func(string, ...error) huma.StatusError) error {
 	said, err := h.host.Messages.Submit(ctx, &pluginsdk.SubmitMessageRequest{Submission: pluginsdk.Submission{
@@ -32,7 +32,7 @@ func (h *handlers) typeCommand(ctx context.Context, operation, command, absent s
 	answer, err := h.host.Runs.Wait(patient, &pluginsdk.WaitRunRequest{ID: said.Accepted.RunID})
 	switch {
 	case err != nil && ctx.Err() == nil && (patient.Err() != nil || pluginsdk.CodeOf(err) == pluginsdk.CodeDeadline):
-		return huma.Error409Conflict("the command " + command + " is queued behind what the primary thread is doing, and is carried out after it: do not send it again")
+		return huma.Error409Conflict("the command " + command + " has not been carried out within " + h.patience.String() + ", and will be as soon as its plugin has time: do not send it again. Its answer will stand in the primary thread")
 	case err != nil:
 		return h.fail(operation, err)
 	}

@@ -80,7 +80,7 @@ type turns struct {
 // running is a run that is at work.
 type running struct {
 	run       pluginsdk.RunRef
-	aside     bool // a plugin asked for the turn: nothing of it is kept
+	aside     bool // a plugin asked for the turn, or it is a command, which may be beside a turn: nothing of it is kept
 	fromStart bool
 	heard     uint64 // by the clock of turns
 	blocks    blocks
@@ -99,7 +99,7 @@ func (t *turns) take(event pluginsdk.Event) {
 		if json.Unmarshal(event.Data, &run) == nil {
 			delete(t.running, run.RunID)
 			begun := t.hear(run)
-			begun.fromStart, begun.aside = true, run.MessageID == 0
+			begun.fromStart, begun.aside = true, run.MessageID == 0 || run.Kind == pluginsdk.RunCommand
 		}
 	case pluginsdk.EventPipelineStream:
 		var stream pluginsdk.StreamPayload

@@ -160,12 +160,14 @@ func TestATurnEnds(t *testing.T) {
 	}
 }
 
-// What a plugin asks the agent beside a conversation is not what a person is told in it.
+// What a plugin asks the agent beside a conversation is not what a person is told in it, and a command does not
+// take the place of the turn that it is beside.
 func TestTurnsOfPluginsAreNotShown(t *testing.T) {
 	f := open(t, Limits{})
 	f.begin("R")(text(0, "for people"))
 	f.broadcast(pluginsdk.EventPipelineStart, "T", pluginsdk.RunRef{ThreadID: "T", RunID: "asked", Attempt: 1})
 	f.doing("asked")(text(0, "for a plugin"))
+	f.broadcast(pluginsdk.EventPipelineStart, "T", pluginsdk.RunRef{ThreadID: "T", RunID: "command", MessageID: 8, Attempt: 1, Kind: pluginsdk.RunCommand})
 	turn, _ := f.hub.Turn("T")
 	if got := f.shown(); got != "[text:for people]" || turn.RunID != "R" || turn.MessageID != 7 || turn.Attempt != 1 {
 		t.Errorf("%s: %+v", got, turn)

@@ -83,8 +83,8 @@ func (c *chat) state(ctx context.Context, threadID string) (now state, err error
 func stateOf(runs []api.Run) state {
 	now := state{Marks: make(map[int64]string)}
 	for _, run := range runs {
-		if run.Kind == pluginsdk.RunTurn {
-			continue // beside the conversation
+		if run.Beside || run.Kind == pluginsdk.RunTurn {
+			continue // it is no part of the conversation
 		}
 		if before := now.Phase; before == resting || before == placing && run.State != pluginsdk.RunQueued {
 			if before == placing { // what was taken to be in front waits behind this one
