@@ -60,7 +60,7 @@ func TestBudgetsAreChangedInAPersonsName(t *testing.T) {
 	f.host.ended = pluginsdk.Run{State: pluginsdk.RunSucceeded, Outcomes: []pluginsdk.Outcome{{}}}
 	f.isProblem(f.send("DELETE", "/api/budgets/daily", ""), http.StatusConflict, "harness plugin enable metrics")
 
-	// A change that waits behind a turn in the primary thread holds later: who reads of an error sends it again.
+	// A change that takes long holds later: who reads of an error sends it again.
 	f.host.waitErr = pluginsdk.Errorf(pluginsdk.CodeDeadline, "it is not over")
 	f.isProblem(f.send("PUT", "/api/budgets/daily", `{"usd": 5}`), http.StatusConflict, "has not been carried out within 20s, and will be as soon as its plugin has time: do not send it again")
 }

@@ -87,7 +87,7 @@ func consolidationsPage(memory api.Memory, older string, mayWork bool, wrong str
 			ctx = templ.InitializeContext(ctx)
 			if mayWork && memory.Kept && memory.On {
 				templ_7745c5c3_Err = ui.Do(ui.Action{To: consolidationAt, Label: "Consolidate now", Icon: "layers", Primary: true,
-					Confirm: "Have the inbox consolidated now? It is done by the command /memory consolidate in the primary thread, behind what that is doing; where its busy mode is interrupt, the turn that is under way there ends."}).Render(ctx, templ_7745c5c3_Buffer)
+					Confirm: "Have the inbox consolidated now? It is done by the command /memory consolidate in the primary thread, beside what that is doing."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -544,7 +544,7 @@ func consolidationPage(c api.ConsolidationDetail, mayWork bool, wrong string) te
 			ctx = templ.InitializeContext(ctx)
 			if mayWork && c.State == "done" {
 				templ_7745c5c3_Err = ui.Do(ui.Action{To: pageOf(c.Number) + "/revert", Label: "Revert", Icon: "rotate-ccw", Tone: ui.Bad,
-					Confirm: "Have memory.md and inbox.md become what they were before consolidation " + strconv.Itoa(c.Number) + "? Lines that have come to the inbox since stay. It is done by a command in the primary thread, behind what that is doing; where its busy mode is interrupt, the turn that is under way there ends."}).Render(ctx, templ_7745c5c3_Buffer)
+					Confirm: "Have memory.md and inbox.md become what they were before consolidation " + strconv.Itoa(c.Number) + "? Lines that have come to the inbox since stay. It is done by a command in the primary thread, beside what that is doing."}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
