@@ -65,7 +65,7 @@ func commands() []pluginsdk.CommandSpec {
 		return pluginsdk.CommandOption{Name: name, Description: description, Type: kind, Choices: choices, Named: true}
 	}
 	return []pluginsdk.CommandSpec{{
-		Name: name, Scope: pluginsdk.ScopeApprove, Description: "build software in stages: plan, build, review, merge", Usage: usage,
+		Name: name, Scope: pluginsdk.ScopeApprove, Beside: true, Description: "build software in stages: plan, build, review, merge", Usage: usage,
 		Options: []pluginsdk.CommandOption{
 			{Name: "do", Description: "what to do", Type: pluginsdk.OptionChoice, Choices: []string{verbStart, verbStatus, verbContinue, verbStop, verbAbandon}, Required: true},
 			named("dir", "the directory of the project", pluginsdk.OptionText),
