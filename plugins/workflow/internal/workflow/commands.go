@@ -95,12 +95,15 @@ func (p *Plugin) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequ
 	r.admin = !r.agent && (scope == "" || scope.Has(pluginsdk.ScopeAdmin))
 	word := r.fields["do"]
 	delete(r.fields, "do")
-	if word == "" {
-		word, r.text = typed.FirstWord(r.text)
-	}
+	// Options stand before the word (the flags of the command line do) or behind it.
 	leading, rest := typed.LeadingFields(r.text)
-	r.text = rest
 	maps.Copy(r.fields, leading)
+	if word == "" {
+		word, rest = typed.FirstWord(rest)
+	}
+	leading, r.text = typed.LeadingFields(rest)
+	maps.Copy(r.fields, leading)
+	word = cmp.Or(word, verbStatus)
 	known, ok := verbs[word]
 	if !ok {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "%q is nothing that a workflow can be asked for. Usage: /workflow %s", word, usage)
