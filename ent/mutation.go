@@ -24428,6 +24428,8 @@ type TaskMutation struct {
 	addmax_validation_iterations *int
 	cost_cap_usd                 *float64
 	addcost_cap_usd              *float64
+	asked_cost_cap_usd           *float64
+	addasked_cost_cap_usd        *float64
 	run_id                       *string
 	marks                        *[]string
 	appendmarks                  []string
@@ -25693,6 +25695,62 @@ func (m *TaskMutation) ResetCostCapUsd() {
 	m.addcost_cap_usd = nil
 }
 
+// SetAskedCostCapUsd sets the "asked_cost_cap_usd" field.
+func (m *TaskMutation) SetAskedCostCapUsd(f float64) {
+	m.asked_cost_cap_usd = &f
+	m.addasked_cost_cap_usd = nil
+}
+
+// AskedCostCapUsd returns the value of the "asked_cost_cap_usd" field in the mutation.
+func (m *TaskMutation) AskedCostCapUsd() (r float64, exists bool) {
+	v := m.asked_cost_cap_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAskedCostCapUsd returns the old "asked_cost_cap_usd" field's value of the Task entity.
+// If the Task object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMutation) OldAskedCostCapUsd(ctx context.Context) (v float64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAskedCostCapUsd is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAskedCostCapUsd requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAskedCostCapUsd: %w", err)
+	}
+	return oldValue.AskedCostCapUsd, nil
+}
+
+// AddAskedCostCapUsd adds f to the "asked_cost_cap_usd" field.
+func (m *TaskMutation) AddAskedCostCapUsd(f float64) {
+	if m.addasked_cost_cap_usd != nil {
+		*m.addasked_cost_cap_usd += f
+	} else {
+		m.addasked_cost_cap_usd = &f
+	}
+}
+
+// AddedAskedCostCapUsd returns the value that was added to the "asked_cost_cap_usd" field in this mutation.
+func (m *TaskMutation) AddedAskedCostCapUsd() (r float64, exists bool) {
+	v := m.addasked_cost_cap_usd
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAskedCostCapUsd resets all changes to the "asked_cost_cap_usd" field.
+func (m *TaskMutation) ResetAskedCostCapUsd() {
+	m.asked_cost_cap_usd = nil
+	m.addasked_cost_cap_usd = nil
+}
+
 // SetRunID sets the "run_id" field.
 func (m *TaskMutation) SetRunID(s string) {
 	m.run_id = &s
@@ -26781,7 +26839,7 @@ func (m *TaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMutation) Fields() []string {
-	fields := make([]string, 0, 49)
+	fields := make([]string, 0, 50)
 	if m.thread_id != nil {
 		fields = append(fields, task.FieldThreadID)
 	}
@@ -26859,6 +26917,9 @@ func (m *TaskMutation) Fields() []string {
 	}
 	if m.cost_cap_usd != nil {
 		fields = append(fields, task.FieldCostCapUsd)
+	}
+	if m.asked_cost_cap_usd != nil {
+		fields = append(fields, task.FieldAskedCostCapUsd)
 	}
 	if m.run_id != nil {
 		fields = append(fields, task.FieldRunID)
@@ -26989,6 +27050,8 @@ func (m *TaskMutation) Field(name string) (ent.Value, bool) {
 		return m.MaxValidationIterations()
 	case task.FieldCostCapUsd:
 		return m.CostCapUsd()
+	case task.FieldAskedCostCapUsd:
+		return m.AskedCostCapUsd()
 	case task.FieldRunID:
 		return m.RunID()
 	case task.FieldMarks:
@@ -27096,6 +27159,8 @@ func (m *TaskMutation) OldField(ctx context.Context, name string) (ent.Value, er
 		return m.OldMaxValidationIterations(ctx)
 	case task.FieldCostCapUsd:
 		return m.OldCostCapUsd(ctx)
+	case task.FieldAskedCostCapUsd:
+		return m.OldAskedCostCapUsd(ctx)
 	case task.FieldRunID:
 		return m.OldRunID(ctx)
 	case task.FieldMarks:
@@ -27333,6 +27398,13 @@ func (m *TaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetCostCapUsd(v)
 		return nil
+	case task.FieldAskedCostCapUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAskedCostCapUsd(v)
+		return nil
 	case task.FieldRunID:
 		v, ok := value.(string)
 		if !ok {
@@ -27520,6 +27592,9 @@ func (m *TaskMutation) AddedFields() []string {
 	if m.addcost_cap_usd != nil {
 		fields = append(fields, task.FieldCostCapUsd)
 	}
+	if m.addasked_cost_cap_usd != nil {
+		fields = append(fields, task.FieldAskedCostCapUsd)
+	}
 	if m.addepoch != nil {
 		fields = append(fields, task.FieldEpoch)
 	}
@@ -27555,6 +27630,8 @@ func (m *TaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedMaxValidationIterations()
 	case task.FieldCostCapUsd:
 		return m.AddedCostCapUsd()
+	case task.FieldAskedCostCapUsd:
+		return m.AddedAskedCostCapUsd()
 	case task.FieldEpoch:
 		return m.AddedEpoch()
 	case task.FieldRound:
@@ -27615,6 +27692,13 @@ func (m *TaskMutation) AddField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.AddCostCapUsd(v)
+		return nil
+	case task.FieldAskedCostCapUsd:
+		v, ok := value.(float64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAskedCostCapUsd(v)
 		return nil
 	case task.FieldEpoch:
 		v, ok := value.(int64)
@@ -27818,6 +27902,9 @@ func (m *TaskMutation) ResetField(name string) error {
 		return nil
 	case task.FieldCostCapUsd:
 		m.ResetCostCapUsd()
+		return nil
+	case task.FieldAskedCostCapUsd:
+		m.ResetAskedCostCapUsd()
 		return nil
 	case task.FieldRunID:
 		m.ResetRunID()

@@ -770,68 +770,72 @@ func init() {
 	taskDescCostCapUsd := taskFields[26].Descriptor()
 	// task.DefaultCostCapUsd holds the default value on creation for the cost_cap_usd field.
 	task.DefaultCostCapUsd = taskDescCostCapUsd.Default.(float64)
+	// taskDescAskedCostCapUsd is the schema descriptor for asked_cost_cap_usd field.
+	taskDescAskedCostCapUsd := taskFields[27].Descriptor()
+	// task.DefaultAskedCostCapUsd holds the default value on creation for the asked_cost_cap_usd field.
+	task.DefaultAskedCostCapUsd = taskDescAskedCostCapUsd.Default.(float64)
 	// taskDescRunID is the schema descriptor for run_id field.
-	taskDescRunID := taskFields[27].Descriptor()
+	taskDescRunID := taskFields[28].Descriptor()
 	// task.DefaultRunID holds the default value on creation for the run_id field.
 	task.DefaultRunID = taskDescRunID.Default.(string)
 	// taskDescResult is the schema descriptor for result field.
-	taskDescResult := taskFields[30].Descriptor()
+	taskDescResult := taskFields[31].Descriptor()
 	// task.DefaultResult holds the default value on creation for the result field.
 	task.DefaultResult = taskDescResult.Default.(string)
 	// taskDescFeedback is the schema descriptor for feedback field.
-	taskDescFeedback := taskFields[31].Descriptor()
+	taskDescFeedback := taskFields[32].Descriptor()
 	// task.DefaultFeedback holds the default value on creation for the feedback field.
 	task.DefaultFeedback = taskDescFeedback.Default.(string)
 	// taskDescError is the schema descriptor for error field.
-	taskDescError := taskFields[32].Descriptor()
+	taskDescError := taskFields[33].Descriptor()
 	// task.DefaultError holds the default value on creation for the error field.
 	task.DefaultError = taskDescError.Default.(string)
 	// taskDescPhase is the schema descriptor for phase field.
-	taskDescPhase := taskFields[33].Descriptor()
+	taskDescPhase := taskFields[34].Descriptor()
 	// task.DefaultPhase holds the default value on creation for the phase field.
 	task.DefaultPhase = taskDescPhase.Default.(string)
 	// taskDescEpoch is the schema descriptor for epoch field.
-	taskDescEpoch := taskFields[34].Descriptor()
+	taskDescEpoch := taskFields[35].Descriptor()
 	// task.DefaultEpoch holds the default value on creation for the epoch field.
 	task.DefaultEpoch = taskDescEpoch.Default.(int64)
 	// taskDescRound is the schema descriptor for round field.
-	taskDescRound := taskFields[35].Descriptor()
+	taskDescRound := taskFields[36].Descriptor()
 	// task.DefaultRound holds the default value on creation for the round field.
 	task.DefaultRound = taskDescRound.Default.(int)
 	// taskDescSettled is the schema descriptor for settled field.
-	taskDescSettled := taskFields[36].Descriptor()
+	taskDescSettled := taskFields[37].Descriptor()
 	// task.DefaultSettled holds the default value on creation for the settled field.
 	task.DefaultSettled = taskDescSettled.Default.(int)
 	// taskDescFailures is the schema descriptor for failures field.
-	taskDescFailures := taskFields[37].Descriptor()
+	taskDescFailures := taskFields[38].Descriptor()
 	// task.DefaultFailures holds the default value on creation for the failures field.
 	task.DefaultFailures = taskDescFailures.Default.(int)
 	// taskDescAgains is the schema descriptor for agains field.
-	taskDescAgains := taskFields[39].Descriptor()
+	taskDescAgains := taskFields[40].Descriptor()
 	// task.DefaultAgains holds the default value on creation for the agains field.
 	task.DefaultAgains = taskDescAgains.Default.(int)
 	// taskDescCauseRunID is the schema descriptor for cause_run_id field.
-	taskDescCauseRunID := taskFields[40].Descriptor()
+	taskDescCauseRunID := taskFields[41].Descriptor()
 	// task.DefaultCauseRunID holds the default value on creation for the cause_run_id field.
 	task.DefaultCauseRunID = taskDescCauseRunID.Default.(string)
 	// taskDescAskedPermissionMode is the schema descriptor for asked_permission_mode field.
-	taskDescAskedPermissionMode := taskFields[41].Descriptor()
+	taskDescAskedPermissionMode := taskFields[42].Descriptor()
 	// task.DefaultAskedPermissionMode holds the default value on creation for the asked_permission_mode field.
 	task.DefaultAskedPermissionMode = taskDescAskedPermissionMode.Default.(string)
 	// taskDescAskedCwd is the schema descriptor for asked_cwd field.
-	taskDescAskedCwd := taskFields[42].Descriptor()
+	taskDescAskedCwd := taskFields[43].Descriptor()
 	// task.DefaultAskedCwd holds the default value on creation for the asked_cwd field.
 	task.DefaultAskedCwd = taskDescAskedCwd.Default.(string)
 	// taskDescFirstCwd is the schema descriptor for first_cwd field.
-	taskDescFirstCwd := taskFields[43].Descriptor()
+	taskDescFirstCwd := taskFields[44].Descriptor()
 	// task.DefaultFirstCwd holds the default value on creation for the first_cwd field.
 	task.DefaultFirstCwd = taskDescFirstCwd.Default.(string)
 	// taskDescOwnDirectory is the schema descriptor for own_directory field.
-	taskDescOwnDirectory := taskFields[44].Descriptor()
+	taskDescOwnDirectory := taskFields[45].Descriptor()
 	// task.DefaultOwnDirectory holds the default value on creation for the own_directory field.
 	task.DefaultOwnDirectory = taskDescOwnDirectory.Default.(bool)
 	// taskDescFromTaskID is the schema descriptor for from_task_id field.
-	taskDescFromTaskID := taskFields[45].Descriptor()
+	taskDescFromTaskID := taskFields[46].Descriptor()
 	// task.DefaultFromTaskID holds the default value on creation for the from_task_id field.
 	task.DefaultFromTaskID = taskDescFromTaskID.Default.(string)
 	taskanswerFields := schema.TaskAnswer{}.Fields()

@@ -71,6 +71,8 @@ type Task struct {
 	MaxValidationIterations int `json:"max_validation_iterations,omitempty"`
 	// CostCapUsd holds the value of the "cost_cap_usd" field.
 	CostCapUsd float64 `json:"cost_cap_usd,omitempty"`
+	// AskedCostCapUsd holds the value of the "asked_cost_cap_usd" field.
+	AskedCostCapUsd float64 `json:"asked_cost_cap_usd,omitempty"`
 	// RunID holds the value of the "run_id" field.
 	RunID string `json:"run_id,omitempty"`
 	// Marks holds the value of the "marks" field.
@@ -129,7 +131,7 @@ func (*Task) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case task.FieldWake, task.FieldOwnDirectory:
 			values[i] = new(sql.NullBool)
-		case task.FieldCostCapUsd:
+		case task.FieldCostCapUsd, task.FieldAskedCostCapUsd:
 			values[i] = new(sql.NullFloat64)
 		case task.FieldDepth, task.FieldCurrentIteration, task.FieldMaxIterations, task.FieldValidationIterations, task.FieldMaxValidationIterations, task.FieldEpoch, task.FieldRound, task.FieldSettled, task.FieldFailures, task.FieldAgains:
 			values[i] = new(sql.NullInt64)
@@ -320,6 +322,12 @@ func (_m *Task) assignValues(columns []string, values []any) error {
 				return fmt.Errorf("unexpected type %T for field cost_cap_usd", values[i])
 			} else if value.Valid {
 				_m.CostCapUsd = value.Float64
+			}
+		case task.FieldAskedCostCapUsd:
+			if value, ok := values[i].(*sql.NullFloat64); !ok {
+				return fmt.Errorf("unexpected type %T for field asked_cost_cap_usd", values[i])
+			} else if value.Valid {
+				_m.AskedCostCapUsd = value.Float64
 			}
 		case task.FieldRunID:
 			if value, ok := values[i].(*sql.NullString); !ok {
@@ -584,6 +592,9 @@ func (_m *Task) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("cost_cap_usd=")
 	builder.WriteString(fmt.Sprintf("%v", _m.CostCapUsd))
+	builder.WriteString(", ")
+	builder.WriteString("asked_cost_cap_usd=")
+	builder.WriteString(fmt.Sprintf("%v", _m.AskedCostCapUsd))
 	builder.WriteString(", ")
 	builder.WriteString("run_id=")
 	builder.WriteString(_m.RunID)

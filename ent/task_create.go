@@ -340,6 +340,20 @@ func (_c *TaskCreate) SetNillableCostCapUsd(v *float64) *TaskCreate {
 	return _c
 }
 
+// SetAskedCostCapUsd sets the "asked_cost_cap_usd" field.
+func (_c *TaskCreate) SetAskedCostCapUsd(v float64) *TaskCreate {
+	_c.mutation.SetAskedCostCapUsd(v)
+	return _c
+}
+
+// SetNillableAskedCostCapUsd sets the "asked_cost_cap_usd" field if the given value is not nil.
+func (_c *TaskCreate) SetNillableAskedCostCapUsd(v *float64) *TaskCreate {
+	if v != nil {
+		_c.SetAskedCostCapUsd(*v)
+	}
+	return _c
+}
+
 // SetRunID sets the "run_id" field.
 func (_c *TaskCreate) SetRunID(v string) *TaskCreate {
 	_c.mutation.SetRunID(v)
@@ -739,6 +753,10 @@ func (_c *TaskCreate) defaults() {
 		v := task.DefaultCostCapUsd
 		_c.mutation.SetCostCapUsd(v)
 	}
+	if _, ok := _c.mutation.AskedCostCapUsd(); !ok {
+		v := task.DefaultAskedCostCapUsd
+		_c.mutation.SetAskedCostCapUsd(v)
+	}
 	if _, ok := _c.mutation.RunID(); !ok {
 		v := task.DefaultRunID
 		_c.mutation.SetRunID(v)
@@ -872,6 +890,9 @@ func (_c *TaskCreate) check() error {
 	}
 	if _, ok := _c.mutation.CostCapUsd(); !ok {
 		return &ValidationError{Name: "cost_cap_usd", err: errors.New(`ent: missing required field "Task.cost_cap_usd"`)}
+	}
+	if _, ok := _c.mutation.AskedCostCapUsd(); !ok {
+		return &ValidationError{Name: "asked_cost_cap_usd", err: errors.New(`ent: missing required field "Task.asked_cost_cap_usd"`)}
 	}
 	if _, ok := _c.mutation.RunID(); !ok {
 		return &ValidationError{Name: "run_id", err: errors.New(`ent: missing required field "Task.run_id"`)}
@@ -1063,6 +1084,10 @@ func (_c *TaskCreate) createSpec() (*Task, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.CostCapUsd(); ok {
 		_spec.SetField(task.FieldCostCapUsd, field.TypeFloat64, value)
 		_node.CostCapUsd = value
+	}
+	if value, ok := _c.mutation.AskedCostCapUsd(); ok {
+		_spec.SetField(task.FieldAskedCostCapUsd, field.TypeFloat64, value)
+		_node.AskedCostCapUsd = value
 	}
 	if value, ok := _c.mutation.RunID(); ok {
 		_spec.SetField(task.FieldRunID, field.TypeString, value)
@@ -1767,6 +1792,9 @@ func (u *TaskUpsertOne) UpdateNewValues() *TaskUpsertOne {
 		}
 		if _, exists := u.create.mutation.AskedAccount(); exists {
 			s.SetIgnore(task.FieldAskedAccount)
+		}
+		if _, exists := u.create.mutation.AskedCostCapUsd(); exists {
+			s.SetIgnore(task.FieldAskedCostCapUsd)
 		}
 		if _, exists := u.create.mutation.CauseRunID(); exists {
 			s.SetIgnore(task.FieldCauseRunID)
@@ -2639,6 +2667,9 @@ func (u *TaskUpsertBulk) UpdateNewValues() *TaskUpsertBulk {
 			}
 			if _, exists := b.mutation.AskedAccount(); exists {
 				s.SetIgnore(task.FieldAskedAccount)
+			}
+			if _, exists := b.mutation.AskedCostCapUsd(); exists {
+				s.SetIgnore(task.FieldAskedCostCapUsd)
 			}
 			if _, exists := b.mutation.CauseRunID(); exists {
 				s.SetIgnore(task.FieldCauseRunID)

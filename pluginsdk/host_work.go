@@ -156,6 +156,10 @@ type DecideTaskRequest struct {
 	Verdict   Verdict // empty: go on, with the next iteration
 	Feedback  string  // to the worker
 	Author    string  // the person
+	// CostCapUSD is the task's cost cap from now on, in place of the one that it was made with: more
+	// than what the task has cost so far, and only when it goes on or is rejected, else
+	// CodeInvalid. The change is audited. The caps of the tasks above it stay. 0: the cap stays.
+	CostCapUSD float64
 }
 
 // DecideTaskResponse has the task as it is now.

@@ -52,6 +52,7 @@ type Task struct {
 	AskedLabels         map[string]string
 	AskedAllowedTools   []string
 	AskedAccount        string
+	AskedCostCapUSD     float64
 	// FirstCwd is the directory that its thread had when it was made, before OnTaskCreate.
 	FirstCwd string
 }
@@ -131,8 +132,8 @@ const (
 type TaskMove struct {
 	From, To Task
 	Answer   *TaskAnswer // is stored with it
-	// Permits are the words for the audit log about what the plugin that answers lets the
-	// task do beyond what it might before. Empty: nothing.
+	// Permits are the words for the audit log about what the plugin, or the person, that answers
+	// lets the task do beyond what it might before. Empty: nothing.
 	Permits string
 	// Notice is a row for the parent's thread, which is carried to where that thread's
 	// replies go. A parent that is not there any more is told nothing.

@@ -362,7 +362,7 @@ func taskOf(row *ent.Task) ledger.Task {
 		Phase: ledger.TaskPhase(row.Phase), Epoch: row.Epoch, Round: row.Round, Settled: row.Settled,
 		Failures: row.Failures, NotBefore: orZero(row.NotBefore), Agains: row.Agains, CauseRunID: row.CauseRunID,
 		AskedAccount: row.AskedAccount, AskedPermissionMode: row.AskedPermissionMode, AskedCwd: row.AskedCwd, AskedLabels: row.AskedLabels,
-		AskedAllowedTools: row.AskedAllowedTools, FirstCwd: row.FirstCwd, OwnIterations: row.OwnIterations,
+		AskedAllowedTools: row.AskedAllowedTools, FirstCwd: row.FirstCwd, OwnIterations: row.OwnIterations, AskedCostCapUSD: row.AskedCostCapUsd,
 	}
 }
 
@@ -380,7 +380,8 @@ func insertTask(into *ent.TaskClient, t ledger.Task) *ent.TaskCreate {
 		SetPhase(string(t.Phase)).SetEpoch(t.Epoch).SetRound(t.Round).SetSettled(t.Settled).SetFailures(t.Failures).
 		SetNillableNotBefore(nullable(t.NotBefore)).SetAgains(t.Agains).SetCauseRunID(t.CauseRunID).SetAskedCwd(clean(t.AskedCwd)).
 		SetAskedPermissionMode(clean(t.AskedPermissionMode)).SetFirstCwd(clean(t.FirstCwd)).
-		SetOwnDirectory(t.OwnDirectory).SetFromTaskID(t.FromTaskID).SetAccount(clean(t.Account)).SetAskedAccount(clean(t.AskedAccount))
+		SetOwnDirectory(t.OwnDirectory).SetFromTaskID(t.FromTaskID).SetAccount(clean(t.Account)).SetAskedAccount(clean(t.AskedAccount)).
+		SetAskedCostCapUsd(t.AskedCostCapUSD)
 	if from := cleanOrigin(t.Origin); from != nil {
 		create.SetOrigin(from)
 	}
@@ -411,7 +412,7 @@ func updateTask(update *ent.TaskUpdate, t ledger.Task) *ent.TaskUpdate {
 		SetFailures(t.Failures).SetAgains(t.Agains).SetCwd(clean(t.Cwd)).SetCwdPlugin(t.CwdPlugin).SetContext(clean(t.Context)).
 		SetCurrentIteration(t.CurrentIteration).SetValidationIterations(t.ValidationIterations).SetRunID(t.RunID).
 		SetResult(clean(t.Result)).SetFeedback(clean(t.Feedback)).SetError(clean(t.Error)).
-		SetPermissionMode(clean(t.PermissionMode)).
+		SetPermissionMode(clean(t.PermissionMode)).SetCostCapUsd(t.CostCapUSD).
 		SetNillableNotBefore(nullable(t.NotBefore)).SetNillableCompletedAt(nullable(t.CompletedAt))
 	if len(t.AllowedTools) > 0 {
 		update.SetAllowedTools(t.AllowedTools)

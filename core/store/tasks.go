@@ -286,6 +286,7 @@ func (s *Store) newTask(n ledger.NewTask) (t ledger.Task, th pluginsdk.Thread, e
 	if t.CostCapUSD <= 0 {
 		t.CostCapUSD = 5
 	}
+	t.AskedCostCapUSD = t.CostCapUSD
 	return t, th, nil
 }
 
@@ -505,7 +506,7 @@ func otherTask(a, b ledger.Task) (field string) {
 		return "maxIterations"
 	case a.MaxValidationIterations != b.MaxValidationIterations:
 		return "maxValidationIterations"
-	case a.CostCapUSD != b.CostCapUSD:
+	case a.AskedCostCapUSD != b.AskedCostCapUSD:
 		return "costCapUsd"
 	}
 	return ""

@@ -151,7 +151,8 @@ func (s *Store) move(ctx context.Context, tx *tx, m ledger.TaskMove) (moved ledg
 		}
 	}
 	if m.Permits != "" {
-		if err := s.note(ctx, tx, ledger.By{Plugin: m.Answer.Plugin}.AuditName(), "task.permit", m.From.ID, m.Permits); err != nil {
+		who := ledger.By{Plugin: m.Answer.Plugin, Author: m.Answer.Author, Origin: m.Answer.Origin}
+		if err := s.note(ctx, tx, who.AuditName(), "task.permit", m.From.ID, m.Permits); err != nil {
 			return moved, err
 		}
 	}

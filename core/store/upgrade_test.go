@@ -274,7 +274,7 @@ func TestUpgradeKeepsTasks(t *testing.T) {
 			task := must[ledger.Task](t)(s.TaskState(t.Context(), fmt.Sprintf("T%d", n)))
 			over := slices.Contains([]string{"completed", "failed", "cancelled"}, state[0])
 			mode, first := map[bool]string{false: "plan", true: "acceptEdits"}[over], []string{"/repo", "/asked"}[min(n, 1)]
-			if string(task.Status) != state[0] || string(task.Phase) != state[1] || task.PermissionMode != mode || task.FirstCwd != first || task.OwnDirectory ||
+			if string(task.Status) != state[0] || string(task.Phase) != state[1] || task.PermissionMode != mode || task.FirstCwd != first || task.OwnDirectory || task.AskedCostCapUSD != 5 ||
 				!slices.Equal(task.AskedAllowedTools, []string{"Read"}) || slices.Contains(open, task.ID) != (state[1] != "") {
 				t.Errorf("%s is %+v", state, task)
 			}

@@ -3,6 +3,8 @@ package tasks
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -218,6 +220,9 @@ func (r *Room) Decide(ctx context.Context, by ledger.By, request pluginsdk.Decid
 	default:
 		return pluginsdk.Task{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "verdict: %.50q is not one of accept, reject and none", request.Verdict)
 	}
+	if err := checkCap(v, request.CostCapUSD); err != nil {
+		return pluginsdk.Task{}, err
+	}
 	author := cmp.Or(by.Author, request.Author, saidBy)
 	return r.request(ctx, request.ID, "decide", func(task ledger.Task) (*ledger.TaskMove, error) {
 		if request.Iteration != 0 && request.Iteration != task.CurrentIteration {
@@ -233,7 +238,14 @@ func (r *Room) Decide(ctx context.Context, by ledger.By, request pluginsdk.Decid
 			if to.Feedback = ""; v == resume {
 				to.Feedback = request.Feedback
 			}
+			to.CostCapUSD = cmp.Or(request.CostCapUSD, to.CostCapUSD)
 		})
+		if err == nil && move.To.CostCapUSD <= task.CostUSD && request.CostCapUSD != 0 {
+			err = pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: must be more than the %.2f USD that task %s has cost so far, got %.2f", task.CostUSD, task.ID, request.CostCapUSD)
+		}
+		if move.To.CostCapUSD != task.CostCapUSD {
+			move.Permits = fmt.Sprintf("costCapUsd from %.2f to %.2f", task.CostCapUSD, move.To.CostCapUSD)
+		}
 		move.Answer = &ledger.TaskAnswer{
 			TaskID: task.ID, Iteration: task.CurrentIteration, Round: move.To.Round, Phase: ledger.PhaseReviewing,
 			Plugin: by.Plugin, Author: author, Answer: string(request.Verdict), Feedback: request.Feedback, At: time.Now(),
@@ -241,6 +253,19 @@ func (r *Room) Decide(ctx context.Context, by ledger.By, request pluginsdk.Decid
 		}
 		return &move, err
 	})
+}
+
+// checkCap refuses a cost cap that a person's word cannot have.
+func checkCap(v verb, usd float64) error {
+	switch {
+	case usd == 0:
+		return nil
+	case !(usd > 0) || math.IsInf(usd, 0): // also what is no number
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: must be a positive amount in USD, got %v", usd)
+	case v == approve:
+		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: work that is accepted has no use for it; leave it out, or have the task go on")
+	}
+	return nil
 }
 
 // Fail gives a task up.

@@ -2,12 +2,16 @@ package tasks
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-706843ae/harness/core/ledger"
+	"github.com/seed-706843ae/harness/core/store"
 	"github.com/seed-706843ae/harness/core/store/storetest"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -40,6 +44,59 @@ func TestAPersonDecidesOnWhatTheyHaveSeen(t *testing.T) {
 	if task = w.settled(task.ID); task.Status != pluginsdk.TaskCompleted {
 		t.Errorf("it is %s", task.Status)
 	}
+}
+
+// A task that has come to its cap must not be lost: a person pays for more, and it is known who.
+func TestAPersonRaisesACostCap(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s)
+		made := ledger.NewTask{NewTask: pluginsdk.NewTask{Prompt: "build it", ParentThreadID: w.parent.ID, CostCapUSD: 0.2}, Plugin: "maker", Key: uuid.NewString()}
+		create := func() pluginsdk.Task {
+			task, _, err := w.boot.room.Create(t.Context(), made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return task
+		}
+		id := create().ID
+		w.settled(id)
+		w.iterate(id) // it costs 0.25
+		suspend := func(n int) {
+			if _, err := w.boot.room.Suspend(t.Context(), pluginsdk.SuspendTaskRequest{ID: id, Iteration: n, Reason: "it has come to its cap", Result: "half of it"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		by := ledger.By{Plugin: "web", Author: "Ann", Origin: pluginsdk.Origin{Token: "T"}}
+		decide := func(usd float64, verdict pluginsdk.Verdict) error {
+			_, err := w.boot.room.Decide(t.Context(), by, pluginsdk.DecideTaskRequest{ID: id, Verdict: verdict, CostCapUSD: usd})
+			return err
+		}
+		wantCode(t, decide(1, ""), pluginsdk.CodeStale)
+		suspend(1)
+		for _, usd := range []float64{-1, 0.2, 0.25, math.Inf(1), math.NaN()} {
+			wantCode(t, decide(usd, ""), pluginsdk.CodeInvalid)
+		}
+		wantCode(t, decide(1, pluginsdk.VerdictAccept), pluginsdk.CodeInvalid)
+		if entries, err := s.AuditPage(t.Context(), pluginsdk.AuditQuery{Limit: 10}); err != nil || len(entries) != 0 || w.state(id).Status != pluginsdk.TaskWaiting {
+			t.Errorf("refused, and yet it is %s, and the log has %+v, %v", w.state(id).Status, entries, err)
+		}
+		wantCode(t, decide(0.3, pluginsdk.VerdictReject), "")
+		if task := w.state(id); task.CostCapUSD != 0.3 || task.Status != pluginsdk.TaskRunning {
+			t.Errorf("decided %+v", task)
+		}
+		w.iterate(id)
+		suspend(2)
+		wantCode(t, decide(0, ""), "")
+		_, _, err := w.boot.room.Iterate(t.Context(), pluginsdk.IterateTaskRequest{ID: id, Iteration: 3, Own: true})
+		wantCode(t, err, pluginsdk.CodeExhausted) // it has cost 0.5 of 0.3
+		entries, err := s.AuditPage(t.Context(), pluginsdk.AuditQuery{Limit: 10})
+		if err != nil || len(entries) != 1 || entries[0].Who != "plugin:web (Ann, token T)" || entries[0].Target != id || entries[0].Detail != "costCapUsd from 0.20 to 0.30" {
+			t.Errorf("the audit log has %+v, %v", entries, err)
+		}
+		if again := create(); again.ID != id { // who repeats what made it is told of it
+			t.Errorf("made again: %+v", again)
+		}
+	})
 }
 
 // A worker is stuck: who then says that it is good enough must not have an older

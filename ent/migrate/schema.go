@@ -767,6 +767,7 @@ var (
 		{Name: "validation_iterations", Type: field.TypeInt, Default: 0},
 		{Name: "max_validation_iterations", Type: field.TypeInt, Default: 3},
 		{Name: "cost_cap_usd", Type: field.TypeFloat64, Default: 5},
+		{Name: "asked_cost_cap_usd", Type: field.TypeFloat64, Default: 0},
 		{Name: "run_id", Type: field.TypeString, Default: ""},
 		{Name: "marks", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
 		{Name: "own_iterations", Type: field.TypeJSON, Nullable: true, SchemaType: map[string]string{"postgres": "json"}},
@@ -825,12 +826,12 @@ var (
 			{
 				Name:    "task_completed_at_id",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[49], TasksColumns[0]},
+				Columns: []*schema.Column{TasksColumns[50], TasksColumns[0]},
 			},
 			{
 				Name:    "task_phase",
 				Unique:  false,
-				Columns: []*schema.Column{TasksColumns[33]},
+				Columns: []*schema.Column{TasksColumns[34]},
 				Annotation: &entsql.IndexAnnotation{
 					Where: "phase <> ''",
 				},

@@ -45,6 +45,7 @@ func (Task) Fields() []ent.Field {
 		field.Int("validation_iterations").Default(0),
 		field.Int("max_validation_iterations").Default(3),
 		field.Float("cost_cap_usd").Default(5),
+		field.Float("asked_cost_cap_usd").Default(0).Immutable(),
 		field.String("run_id").Default(""),
 		jsonField("marks", []string{}),
 		jsonField("own_iterations", []pluginsdk.TaskIteration{}),

@@ -64,6 +64,8 @@ const (
 	FieldMaxValidationIterations = "max_validation_iterations"
 	// FieldCostCapUsd holds the string denoting the cost_cap_usd field in the database.
 	FieldCostCapUsd = "cost_cap_usd"
+	// FieldAskedCostCapUsd holds the string denoting the asked_cost_cap_usd field in the database.
+	FieldAskedCostCapUsd = "asked_cost_cap_usd"
 	// FieldRunID holds the string denoting the run_id field in the database.
 	FieldRunID = "run_id"
 	// FieldMarks holds the string denoting the marks field in the database.
@@ -143,6 +145,7 @@ var Columns = []string{
 	FieldValidationIterations,
 	FieldMaxValidationIterations,
 	FieldCostCapUsd,
+	FieldAskedCostCapUsd,
 	FieldRunID,
 	FieldMarks,
 	FieldOwnIterations,
@@ -217,6 +220,8 @@ var (
 	DefaultMaxValidationIterations int
 	// DefaultCostCapUsd holds the default value on creation for the "cost_cap_usd" field.
 	DefaultCostCapUsd float64
+	// DefaultAskedCostCapUsd holds the default value on creation for the "asked_cost_cap_usd" field.
+	DefaultAskedCostCapUsd float64
 	// DefaultRunID holds the default value on creation for the "run_id" field.
 	DefaultRunID string
 	// DefaultResult holds the default value on creation for the "result" field.
@@ -372,6 +377,11 @@ func ByMaxValidationIterations(opts ...sql.OrderTermOption) OrderOption {
 // ByCostCapUsd orders the results by the cost_cap_usd field.
 func ByCostCapUsd(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldCostCapUsd, opts...).ToFunc()
+}
+
+// ByAskedCostCapUsd orders the results by the asked_cost_cap_usd field.
+func ByAskedCostCapUsd(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAskedCostCapUsd, opts...).ToFunc()
 }
 
 // ByRunID orders the results by the run_id field.

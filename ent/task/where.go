@@ -181,6 +181,11 @@ func CostCapUsd(v float64) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldCostCapUsd, v))
 }
 
+// AskedCostCapUsd applies equality check predicate on the "asked_cost_cap_usd" field. It's identical to AskedCostCapUsdEQ.
+func AskedCostCapUsd(v float64) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedCostCapUsd, v))
+}
+
 // RunID applies equality check predicate on the "run_id" field. It's identical to RunIDEQ.
 func RunID(v string) predicate.Task {
 	return predicate.Task(sql.FieldEQ(FieldRunID, v))
@@ -1623,6 +1628,46 @@ func CostCapUsdLT(v float64) predicate.Task {
 // CostCapUsdLTE applies the LTE predicate on the "cost_cap_usd" field.
 func CostCapUsdLTE(v float64) predicate.Task {
 	return predicate.Task(sql.FieldLTE(FieldCostCapUsd, v))
+}
+
+// AskedCostCapUsdEQ applies the EQ predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdEQ(v float64) predicate.Task {
+	return predicate.Task(sql.FieldEQ(FieldAskedCostCapUsd, v))
+}
+
+// AskedCostCapUsdNEQ applies the NEQ predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdNEQ(v float64) predicate.Task {
+	return predicate.Task(sql.FieldNEQ(FieldAskedCostCapUsd, v))
+}
+
+// AskedCostCapUsdIn applies the In predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdIn(vs ...float64) predicate.Task {
+	return predicate.Task(sql.FieldIn(FieldAskedCostCapUsd, vs...))
+}
+
+// AskedCostCapUsdNotIn applies the NotIn predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdNotIn(vs ...float64) predicate.Task {
+	return predicate.Task(sql.FieldNotIn(FieldAskedCostCapUsd, vs...))
+}
+
+// AskedCostCapUsdGT applies the GT predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdGT(v float64) predicate.Task {
+	return predicate.Task(sql.FieldGT(FieldAskedCostCapUsd, v))
+}
+
+// AskedCostCapUsdGTE applies the GTE predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdGTE(v float64) predicate.Task {
+	return predicate.Task(sql.FieldGTE(FieldAskedCostCapUsd, v))
+}
+
+// AskedCostCapUsdLT applies the LT predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdLT(v float64) predicate.Task {
+	return predicate.Task(sql.FieldLT(FieldAskedCostCapUsd, v))
+}
+
+// AskedCostCapUsdLTE applies the LTE predicate on the "asked_cost_cap_usd" field.
+func AskedCostCapUsdLTE(v float64) predicate.Task {
+	return predicate.Task(sql.FieldLTE(FieldAskedCostCapUsd, v))
 }
 
 // RunIDEQ applies the EQ predicate on the "run_id" field.

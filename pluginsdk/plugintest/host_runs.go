@@ -87,12 +87,27 @@ func (h *Host) endRun(id string, state pluginsdk.RunState, result pluginsdk.Invo
 	if result.Failure != nil {
 		run.Error = result.Failure.Message
 	}
-	for n := range h.tasks {
-		if h.tasks[n].ThreadID == run.ThreadID {
-			task := &h.tasks[n]
-			task.CostUSD, task.NotionalUSD = task.CostUSD+result.CostUSD, task.NotionalUSD+run.NotionalUSD
-			task.CostUnsure = task.CostUnsure || result.CostUnsure
+	h.charge(*run)
+}
+
+// charge adds what a run has cost to its task, which is the newest of its thread unless the run
+// names one, and to all tasks above that.
+func (h *Host) charge(run pluginsdk.Run) {
+	id := run.TaskID
+	for _, task := range h.tasks {
+		if run.TaskID == "" && task.ThreadID == run.ThreadID {
+			id = task.ID
 		}
+	}
+	for id != "" {
+		n, err := find(h.tasks, "task", id, taskID)
+		if err != nil {
+			return
+		}
+		task := &h.tasks[n]
+		task.CostUSD, task.NotionalUSD = task.CostUSD+run.CostUSD, task.NotionalUSD+run.NotionalUSD
+		task.CostUnsure = task.CostUnsure || run.CostUnsure
+		id = task.ParentTaskID
 	}
 }
 

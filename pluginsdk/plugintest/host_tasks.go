@@ -3,6 +3,7 @@ package plugintest
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 
@@ -234,8 +235,16 @@ func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskReque
 		return accepted, pluginsdk.Errorf(pluginsdk.CodeInvalid, "iteration %d: task %s is at its iteration %d", request.Iteration, task.ID, task.CurrentIteration)
 	case request.Iteration > task.MaxIterations:
 		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has had its %d iterations", task.ID, task.MaxIterations)
-	case task.CostUSD >= task.CostCapUSD:
-		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", task.ID, task.CostUSD, task.CostCapUSD)
+	}
+	for payer := *task; ; {
+		if payer.CostUSD >= payer.CostCapUSD {
+			return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", payer.ID, payer.CostUSD, payer.CostCapUSD)
+		}
+		n, err := find(s.h.tasks, "task", payer.ParentTaskID, taskID)
+		if err != nil {
+			break
+		}
+		payer = s.h.tasks[n]
 	}
 	s.h.leaveOwn(task.ID, pluginsdk.RunSucceeded)
 	if request.Own {
@@ -319,6 +328,13 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 		if request.Verdict == pluginsdk.VerdictAccept && task.Result == "" {
 			return pluginsdk.Errorf(pluginsdk.CodeStale, "task %s has no result of its iteration %d: there is nothing to accept; say go on, or have it failed",
 				task.ID, task.CurrentIteration)
+		}
+		if request.CostCapUSD != 0 {
+			if !(request.CostCapUSD > task.CostUSD) || math.IsInf(request.CostCapUSD, 0) || request.Verdict == pluginsdk.VerdictAccept {
+				return pluginsdk.Errorf(pluginsdk.CodeInvalid, "costCapUsd: must be more than the %.2f USD that task %s has cost so far, and not with %s; got %v",
+					task.CostUSD, task.ID, pluginsdk.VerdictAccept, request.CostCapUSD)
+			}
+			task.CostCapUSD = request.CostCapUSD
 		}
 		task.Marks = nil // why it waited is settled
 		decide(task, request.Verdict, request.Feedback)

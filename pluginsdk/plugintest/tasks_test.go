@@ -3,6 +3,7 @@ package plugintest_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -246,6 +247,35 @@ func TestATaskEndsByFailCancelOrExhaustion(t *testing.T) {
 	dear.host.FinishRun(must(dear.iterate(1)).Accepted.RunID, pluginsdk.InvokeResult{CostUSD: 0.4})
 	_, err = dear.iterate(2)
 	dear.refused(pluginsdk.CodeExhausted, err)
+}
+
+// What is made below a task costs it, and a person's word can raise its cap.
+func TestAPersonRaisesACostCap(t *testing.T) {
+	w := newWorker(t, pluginsdk.NewTask{CostCapUSD: 1})
+	below := w
+	below.id = must(w.sdk.Create(t.Context(), &pluginsdk.CreateTaskRequest{Task: pluginsdk.NewTask{ParentTaskID: w.id}})).Task.ID
+	must(w.sdk.Iterate(t.Context(), &pluginsdk.IterateTaskRequest{ID: w.id, Iteration: 1, Own: true}))
+	w.host.FinishRun(must(below.iterate(1)).Accepted.RunID, pluginsdk.InvokeResult{CostUSD: 1.5})
+	if cost := w.task().CostUSD; cost != 1.5 || below.task().CostUSD != 1.5 {
+		t.Errorf("it has cost %v, the one below %v", cost, below.task().CostUSD)
+	}
+	_, err := below.iterate(2)
+	w.refused(pluginsdk.CodeExhausted, err)
+	must(w.suspend(1))
+	for _, request := range []*pluginsdk.DecideTaskRequest{
+		{ID: w.id, CostCapUSD: -1}, {ID: w.id, CostCapUSD: 1.5}, {ID: w.id, CostCapUSD: math.Inf(1)}, {ID: w.id, CostCapUSD: math.NaN()},
+	} {
+		_, err := w.sdk.Decide(t.Context(), request)
+		w.refused(pluginsdk.CodeInvalid, err)
+	}
+	if task := must(w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, CostCapUSD: 2})).Task; task.CostCapUSD != 2 || task.Status != pluginsdk.TaskRunning {
+		t.Errorf("decided %+v", task)
+	}
+	must(below.iterate(2))
+	must(w.sdk.Iterate(t.Context(), &pluginsdk.IterateTaskRequest{ID: w.id, Iteration: 2, Own: true}))
+	must(w.sdk.Suspend(t.Context(), &pluginsdk.SuspendTaskRequest{ID: w.id, Iteration: 2, Result: "done"}))
+	_, err = w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id, Verdict: pluginsdk.VerdictAccept, CostCapUSD: 3})
+	w.refused(pluginsdk.CodeInvalid, err)
 }
 
 // What a plugin is told of a run's end must be what it then reads.

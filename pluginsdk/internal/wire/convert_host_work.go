@@ -216,6 +216,8 @@ func decideTaskRequestTo(v pluginsdk.DecideTaskRequest) *hostv1.DecideTaskReques
 		Verdict:   string(v.Verdict),
 		Feedback:  v.Feedback,
 		Author:    v.Author,
+
+		CostCapUsd: v.CostCapUSD,
 	}
 }
 
@@ -226,6 +228,8 @@ func decideTaskRequestFrom(m *hostv1.DecideTaskRequest) pluginsdk.DecideTaskRequ
 		Verdict:   pluginsdk.Verdict(m.GetVerdict()),
 		Feedback:  m.GetFeedback(),
 		Author:    m.GetAuthor(),
+
+		CostCapUSD: m.GetCostCapUsd(),
 	}
 }
 

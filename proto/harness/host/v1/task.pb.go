@@ -800,7 +800,10 @@ type DecideTaskRequest struct {
 	// The person.
 	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
 	// That the person has seen; 0: whichever it is at.
-	Iteration     int64 `protobuf:"varint,5,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	Iteration int64 `protobuf:"varint,5,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// The task's cost cap from now on: more than what it has cost so far, and not with accept; 0: it
+	// stays.
+	CostCapUsd    float64 `protobuf:"fixed64,6,opt,name=cost_cap_usd,json=costCapUsd,proto3" json:"cost_cap_usd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -866,6 +869,13 @@ func (x *DecideTaskRequest) GetAuthor() string {
 func (x *DecideTaskRequest) GetIteration() int64 {
 	if x != nil {
 		return x.Iteration
+	}
+	return 0
+}
+
+func (x *DecideTaskRequest) GetCostCapUsd() float64 {
+	if x != nil {
+		return x.CostCapUsd
 	}
 	return 0
 }
@@ -1166,13 +1176,15 @@ const file_harness_host_v1_task_proto_rawDesc = "" +
 	"\titeration\x18\x04 \x01(\x03R\titeration\x12\x16\n" +
 	"\x06result\x18\x05 \x01(\tR\x06result\"A\n" +
 	"\x13SuspendTaskResponse\x12*\n" +
-	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"\x8f\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"\xb1\x01\n" +
 	"\x11DecideTaskRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\averdict\x18\x02 \x01(\tR\averdict\x12\x1a\n" +
 	"\bfeedback\x18\x03 \x01(\tR\bfeedback\x12\x16\n" +
 	"\x06author\x18\x04 \x01(\tR\x06author\x12\x1c\n" +
-	"\titeration\x18\x05 \x01(\x03R\titeration\"@\n" +
+	"\titeration\x18\x05 \x01(\x03R\titeration\x12 \n" +
+	"\fcost_cap_usd\x18\x06 \x01(\x01R\n" +
+	"costCapUsd\"@\n" +
 	"\x12DecideTaskResponse\x12*\n" +
 	"\x04task\x18\x01 \x01(\v2\x16.harness.types.v1.TaskR\x04task\"9\n" +
 	"\x0fFailTaskRequest\x12\x0e\n" +
