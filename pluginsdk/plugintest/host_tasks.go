@@ -355,7 +355,7 @@ func decide(task *pluginsdk.Task, verdict pluginsdk.Verdict, feedback string) {
 
 // Judge answers for the gate that a task that is evaluated must pass, and returns
 // the task. An answer without a verdict leaves it as it is: the core would ask
-// again. One that is rejected as often as it may be has failed. A task that is not
+// again. With VerdictWait it waits for a person. One that is rejected as often as it may be has failed. A task that is not
 // evaluated is a mistake of the test and panics.
 func (h *Host) Judge(id string, answer pluginsdk.OnTaskCompleteResponse) pluginsdk.Task {
 	h.mu.Lock()
@@ -363,6 +363,10 @@ func (h *Host) Judge(id string, answer pluginsdk.OnTaskCompleteResponse) plugins
 	task, err := h.changeTask(id, func(task *pluginsdk.Task) error {
 		if err := from(task, "judged", pluginsdk.TaskEvaluating); err != nil || answer.Verdict == "" {
 			return err
+		}
+		if answer.Verdict == pluginsdk.VerdictWait {
+			task.Status, task.Error, task.Marks = pluginsdk.TaskWaiting, answer.Feedback, append(slices.Clone(task.Marks), answer.Marks...)
+			return nil
 		}
 		decide(task, answer.Verdict, answer.Feedback)
 		if answer.Verdict == pluginsdk.VerdictAccept {

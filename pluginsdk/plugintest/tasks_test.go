@@ -131,6 +131,12 @@ func TestTransitionsAreMadeOnce(t *testing.T) {
 	}
 	must(w.iterate(3))
 	must(w.evaluate(3))
+	if task := w.host.Judge(w.id, pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: "look", Marks: []string{"a"}}); task.Status != pluginsdk.TaskWaiting || task.Error != "look" || len(task.Marks) != 1 || !task.CompletedAt.IsZero() {
+		t.Errorf("left to a person %+v", task)
+	}
+	must(w.sdk.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: w.id}))
+	must(w.iterate(4))
+	must(w.evaluate(4))
 	if task := w.host.Judge(w.id, pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictAccept}); task.Status != pluginsdk.TaskCompleted || task.CompletedAt.IsZero() {
 		t.Errorf("accepted %+v", task)
 	}
