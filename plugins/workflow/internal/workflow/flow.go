@@ -29,33 +29,34 @@ var (
 	errMoved = errors.New("the workflow's task has moved")
 )
 
-// drive takes a workflow to its end. What fails is tried again.
-func (f *flow) drive(ctx context.Context) {
+// drive takes a workflow to its end. What fails is tried again. It reports whether the workflow is over.
+func (f *flow) drive(ctx context.Context) (ended bool) {
 	defer f.unlock()
-	for wait := time.Second; ctx.Err() == nil; {
+	for wait := f.Again; ctx.Err() == nil; {
 		err := f.runOnce(ctx)
 		switch {
 		case errors.Is(err, errOver):
-			return
+			return true
 		case err == nil, errors.Is(err, errAnew), errors.Is(err, errMoved):
-			wait = time.Second
+			wait = f.Again
 			continue
 		case ctx.Err() != nil:
-			return
+			return false
 		}
 		f.log.Warn("a workflow cannot go on; trying again", "workflow", f.id, "err", err, "in", wait.String())
 		if !rest(ctx, wait) {
-			return
+			return false
 		}
 		wait = min(2*wait, lookAgain)
 	}
+	return false
 }
 
 // runOnce does what can be done for a workflow, until its task moves.
 func (f *flow) runOnce(ctx context.Context) error {
 	root, err := f.task(ctx, f.id)
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
-		return errOver
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // it was deleted by hand
+		return f.forget(ctx)
 	}
 	if err != nil {
 		return err
@@ -64,7 +65,11 @@ func (f *flow) runOnce(ctx context.Context) error {
 		if over(root) {
 			return f.end(ctx, root)
 		}
-		f.unlockIfFinal(root)
+		if root.Status.Final() {
+			f.unlock()
+		} else {
+			f.relock(ctx)
+		}
 		_, err := f.await(ctx, root)
 		return err
 	}
@@ -83,18 +88,11 @@ func (f *flow) runOnce(ctx context.Context) error {
 	return err
 }
 
-// unlockIfFinal gives the directory back as soon as the workflow does not go on: what is left to do
-// for its end does not need it.
-func (f *flow) unlockIfFinal(root pluginsdk.Task) {
-	if root.Status.Final() {
-		f.unlock()
-	}
-}
-
 func over(task pluginsdk.Task) bool { return task.Status.Final() && !task.CompletedAt.IsZero() }
 
 // end notes that the workflow is over.
 func (f *flow) end(ctx context.Context, root pluginsdk.Task) error {
+	f.relock(ctx)
 	_, err := f.change(ctx, func(r *record) error {
 		if r.EndedAt.IsZero() {
 			r.EndedAt = root.CompletedAt
@@ -107,6 +105,16 @@ func (f *flow) end(ctx context.Context, root pluginsdk.Task) error {
 	}
 	if err := f.works.Forget(ctx, f.host.State, f.id); err != nil {
 		f.log.Warn("the checkouts of a workflow could not be removed", "workflow", f.id, "err", err)
+	}
+	f.Fault("ended", f.id)
+	return f.forget(ctx)
+}
+
+// forget has nobody drive the workflow any more.
+func (f *flow) forget(ctx context.Context) error {
+	f.unlock()
+	if _, err := f.host.State.Delete(ctx, &pluginsdk.DeleteStateRequest{Key: openPrefix + f.id}); err != nil {
+		return err
 	}
 	return errOver
 }
@@ -154,16 +162,7 @@ func (f *flow) open(ctx context.Context, root pluginsdk.Task) error {
 		return err
 	}
 	if rec.Iteration == 0 || rec.Iteration != root.CurrentIteration {
-		next := root.CurrentIteration + 1
-		if _, err := f.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: root.ID, Iteration: next, Own: true}); err != nil {
-			return err
-		}
-		f.Fault("opened", f.id)
-		if _, err = f.change(ctx, func(r *record) error {
-			r.Iteration, r.Waits = next, ""
-			r.goOn(root.Feedback)
-			return nil
-		}); err != nil {
+		if err := f.next(ctx, rec, root); err != nil {
 			return err
 		}
 	}
@@ -176,9 +175,61 @@ func (f *flow) open(ctx context.Context, root pluginsdk.Task) error {
 	return f.recordBase(ctx, deskOfRoot, root)
 }
 
+// next begins the next iteration of the root. The one before was left behind; what was cut off while that
+// was done is done now: a workflow that is to wait for a person does not go on by itself.
+func (f *flow) next(ctx context.Context, rec record, root pluginsdk.Task) (err error) {
+	switch {
+	case rec.Waited > 0 && rec.Waited == root.CurrentIteration && rec.WaitedFor != nil:
+		answer, err := f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: rec.Waited, Reason: rec.WaitedFor.Reason, Mark: rec.WaitedFor.Mark})
+		if err != nil {
+			return err
+		}
+		root = answer.Task
+	case rec.Handed > 0 && rec.Handed == root.CurrentIteration:
+		answer, err := f.host.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: f.id, Iteration: rec.Handed, Result: rec.summary()})
+		if err != nil {
+			return err
+		}
+		root = answer.Task
+	}
+	if root.Status != pluginsdk.TaskRunning {
+		return errMoved
+	}
+	next := root.CurrentIteration + 1
+	if _, err := f.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: root.ID, Iteration: next, Own: true}); err != nil {
+		return err
+	}
+	f.Fault("opened", f.id)
+	_, err = f.change(ctx, func(r *record) error {
+		switch {
+		case r.Waited > 0:
+			r.goOn(root.Feedback)
+		case r.Handed > 0:
+			r.sentBack(root.Feedback)
+		}
+		r.Iteration, r.Handed, r.Waited, r.WaitedFor, r.Waits = next, 0, 0, nil, ""
+		return nil
+	})
+	return err
+}
+
+// sentBack has the last builder mend what others than reviewers say of the whole work, such as the
+// project's checks, or a person who decides on the root's task.
+func (r *record) sentBack(words string) {
+	if words == "" || r.Redesign != "" || len(r.next(1)) > 0 { // or the last review has said what is to be done
+		return
+	}
+	r.Returned++
+	words = "The whole work was not accepted:\n\n" + words
+	if at := r.reopen("", words); at >= 0 && r.Returned >= r.Limits.Tries {
+		r.Stages[at].Hold = &stages.Hold{Reason: fmt.Sprintf("the whole work was sent back %d times: %s", r.Returned, words), Mark: "checks", Then: words}
+		r.Stages[at].Due = nil
+	}
+}
+
 // goOn has the stages go on that waited for a person, with the person's words.
 func (r *record) goOn(words string) {
-	r.StoppedBy, r.FinalHold = "", ""
+	r.StoppedBy, r.FinalHold, r.Returned = "", "", 0
 	for i := range r.Stages {
 		s := &r.Stages[i]
 		if s.Hold == nil {
@@ -224,28 +275,25 @@ func (f *flow) inGit(ctx context.Context, root pluginsdk.Task) error {
 
 // suspend has the workflow wait for a person.
 func (f *flow) suspend(ctx context.Context, h *held) error {
-	var iteration int
 	rec, err := f.change(ctx, func(r *record) error {
-		iteration, r.Iteration = r.Iteration, 0
+		if r.Iteration == 0 { // it is opened first
+			return errAnew
+		}
+		reason := h.hold.Reason
 		if h.stage >= 0 && h.stage < len(r.Stages) {
 			r.Stages[h.stage].Hold = &h.hold
+			reason = titleOf(r.Stages[h.stage]) + ": " + reason
 		}
-		r.Waits = h.hold.Reason
+		reason = cut(reason, 8<<10) + fmt.Sprintf(" (/workflow continue %s goes on; /workflow abandon %s ends it)", short(f.id), short(f.id))
+		r.Waited, r.WaitedFor = r.Iteration, &stages.Hold{Reason: reason, Mark: h.hold.Mark}
+		r.Iteration, r.Waits = 0, h.hold.Reason
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if iteration == 0 { // this was cut off before; the next iteration is opened first
-		return errMoved
-	}
 	f.Fault("suspend", f.id)
-	reason := h.hold.Reason
-	if h.stage >= 0 {
-		reason = titleOf(rec.Stages[h.stage]) + ": " + reason
-	}
-	reason += fmt.Sprintf(" (/workflow continue %s goes on; /workflow abandon %s ends it)", short(f.id), short(f.id))
-	_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: iteration, Reason: cut(reason, 8<<10), Mark: h.hold.Mark})
+	_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: rec.Waited, Reason: rec.WaitedFor.Reason, Mark: rec.WaitedFor.Mark})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale { // somebody else has moved it
 		return errMoved
 	}

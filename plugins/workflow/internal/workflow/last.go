@@ -22,12 +22,16 @@ import (
 // then it is merged. It returns when the task has moved.
 func (f *flow) handIn(ctx context.Context) error {
 	var iteration int
-	rec, err := f.change(ctx, func(r *record) error { iteration, r.Iteration = r.Iteration, 0; return nil })
+	rec, err := f.change(ctx, func(r *record) error {
+		if r.Iteration == 0 { // it is opened first
+			return errAnew
+		}
+		iteration = r.Iteration
+		r.Iteration, r.Handed = 0, r.Iteration
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	if iteration == 0 { // this was cut off before; the next iteration is opened first
-		return errMoved
 	}
 	f.Fault("handIn", f.id)
 	answer, err := f.host.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: f.id, Iteration: iteration, Result: rec.summary()})
@@ -77,7 +81,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	}
 	switch {
 	case g.work.fault != "":
-		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: g.work.fault}, nil
+		return g.wait(ctx, g.work.fault, "review")
 	case g.rec.FinalWaived != "":
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
 	case len(g.work.paths) == 0, g.seen(), !g.reviewed():
@@ -86,11 +90,11 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	}
 	checks, unchecked := g.facts(stages.Builder)
 	if unchecked != "" {
-		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: unchecked}, nil
+		return g.wait(ctx, unchecked, "unvalidated")
 	}
 	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
 	if g.rec.StoppedBy != "" {
-		return stopped(g.rec.StoppedBy), nil
+		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, "stopped")
 	}
 	if n := len(g.rec.Final) - 1; n >= 0 && patch != "" && g.rec.Final[n].Decision == stages.Approve && g.rec.Final[n].Patch == patch {
 		return g.accept(shown(g.rec.Final[n], g.treeName())...), nil
@@ -98,7 +102,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	said, err := g.ask(ctx, -1, deskOfRoot, checks, g.request.Call.ID+"/last")
 	if err != nil {
 		if rec, readErr := g.read(ctx); readErr == nil && rec.StoppedBy != "" {
-			return stopped(rec.StoppedBy), nil
+			return g.wait(ctx, "stopped by "+rec.StoppedBy, "stopped")
 		}
 		return nil, err
 	}
@@ -106,8 +110,13 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	return g.conclude(ctx, said)
 }
 
-func stopped(by string) *pluginsdk.OnTaskCompleteResponse {
-	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: "stopped by " + by, Marks: []string{"stopped"}}
+// wait leaves the whole workflow to a person.
+func (g *gate) wait(ctx context.Context, why, mark string, evidence ...pluginsdk.Evidence) (*pluginsdk.OnTaskCompleteResponse, error) {
+	_, err := g.change(ctx, func(r *record) error {
+		r.Waited, r.Waits = g.request.Task.CurrentIteration, why
+		return nil
+	})
+	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: why, Marks: []string{mark}, Evidence: evidence}, err
 }
 
 // reviewed reports whether the workflow has a reviewer at all. Somebody who has named stages without
@@ -164,18 +173,15 @@ func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.On
 		g.clear(ctx, deskOfRoot)
 		return g.accept(shown(said, g.treeName())...), nil
 	case wait != "":
-		return &pluginsdk.OnTaskCompleteResponse{
-			Verdict: pluginsdk.VerdictWait, Marks: []string{"review"}, Evidence: shown(said, g.treeName()),
-			Feedback: wait + fmt.Sprintf(" (/workflow continue %s has it mended, with accept=yes it is taken as it is; /workflow abandon %s ends it)", short(g.id), short(g.id)),
-		}, nil
+		return g.wait(ctx, wait+fmt.Sprintf(" (/workflow continue %s has it mended, with accept=yes it is taken as it is; /workflow abandon %s ends it)", short(g.id), short(g.id)), "review", shown(said, g.treeName())...)
 	}
 	return reject(findings, shown(said, g.treeName())...), nil
 }
 
 // reopen has the builder of a batch mend what the last review has found; without a known batch, that
 // of the last one.
-func (r *record) reopen(batch, words string) {
-	at := -1
+func (r *record) reopen(batch, words string) (at int) {
+	at = -1
 	var scope plan.Scope
 	known := scope.UnmarshalText([]byte(batch)) == nil && batch != ""
 	for i, s := range r.Stages {
@@ -184,13 +190,14 @@ func (r *record) reopen(batch, words string) {
 		}
 	}
 	if at < 0 {
-		return
+		return at
 	}
 	s := &r.Stages[at]
 	s.Status, s.Due = stages.Pending, &stages.Due{Words: words}
 	if n := r.reviewer(at); n >= 0 {
 		r.Stages[n].Status = stages.Pending
 	}
+	return at
 }
 
 // reviewAlone has the project reviewed as it is, by a reviewer's stage with no builder before it. Its
@@ -249,6 +256,9 @@ func (f *flow) asItIs(ctx context.Context, root pluginsdk.Task) (b built, err er
 		}
 		if b.tree = recorded.Tree; b.tree == "" {
 			return b, &held{-1, stages.Hold{Reason: root.Cwd + " has more than is looked at: " + recorded.Over + recorded.Fault, Mark: "review"}}
+		}
+		if b.tree, err = theirs(ctx, b.store, b.tree); err != nil {
+			return b, err
 		}
 		b.base, err = b.store.Empty(ctx)
 	} else {

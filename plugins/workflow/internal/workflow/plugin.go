@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,8 @@ type Plugin struct {
 	// Rest is how long a stage rests after a turn of its that failed, doubled with each that
 	// follows; 0: 10 s.
 	Rest time.Duration
+	// Again is how long a workflow rests that cannot go on, doubled each time in a row; 0: 1 s.
+	Again time.Duration
 
 	host      pluginsdk.Host
 	log       *slog.Logger
@@ -53,7 +56,7 @@ type Plugin struct {
 // Manifest describes the plugin.
 func (*Plugin) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
-		Name: name, Version: "0.1.0", Description: "Builds software from a request in stages: plan, batches that are built and reviewed, a last review, a merge",
+		Name: name, Version: "0.1.0", Exclusive: true, Description: "Builds software from a request in stages: plan, batches that are built and reviewed, a last review, a merge",
 		Sources:    []string{name},
 		Commands:   commands(),
 		Tools:      tools(),
@@ -91,6 +94,9 @@ func (p *Plugin) Start(ctx context.Context, host pluginsdk.Host) error {
 	if p.Rest == 0 {
 		p.Rest = 10 * time.Second
 	}
+	if p.Again == 0 {
+		p.Again = time.Second
+	}
 	p.works = scratch.Place{Key: "works", Prefix: "harness-workflow-"}
 	p.flows = make(map[string]*flow)
 	answer, err := host.Settings.Get(ctx, &pluginsdk.GetSettingsRequest{})
@@ -120,13 +126,14 @@ const lookAgain = 30 * time.Second
 
 // Activate goes on with the workflows that are open.
 func (p *Plugin) Activate(ctx context.Context) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p.mu.Lock()
-	p.work, p.stop = context.WithCancel(context.WithoutCancel(ctx))
+	p.work, p.stop = work, stop
 	p.mu.Unlock()
 	p.driven.Go(func() {
-		for wait := time.Second; ; wait = min(2*wait, lookAgain) {
-			err := p.resume(p.work)
-			if err == nil || !rest(p.work, wait) {
+		for wait := p.Again; work.Err() == nil; wait = min(2*wait, lookAgain) {
+			err := p.resume(work)
+			if err == nil || !rest(work, wait) {
 				return
 			}
 			p.log.Warn("open workflows could not be listed; trying again", "err", err, "in", wait.String())
@@ -135,8 +142,21 @@ func (p *Plugin) Activate(ctx context.Context) error {
 	return nil
 }
 
-// resume drives all workflows that are open.
+// resume drives all workflows that are open, and those of which it was not noted yet that they are over.
 func (p *Plugin) resume(ctx context.Context) error {
+	for after := ""; ; {
+		page, err := p.host.State.List(ctx, &pluginsdk.ListStateRequest{Prefix: openPrefix, After: after, KeysOnly: true})
+		if err != nil {
+			return err
+		}
+		for _, entry := range page.Entries {
+			after = entry.Key
+			p.begin(strings.TrimPrefix(entry.Key, openPrefix))
+		}
+		if !page.More {
+			break
+		}
+	}
 	for after := ""; ; {
 		page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{Plugin: name, Statuses: openStatuses, After: after}})
 		if err != nil || len(page.Tasks) == 0 {
@@ -153,7 +173,8 @@ func (p *Plugin) resume(ctx context.Context) error {
 
 var openStatuses = []pluginsdk.TaskStatus{pluginsdk.TaskPending, pluginsdk.TaskRunning, pluginsdk.TaskEvaluating, pluginsdk.TaskWaiting}
 
-// Deactivate stops driving. What is under way is left as it is.
+// Deactivate stops driving. What is under way is left as it is, and nothing that was read is kept:
+// another process may change it from now on.
 func (p *Plugin) Deactivate(context.Context) error {
 	p.mu.Lock()
 	stop := p.stop
@@ -162,6 +183,9 @@ func (p *Plugin) Deactivate(context.Context) error {
 	if stop != nil {
 		stop()
 		p.driven.Wait()
+		p.mu.Lock()
+		p.flows = make(map[string]*flow)
+		p.mu.Unlock()
 	}
 	return nil
 }
@@ -177,10 +201,13 @@ func (p *Plugin) begin(id string) {
 	f.driven = true
 	work := p.work
 	p.driven.Go(func() {
-		f.drive(work)
+		ended := f.drive(work)
 		p.mu.Lock()
+		defer p.mu.Unlock()
 		f.driven = false
-		p.mu.Unlock()
+		if ended && p.flows[id] == f {
+			delete(p.flows, id)
+		}
 	})
 }
 
@@ -194,6 +221,16 @@ func (p *Plugin) flow(id string) *flow {
 		p.flows[id] = f
 	}
 	return f
+}
+
+// look is the workflow of a root task for somebody who only reads: it is not kept for that.
+func (p *Plugin) look(id string) *flow {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if f := p.flows[id]; f != nil {
+		return f
+	}
+	return &flow{Plugin: p, id: id}
 }
 
 // OnBroadcast wakes what waits for a task to move.

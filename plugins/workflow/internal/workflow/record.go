@@ -43,7 +43,14 @@ type record struct {
 	Planned    []plan.Task           `json:"planned,omitempty"` // of the plan of an architect's stage that has passed its checks
 	Left       string                `json:"left,omitempty"`    // what the last stage left, in its worker's words
 
-	Iteration   int    `json:"iteration,omitempty"`   // of the root, that is open; 0: none
+	Iteration int `json:"iteration,omitempty"` // of the root, that is open; 0: none
+	// Handed is the iteration of the root that was handed in last, and Waited the one with which it was
+	// left to a person, until another one is open; 0: none.
+	Handed    int          `json:"handed,omitempty"`
+	Waited    int          `json:"waited,omitempty"`
+	WaitedFor *stages.Hold `json:"waitedFor,omitempty"` // what the person is told
+	Returned  int          `json:"returned,omitempty"`  // how often others than reviewers have sent the whole work back, in a row
+
 	StoppedBy   string `json:"stoppedBy,omitempty"`   // the person who has stopped it; empty: nobody
 	Redesign    string `json:"redesign,omitempty"`    // the findings of a review that asks for another plan
 	ChecksOnly  bool   `json:"checksOnly,omitempty"`  // reviewing costs too much: batches are checked by the project's checks only
@@ -98,7 +105,10 @@ type flow struct {
 	unsaved  string       // why .brain could not be written last
 }
 
-const recordPrefix = "workflow/"
+const (
+	recordPrefix = "workflow/"
+	openPrefix   = "open/" // of the keys of workflows of which it is not noted that they are over
+)
 
 // read returns the workflow's record. CodeNotFound: there is none.
 func (f *flow) read(ctx context.Context) (record, error) {
@@ -184,6 +194,9 @@ func (f *flow) put(ctx context.Context, rec *record) error {
 
 // create stores the first record of a workflow, unless there is one.
 func (f *flow) create(ctx context.Context, rec record) error {
+	if _, err := f.host.State.Put(ctx, &pluginsdk.PutStateRequest{Key: openPrefix + f.id, Value: []byte("open")}); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.rec == nil {
@@ -216,13 +229,32 @@ func (f *flow) mirror(state stages.State) {
 	f.unsaved = reason
 }
 
+// relock locks the directory of a workflow that is not at work, so that the state there says what
+// becomes of it. Where that cannot be done, or another workflow has begun there, it does nothing.
+func (f *flow) relock(ctx context.Context) {
+	err := f.lockFor(ctx, func(state stages.State, found bool) bool { return found && state.ID == f.id })
+	if err != nil && ctx.Err() == nil {
+		f.log.Debug("a workflow's directory is not locked while it is not at work", "workflow", f.id, "err", err)
+	}
+}
+
 // lock has the directory locked for this workflow, and looks at the state that lies there: one that
 // cannot be read is set aside, and said. It does nothing when it was done before.
 func (f *flow) lock(ctx context.Context) error {
+	return f.lockFor(ctx, func(stages.State, bool) bool { return true })
+}
+
+// lockFor locks the directory if the state that lies there is one that it is to be locked for.
+func (f *flow) lockFor(ctx context.Context, is func(state stages.State, found bool) bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.brain != nil || f.rec == nil {
+	if f.brain != nil {
 		return nil
+	}
+	if f.rec == nil {
+		if err := f.load(ctx); err != nil {
+			return err
+		}
 	}
 	b, err := brain.Open(f.rec.Dir)
 	if err != nil {
@@ -232,7 +264,11 @@ func (f *flow) lock(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, b.Close())
 	}
-	_, _, err = b.Load()
+	state, found, err := b.Load()
+	if err == nil && !is(state, found) {
+		release()
+		return b.Close()
+	}
 	if errors.Is(err, brain.ErrSetAside) {
 		f.say(ctx, "aside/"+now().Format(time.RFC3339), err.Error()+". The workflow goes on from the database.")
 		err = nil

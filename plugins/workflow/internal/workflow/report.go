@@ -194,7 +194,7 @@ func (p *Plugin) status(ctx context.Context, r request) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
-		report, err := p.flow(root.ID).report(ctx, root)
+		report, err := p.look(root.ID).report(ctx, root)
 		return answer{words: report.words(), data: report}, err
 	}
 	list, words := []report{}, []string{}
@@ -212,7 +212,7 @@ func (p *Plugin) status(ctx context.Context, r request) (answer, error) {
 			if task.Labels[labelRoot] == "" || len(list) == mostListed || !p.mayKnow(r, task) {
 				continue
 			}
-			one, err := p.flow(task.ID).report(ctx, task)
+			one, err := p.look(task.ID).report(ctx, task)
 			if err != nil {
 				return answer{}, err
 			}

@@ -168,7 +168,8 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 	}
 	var blind stages.Verdict
 	for number, paid := 1, 0; paid < mostReviews; number++ {
-		dir, err := g.checkout(ctx, desk)
+		turnKey := fmt.Sprintf("%s/%d", key, number)
+		dir, fresh, err := g.checkout(ctx, desk, turnKey)
 		if err != nil {
 			return stages.Verdict{}, err
 		}
@@ -178,7 +179,7 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 			batches = paper.Scopes
 		}
 		turn := g.turn(role, thread, dir, system, prompt, batches)
-		turn.Key = fmt.Sprintf("%s/%d", key, number)
+		turn.Key = turnKey
 		started, err := g.host.Agent.Start(ctx, &turn)
 		if pluginsdk.CodeOf(err) == pluginsdk.CodeConflict {
 			continue // it was asked in other words
@@ -190,6 +191,9 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 		ended, err := g.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
 		if err != nil {
 			return stages.Verdict{}, err
+		}
+		if started.Existed && fresh {
+			continue // what it has written is gone: nobody knows whether that said the same
 		}
 		if ended.State == pluginsdk.RunSucceeded && ended.Result != nil && ended.Result.Failure == nil {
 			said, looked, err := g.heard(ctx, started.RunID, ended.Result, dir, checks)
@@ -247,22 +251,39 @@ func (g *gate) reviewThread(ctx context.Context, n int, scope plan.Scope) (strin
 
 // checkout makes the directory in which a reviewer sits: the files of the work, which are no git
 // checkout and which nothing is merged from. A review that lies there is none of this reviewer's.
-func (g *gate) checkout(ctx context.Context, desk string) (string, error) {
+// One that was made for the same turn is kept as it is: the reviewer may be at work in it. fresh
+// says that it was made now.
+func (g *gate) checkout(ctx context.Context, desk, turn string) (dir string, fresh bool, err error) {
 	top, err := g.desk(ctx, desk)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	dir := filepath.Join(top, "review")
+	dir = filepath.Join(top, "review")
+	made, mark := filepath.Join(top, "review.of"), turn+" "+g.work.tree
+	if of, err := os.ReadFile(made); err == nil && string(of) == mark {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			return dir, false, nil
+		}
+	}
+	failed := func(err error) (string, bool, error) {
+		return "", false, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "ready a checkout for the review: %w", err)
+	}
+	if err := os.Remove(made); err != nil && !os.IsNotExist(err) {
+		return failed(err)
+	}
 	if err := scratch.RemoveAll(dir); err != nil {
-		return "", err
+		return failed(err)
 	}
 	if err := g.work.store.Checkout(ctx, g.work.tree, dir); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if err := os.Remove(filepath.Join(dir, ".brain", brain.ReviewFile)); err != nil && !os.IsNotExist(err) {
-		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "ready a checkout for the review: %w", err)
+		return failed(err)
 	}
-	return dir, nil
+	if err := os.WriteFile(made, []byte(mark), 0o600); err != nil {
+		return failed(err)
+	}
+	return dir, true, nil
 }
 
 // reviewersMayNot are the tools that no reviewer has: those that reach other agents, people, plugins

@@ -102,14 +102,38 @@ func (f *flow) built(ctx context.Context, key string, request *pluginsdk.OnTaskC
 			b.fault = "Not all in the directory can be read: " + recorded.Fault + ". Make it readable, or remove it."
 			return b, nil
 		}
-		b.tree = recorded.Tree
-		if b.base, err = f.begunWith(ctx, top, b.store); err != nil {
+		if b.base, err = f.begunWith(ctx, top, b.store); err == nil {
+			b.base, err = theirs(ctx, b.store, b.base)
+		}
+		if err == nil {
+			b.tree, err = theirs(ctx, b.store, recorded.Tree)
+		}
+		if err != nil {
 			return b, err
 		}
 	}
 	change, _, err := b.store.Change(ctx, b.base, b.tree, 0)
-	b.paths = slices.DeleteFunc(change.Paths, func(path string) bool { return path == "" || ours(path) && task.CwdPlugin == "" })
+	b.paths = slices.DeleteFunc(change.Paths, func(path string) bool { return path == "" })
 	return b, err
+}
+
+// theirs is a tree of a project's directory without the plugin's own files, which change all the time and
+// are no part of the work.
+func theirs(ctx context.Context, store *objects.Store, tree string) (string, error) {
+	entries, err := store.Entries(ctx, tree)
+	if err != nil {
+		return "", err
+	}
+	var edits []objects.Edit
+	for path := range entries {
+		if ours(path) {
+			edits = append(edits, objects.Edit{Path: path})
+		}
+	}
+	if len(edits) == 0 {
+		return tree, nil
+	}
+	return store.With(ctx, tree, edits)
 }
 
 // ours reports whether a file of .brain is the plugin's own.
