@@ -3,202 +3,289 @@ package daemon_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"math"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// studio is a model that plays everybody in a workflow: who chooses the stages, draws up the
-// checks, plans, builds and reviews.
-type studio struct {
-	t       *testing.T
-	mu      sync.Mutex
-	plans   []string       // that the architect writes, one after the other
-	planned int            // how often
-	reviews map[string]int // by scope, how often it was reviewed
-	verdict func(scope string, n int) string
-	told    []string // the first line of each stage's prompt, with its scope
-}
-
-var (
-	stageTitle = regexp.MustCompile(`(?m)^# (Scouting|Planning|Building|Review|Last review of all the work)(?: of (Tasks? [0-9-]+))?`)
-	taskTitle  = regexp.MustCompile(`(?m)^### Task (\d+): (.+)$`)
-)
-
-func write(t *testing.T, r fakeapi.Request, files ...string) fakeapi.Reply {
-	t.Helper()
-	dir := workingDirectory.FindStringSubmatch(r.System + strings.Join(r.UserTexts(), "\n"))
-	if dir == nil {
-		t.Errorf("the CLI does not say where it is: %.2000s", r.System)
-		return fakeapi.Reply{Text: "BLOCKED: where am I?"}
-	}
-	var reply fakeapi.Reply
-	for n := 0; n+1 < len(files); n += 2 {
-		input, err := json.Marshal(map[string]string{"file_path": filepath.Join(strings.TrimSpace(dir[1]), files[n]), "content": files[n+1]})
-		if err != nil {
-			t.Error(err)
-		}
-		reply.Tools = append(reply.Tools, fakeapi.ToolUse{Name: "Write", Input: input})
-	}
-	return reply
-}
-
-func output(value string) fakeapi.Reply {
-	return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "StructuredOutput", Input: json.RawMessage(value)}}}
-}
-
-func (s *studio) answer(r fakeapi.Request) fakeapi.Reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	prompt := strings.Join(r.UserTexts(), "\n")
-	title := stageTitle.FindStringSubmatch(prompt)
-	results := len(r.ToolResults()) > 0
-	switch {
-	case title == nil && strings.Contains(prompt, "## How to choose"):
-		if results {
-			return fakeapi.Reply{Text: "Chosen."}
-		}
-		return output(`{"stages":[{"agent":"architect"},{"agent":"builder"},{"agent":"reviewer"}],"why":"It has seven parts."}`)
-	case title == nil && strings.Contains(strings.ToLower(prompt), "acceptance"):
-		if results {
-			return fakeapi.Reply{Text: "Drawn up."}
-		}
-		return output(`{"checks":["each of the seven files is there"]}`)
-	case title == nil:
-		return fakeapi.Reply{Text: "I see."}
-	}
-	scope := title[2]
-	if !results {
-		s.told = append(s.told, strings.TrimSpace(title[1]+" "+scope))
-	}
-	switch title[1] {
-	case "Planning":
-		if results {
-			return fakeapi.Reply{Text: "The plan is written."}
-		}
-		plan := s.plans[min(s.planned, len(s.plans)-1)]
-		s.planned++
-		return write(s.t, r, ".brain/PLAN.md", plan, ".brain/DECISIONS.md", "Plain text files.\n")
-	case "Building":
-		if results {
-			return fakeapi.Reply{Text: "Built."}
-		}
-		var first, last int
-		if _, err := fmt.Sscanf(scope, "Tasks %d-%d", &first, &last); err != nil {
-			fmt.Sscanf(scope, "Task %d", &first)
-			last = first
-		}
-		var files []string
-		for n := first; n <= last; n++ {
-			files = append(files, fmt.Sprintf("part%d.txt", n), fmt.Sprintf("part %d, written %d times\n", n, s.reviews[scope]+1))
-		}
-		return write(s.t, r, files...)
-	default:
-		return s.review(r, title[1], scope, results)
-	}
-}
-
-// review reads a changed file first, and then decides.
-func (s *studio) review(r fakeapi.Request, title, scope string, results bool) fakeapi.Reply {
-	if !results {
-		dir := workingDirectory.FindStringSubmatch(r.System + strings.Join(r.UserTexts(), "\n"))
-		n := strings.TrimLeft(scope, "Tasks ")
-		if scope == "" {
-			n = "1"
-		}
-		n, _, _ = strings.Cut(n, "-")
-		input, _ := json.Marshal(map[string]string{"file_path": filepath.Join(strings.TrimSpace(dir[1]), "part"+n+".txt")})
-		return fakeapi.Reply{Tools: []fakeapi.ToolUse{{Name: "Read", Input: input}}}
-	}
-	for _, block := range r.ToolResults() {
-		if strings.Contains(fmt.Sprint(block), "Structured output") {
-			return fakeapi.Reply{Text: "That is my verdict."}
-		}
-	}
-	key := strings.TrimSpace(scope)
-	if title != "Review" {
-		key = "all"
-	}
-	s.reviews[key]++
-	return output(s.verdict(key, s.reviews[key]))
-}
-
-func said(verdict, issue string) string {
-	raw, _ := json.Marshal(map[string]any{"verdict": verdict, "score": 7, "summary": "I looked.", "issues": strings.Fields(issue), "patternsCompliance": "good", "batch": "Task 7"})
-	return string(raw)
-}
-
-func sevenTasks(words string) string {
+// sevenTasks is a plan of seven tasks, each with a file of its own.
+func sevenTasks() string {
 	var b strings.Builder
 	b.WriteString("# Plan\n\n")
 	for n := 1; n <= 7; n++ {
-		fmt.Fprintf(&b, "### Task %d: part %d\n\nWrite part%d.txt%s\n\n", n, n, n, words)
+		fmt.Fprintf(&b, "### Task %d: part %d\n\nWrite part%d.txt.\n\n", n, n, n)
 	}
 	return b.String()
 }
 
+// scopeOf reads a scope, such as Tasks 4-6.
+func scopeOf(t *testing.T, scope string) (first, last int) {
+	t.Helper()
+	if n, _ := fmt.Sscanf(scope, "Tasks %d-%d", &first, &last); n == 2 {
+		return first, last
+	}
+	if n, _ := fmt.Sscanf(scope, "Task %d", &first); n != 1 {
+		t.Errorf("%q is no scope", scope)
+	}
+	return first, first
+}
+
+// sevenParts is a play in which the batches are built from a plan of seven tasks. The first review of
+// the first batch asks for changes, that of the second one for another plan.
+func sevenParts(t *testing.T) *play {
+	return &play{
+		word: "write seven parts", routes: []string{`{"stages":[{"agent":"architect"},{"agent":"builder"},{"agent":"reviewer"}],"why":"It has seven parts."}`},
+		plan: plans(sevenTasks()),
+		build: func(of part) []fakeapi.Reply {
+			first, last := scopeOf(t, of.scope)
+			var files []string
+			for n := first; n <= last; n++ {
+				files = append(files, fmt.Sprintf("part%d.txt", n), fmt.Sprintf("part %d, written %d times\n", n, of.n))
+			}
+			return builds(files...)(of)
+		},
+		review: func(of part) []fakeapi.Reply {
+			first := 1
+			if of.title == reviewing {
+				first, _ = scopeOf(t, of.scope)
+			}
+			decision := "APPROVE"
+			switch fmt.Sprint(of.scope, " ", of.n) {
+			case "Tasks 1-3 1":
+				decision = "REVISE"
+			case "Tasks 4-6 1":
+				decision = "REDESIGN"
+			}
+			return append([]fakeapi.Reply{reads(of, fmt.Sprintf("part%d.txt", first))}, says(decides(of, decision, "FINDING-"+decision))...)
+		},
+	}
+}
+
 // A request becomes software with nothing faked but the model: seven tasks in three batches, of which
-// one is revised, and after the second another plan is asked for.
+// the first is revised, and in the second another plan is asked for.
 func TestAWorkflowWithTheRealAgent(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	in := delegating(t, "")
-	in.link(filepath.Join(pluginDir, "workflow"), "workflow")
-	api := in.claude()
-	redesigned := false
-	s := &studio{t: t, plans: []string{sevenTasks("."), sevenTasks(".")}, reviews: make(map[string]int)}
-	s.verdict = func(scope string, n int) string {
-		verdict, issue := "APPROVE", ""
-		switch {
-		case scope == "Tasks 1-3" && n == 1:
-			verdict, issue = "REVISE", "again"
-		case scope == "Tasks 4-6" && !redesigned:
-			redesigned = true
-			verdict, issue = "REDESIGN", "otherwise"
-		}
-		out := said(verdict, issue)
-		if scope != "all" {
-			out = strings.Replace(out, `"batch":"Task 7",`, "", 1)
-		}
-		return out
+	of := sevenParts(t)
+	w := newWorkshop(t, of)
+	w.open(nil)
+	dir := filepath.Join(t.TempDir(), "a new project")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	api.Handle(s.answer)
-	in.start()
-	rows := in.database()
-	for _, name := range []string{"worktree", "validation", "workflow"} {
-		in.until("the serving of "+name, func() bool { return plugin(t, rows, name).State == pluginsdk.PluginServing })
-	}
-	dir := t.TempDir()
-	watch, primary := in.watch(), in.primary()
-	accepted, _ := in.say(watch, primary, "/workflow start dir="+dir+" git=yes write seven parts")
-	t.Logf("%s", in.replyTo(primary, accepted.RunID))
-	for _, row := range in.messages(primary) {
-		t.Logf("%s/%s %s: %s", row.Role, row.Kind, row.Source, row.Content)
-	}
-	var root pluginsdk.Task
-	in.until("the end of the workflow", func() bool {
-		tasks, err := rows.Tasks(t.Context(), pluginsdk.TaskQuery{ParentThreadID: primary})
-		if err == nil && len(tasks) == 1 {
-			root = tasks[0]
-		}
-		return root.ID != "" && (!root.CompletedAt.IsZero() || root.Status == pluginsdk.TaskWaiting)
-	})
-	for _, row := range in.messages(root.ThreadID) {
-		t.Logf("%s/%s %s: %s", row.Role, row.Kind, row.Source, row.Content)
-	}
-	t.Logf("told: %q", s.told)
-	state, err := os.ReadFile(filepath.Join(dir, ".brain", "pipeline-state.json"))
-	t.Logf("%v %s", err, state)
+	b := w.begin(w.primary(), dir, "git=yes", of.word)
+	root := b.rests()
+	b.tells()
 	if root.Status != pluginsdk.TaskCompleted {
 		t.Fatalf("it is %s: %s", root.Status, root.Error)
 	}
-	_ = http.StatusOK
+	wantScenes := []string{
+		"routing", "drawing", "Planning", "Building Tasks 1-3", "Review Tasks 1-3", "Building Tasks 1-3", "Review Tasks 1-3", "Building Tasks 4-6", "Review Tasks 4-6",
+		"Planning", "Building Tasks 4-6", "Review Tasks 4-6", "Building Task 7", "Review Task 7", "Last review of all the work",
+	}
+	if got := w.scenes(of); !slices.Equal(got, wantScenes) {
+		t.Errorf("asked were %q\nwant %q", got, wantScenes)
+	}
+	w.subtest("files", func(t *testing.T) { sevenFiles(t, repository{t, dir}) })
+	w.subtest("state", func(t *testing.T) { sevenInState(t, b) })
+	w.subtest("threads", func(t *testing.T) { sevenThreads(t, b, root) })
+	w.subtest("cost", func(t *testing.T) { sevenCosts(t, b, root) })
+	w.subtest("words", func(t *testing.T) { sevenWords(t, w, of) })
+	told := 0
+	for _, row := range w.messages(b.thread) {
+		if row.Kind == pluginsdk.MessageNotification && strings.Contains(row.Content, "is completed") && strings.Contains(row.Content, of.word) {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("who asked for it was told %d times that it is completed", told)
+	}
+}
+
+// sevenFiles wants the parts and the plan on the project's branch, by one commit a batch, and nothing
+// left over.
+func sevenFiles(t *testing.T, r repository) {
+	for n, times := range []int{2, 2, 2, 2, 2, 2, 1} {
+		name, want := fmt.Sprintf("part%d.txt", n+1), fmt.Sprintf("part %d, written %d times", n+1, times)
+		if got := r.git("show", "HEAD:"+name); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+	if got := r.git("show", "HEAD:.brain/PLAN.md"); got != strings.TrimSpace(sevenTasks()) {
+		t.Errorf("the plan is %q", got)
+	}
+	if got, want := r.git("ls-files", ".brain"), ".brain/DECISIONS.md\n.brain/PLAN.md"; got != want {
+		t.Errorf("of .brain git has %q, want %q", got, want)
+	}
+	r.clean()
+	if ignored := r.git("check-ignore", ".brain/pipeline-state.json", ".brain/.gitignore"); strings.Count(ignored, "\n") != 1 {
+		t.Errorf("git ignores %q", ignored)
+	}
+	commits := strings.Split(r.git("log", "--no-merges", "--reverse", "--format=%s", "HEAD"), "\n")
+	want := []string{"What was there before the workflow", "architect: write seven parts", "Tasks 1-3: part 1; part 2; part 3", "Tasks 4-6: part 4; part 5; part 6", "Task 7: part 7"}
+	t.Logf("the repository:\n%s", r.git("log", "--graph", "--format=%h %an: %s"))
+	if !slices.Equal(commits, want) {
+		t.Errorf("the commits are %q\nwant %q", commits, want)
+	}
+}
+
+// sevenInState wants the file in .brain to say what there was.
+func sevenInState(t *testing.T, b begun) {
+	type stage struct {
+		Agent, Status, BatchScope, SessionID string
+		StartedAt, CompletedAt               time.Time
+		Validation                           *struct{ Passed bool }
+	}
+	var state struct {
+		Version int
+		ID      string
+		EndedAt time.Time
+		Stages  []stage
+	}
+	b.w.until("the end in the state file", func() bool {
+		raw, err := os.ReadFile(filepath.Join(b.dir, ".brain", "pipeline-state.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, &state); err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+		return !state.EndedAt.IsZero()
+	})
+	if state.Version != 1 || state.ID != b.id || len(state.Stages) != 7 {
+		t.Fatalf("version %d of %s with %d stages", state.Version, state.ID, len(state.Stages))
+	}
+	for n, s := range state.Stages {
+		agent, scope := "architect", ""
+		if n > 0 {
+			agent, scope = []string{"reviewer", "builder"}[n%2], []string{"Tasks 1-3", "Tasks 4-6", "Task 7"}[(n-1)/2]
+		}
+		if s.Agent != agent || s.BatchScope != scope || s.Status != "completed" || s.SessionID == "" || s.Validation == nil || !s.Validation.Passed ||
+			s.StartedAt.IsZero() || s.CompletedAt.Before(s.StartedAt) {
+			t.Errorf("stage %d is %+v; want %s %q", n, s, agent, scope)
+		}
+	}
+}
+
+// sevenThreads wants a thread for each stage and another for the reviews of each batch, and every
+// review in a session of its own.
+func sevenThreads(t *testing.T, b begun, root pluginsdk.Task) {
+	seen, sessions := map[string]string{root.ThreadID: "the workflow"}, map[string]string{}
+	report := b.report()
+	for n, s := range report.Stages {
+		what := fmt.Sprint(s.Agent, " ", s.Batch)
+		if seen[s.ThreadID] != "" || s.ThreadID == "" {
+			t.Errorf("%s has the thread of %s", what, seen[s.ThreadID])
+		}
+		seen[s.ThreadID] = what
+		thread, err := b.w.rows.Thread(t.Context(), s.ThreadID)
+		if err != nil || thread.ParentThreadID != root.ThreadID {
+			t.Errorf("the thread of %s is below %q: %v", what, thread.ParentThreadID, err)
+		}
+		runs, err := b.w.rows.Runs(t.Context(), pluginsdk.RunQuery{ThreadID: s.ThreadID})
+		if err != nil || len(runs) == 0 {
+			t.Errorf("%s has no runs: %v", what, err)
+		}
+		own := map[string]bool{}
+		for _, run := range runs {
+			if by := sessions[run.SessionID]; by != "" && by != what || s.Role == "reviewer" && own[run.SessionID] || run.SessionID == "" {
+				t.Errorf("%s worked in the session %q of %q", what, run.SessionID, by)
+			}
+			own[run.SessionID], sessions[run.SessionID] = true, what
+		}
+		if want := []int{2, 2, 2, 1, 1, 1, 1}[n]; len(runs) != want { // the second plan's batches have tasks and threads of their own
+			t.Errorf("%s has %d runs, want %d", what, len(runs), want)
+		}
+		if s.Role == "builder" && len(own) != 1 {
+			t.Errorf("%s worked in %d sessions", what, len(own))
+		}
+	}
+}
+
+// sevenCosts wants what was billed to be what the workflow has cost, of which a part is that of reviewing.
+func sevenCosts(t *testing.T, b begun, root pluginsdk.Task) {
+	var runs, reviews float64
+	for _, thread := range append([]string{root.ThreadID}, threadsOf(b.report())...) {
+		list, err := b.w.rows.Runs(t.Context(), pluginsdk.RunQuery{ThreadID: thread})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, run := range list {
+			runs += run.CostUSD
+		}
+	}
+	report := b.report()
+	for _, s := range report.Stages {
+		if s.Role == "reviewer" {
+			reviews += s.CostUSD
+		}
+	}
+	billed := b.w.api.Billed(fakeapi.Main).USD
+	last := report.Cost.VerifyingUSD - reviews
+	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
+	if !near(root.CostUSD, billed) || !near(report.Cost.BuildingUSD+report.Cost.VerifyingUSD, root.CostUSD) || last <= 0 || report.Cost.BuildingUSD <= 0 || runs > billed+1e-6 {
+		t.Errorf("it cost $%f of $%f that were billed and $%f of its threads' runs: %+v, reviews of batches $%f", root.CostUSD, billed, runs, report.Cost, reviews)
+	}
+	if report.Time.BuildingSeconds <= 0 || report.Time.VerifyingSeconds <= 0 {
+		t.Errorf("it took %+v", report.Time)
+	}
+	t.Logf("$%.4f, building $%.4f and verifying $%.4f; %.1f s and %.1f s", root.CostUSD, report.Cost.BuildingUSD, report.Cost.VerifyingUSD, report.Time.BuildingSeconds, report.Time.VerifyingSeconds)
+}
+
+func threadsOf(r workflowReport) (threads []string) {
+	for _, s := range r.Stages {
+		threads = append(threads, s.ThreadID)
+	}
+	return threads
+}
+
+// sevenWords looks at what builders and reviewers were told.
+func sevenWords(t *testing.T, w *workshop, of *play) {
+	for _, scope := range []string{"Tasks 1-3", "Tasks 4-6", "Task 7"} {
+		first, last := scopeOf(t, scope)
+		builder, reviewer := w.all(of, building, scope)[0], w.all(of, reviewing, scope)[0]
+		for n := 1; n <= 7; n++ {
+			in := n >= first && n <= last
+			if got := strings.Contains(builder.words, fmt.Sprintf("> ### Task %d: part %d", n, n)); got != in {
+				t.Errorf("the builder of %s is told of task %d: %t", scope, n, got)
+			}
+		}
+		for _, words := range []string{"Build ONLY", of.word, ".brain/PLAN.md", ".brain/DECISIONS.md"} {
+			if !strings.Contains(builder.words, words) {
+				t.Errorf("the builder of %s is not told %q", scope, words)
+			}
+		}
+		for _, words := range []string{"You review ONLY " + scope, of.word, acceptance, ".brain/PATTERNS.md", fmt.Sprintf("+part %d, written 1 times", first), "All of it is done, and the tests pass."} {
+			if !strings.Contains(reviewer.words, words) {
+				t.Errorf("the reviewer of %s is not told %q in\n%s", scope, words, reviewer.words)
+			}
+		}
+		if strings.Contains(reviewer.words, "Build ONLY") {
+			t.Errorf("the reviewer of %s has the builder's words", scope)
+		}
+	}
+	for _, title := range []string{planning, building} {
+		for _, scope := range []string{"", "Tasks 1-3", "Tasks 4-6", "Task 7"} {
+			for _, one := range w.all(of, title, scope) {
+				if strings.Contains(one.words, acceptance) {
+					t.Errorf("%s %s knows the acceptance checks", title, scope)
+				}
+			}
+		}
+	}
+	again, anew := w.all(of, building, "Tasks 1-3")[1], w.all(of, planning, "")[1]
+	if !strings.Contains(again.newest, "FINDING-REVISE") || !strings.Contains(anew.newest, "FINDING-REDESIGN") || !strings.Contains(anew.newest, "Task 1, Task 2, Task 3") {
+		t.Errorf("the second time the builder is told %q and the architect %q", again.newest, anew.newest)
+	}
+	if last := w.all(of, lastReview, "")[0]; !strings.Contains(last.words, acceptance) || !strings.Contains(last.words, "+part 7, written 1 times") || !strings.Contains(last.words, "+part 1, written 2 times") {
+		t.Errorf("the last review is told %s", last.words)
+	}
 }

@@ -129,8 +129,9 @@ type Verdict struct {
 	Tree               string    `json:"tree,omitempty"`
 	Patch              string    `json:"patch,omitempty"` // names the change, whatever it is on top of
 	RunID              string    `json:"runId,omitempty"`
-	Checks             []string  `json:"checks,omitempty"` // commands that were run on the tree, with their exit codes
-	By                 string    `json:"by,omitempty"`     // the person who accepted it as it is; empty: the reviewer
+	SessionID          string    `json:"sessionId,omitempty"` // in which it was said
+	Checks             []string  `json:"checks,omitempty"`    // commands that were run on the tree, with their exit codes
+	By                 string    `json:"by,omitempty"`        // the person who accepted it as it is; empty: the reviewer
 	At                 time.Time `json:"at,omitzero"`
 	CostUSD            float64   `json:"costUsd,omitempty"`
 	Seconds            float64   `json:"seconds,omitempty"`

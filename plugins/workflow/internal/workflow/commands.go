@@ -245,13 +245,17 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 	_ = cost
 	accept := r.fields["accept"] == "yes"
 	f := p.flow(root.ID)
-	waits := ""
+	waits, verdict := "", pluginsdk.Verdict("")
 	if _, err = f.change(ctx, func(rec *record) error {
-		waits = ""
+		waits, verdict = "", ""
 		rec.Limits.Rounds += more["rounds"]
 		rec.Limits.Redesigns += more["redesigns"]
 		rec.Limits.Tries += more["tries"]
 		if !accept {
+			return nil
+		}
+		if rec.waitsForMerge() {
+			verdict, waits = pluginsdk.VerdictAccept, " It is merged as it is."
 			return nil
 		}
 		return rec.accept(r.author, &waits)
@@ -262,13 +266,19 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 		return answer{}, err
 	}
 	if _, err := p.host.Tasks.Decide(ctx, &pluginsdk.DecideTaskRequest{
-		ID: root.ID, Iteration: root.CurrentIteration, Feedback: r.text, Author: r.author,
+		ID: root.ID, Iteration: root.CurrentIteration, Verdict: verdict, Feedback: r.text, Author: r.author,
 	}); err != nil {
 		return answer{}, err
 	}
 	p.begin(root.ID)
 	p.moved.raise()
 	return answer{words: fmt.Sprintf("Workflow %s goes on.%s", short(root.ID), waits), data: map[string]any{"id": root.ID}}, nil
+}
+
+// waitsForMerge reports whether all of the workflow was accepted, and only its merge waits for a person.
+func (r *record) waitsForMerge() bool {
+	held := slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.Hold != nil })
+	return !held && r.FinalHold == "" && r.StoppedBy == "" && r.Redesign == "" && len(r.Stages) > 0 && len(r.next(1)) == 0
 }
 
 // accept notes that a person takes what waits as it is.

@@ -76,11 +76,19 @@ type gate struct {
 	work    built
 }
 
+// markDemo is on a workflow that the demo agent has worked on. The plugin worktree merges nothing that
+// has it without a person's word.
+const markDemo = "demo"
+
 // accept accepts the tree that was looked at, and no other.
 func (g *gate) accept(evidence ...pluginsdk.Evidence) *pluginsdk.OnTaskCompleteResponse {
-	return &pluginsdk.OnTaskCompleteResponse{
+	said := &pluginsdk.OnTaskCompleteResponse{
 		Verdict: pluginsdk.VerdictAccept, Evidence: slices.Insert(evidence, 0, pluginsdk.Evidence{Kind: "verdict", Tree: g.treeName(), Output: string(pluginsdk.VerdictAccept)}),
 	}
+	if g.rec.Demo && g.i < 0 && g.rec.FinalWaived == "" {
+		said.Marks = []string{markDemo}
+	}
+	return said
 }
 
 // treeName is the tree as the plugin worktree has named it.
@@ -135,35 +143,40 @@ func (g *gate) waive(ctx context.Context, by string) (*pluginsdk.OnTaskCompleteR
 	return g.accept(pluginsdk.Evidence{Kind: "person", Output: by, Tree: g.treeName()}), err
 }
 
-// noteCheck stores what the checks of a stage came to. It returns what the worker is told; past the
-// limit a person is asked.
+// noteCheck stores what the checks of a stage came to. It returns what the worker is told.
 func (g *gate) noteCheck(ctx context.Context, fault string) (string, error) {
 	call := g.request.Call.ID
 	rec, err := g.change(ctx, func(r *record) error {
 		if g.i >= len(r.Stages) || r.Stages[g.i].TaskID != g.request.Task.ID {
 			return errAnew
 		}
-		s := &r.Stages[g.i]
-		if s.Validation == nil {
-			s.Validation = &stages.Validation{}
-		}
-		v := s.Validation
-		if v.Call != call {
-			v.Tries++
-		}
-		v.Call, v.Passed, v.Reason, v.At = call, fault == "", fault, now()
-		if fault == "" {
-			v.Tries = 0
-		}
-		if fault != "" && v.Tries >= r.Limits.Tries {
-			s.Hold = &stages.Hold{Reason: fmt.Sprintf("its checks have failed %d times: %s", v.Tries, fault), Mark: "checks", Then: "This was not accepted:\n\n" + fault}
-		}
+		r.checked(g.i, call, fault)
+		r.Demo = r.Demo || g.request.Result.Demo
 		return nil
 	})
 	if err == nil {
 		g.rec = rec
 	}
 	return fault, err
+}
+
+// checked notes what the checks of a stage came to, once for each call. Past the limit a person is asked.
+func (r *record) checked(i int, call, fault string) {
+	s := &r.Stages[i]
+	if s.Validation == nil {
+		s.Validation = &stages.Validation{}
+	}
+	v := s.Validation
+	if v.Call != call {
+		v.Tries++
+	}
+	v.Call, v.Passed, v.Reason, v.At = call, fault == "", fault, now()
+	if fault == "" {
+		v.Tries = 0
+	}
+	if fault != "" && v.Tries >= r.Limits.Tries {
+		s.Hold = &stages.Hold{Reason: fmt.Sprintf("its checks have failed %d times: %s", v.Tries, fault), Mark: "checks", Then: "This was not accepted:\n\n" + fault}
+	}
 }
 
 // faultOf says in words for the worker why the stage is not done; empty: it is. It looks at the tree

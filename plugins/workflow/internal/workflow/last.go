@@ -228,8 +228,9 @@ func (f *flow) reviewAlone(ctx context.Context, i int) error {
 		if s.StartedAt.IsZero() {
 			s.StartedAt = said.At
 		}
-		s.Status, s.CompletedAt, s.RunID, s.CostUSD = stages.Completed, now(), said.RunID, s.CostUSD+said.CostUSD
+		s.Status, s.CompletedAt, s.CostUSD = stages.Completed, now(), s.CostUSD+said.CostUSD
 		s.Verdicts = append(s.Verdicts, said)
+		noteReview(s, said)
 		r.Left = prompts.Findings(said)
 		return nil
 	}); err != nil || said.Decision == stages.Approve {

@@ -57,6 +57,7 @@ type record struct {
 	FinalHold   string `json:"finalHold,omitempty"`   // why the last review waits for a person
 	FinalWaived string `json:"finalWaived,omitempty"` // the person who accepts all as it is
 	Announced   string `json:"announced,omitempty"`   // the last line that was said in the workflow's thread
+	Demo        bool   `json:"demo,omitempty"`        // the demo agent has built or reviewed some of it: no model has
 }
 
 // stage is the index of the stage that a task is of; -1: none.

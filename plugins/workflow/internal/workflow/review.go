@@ -66,7 +66,8 @@ func (g *gate) decide(ctx context.Context, n int, said stages.Verdict) (*plugins
 			s.Verdicts = append(s.Verdicts, said)
 			s.CostUSD += said.CostUSD
 		}
-		s.RunID, b.Status = said.RunID, stages.Running
+		noteReview(s, said)
+		b.Status = stages.Running
 		if said.Decision != stages.Approve {
 			s.Status = stages.Pending
 		}
@@ -94,6 +95,16 @@ func (g *gate) decide(ctx context.Context, n int, said stages.Verdict) (*plugins
 		return g.inOrder(ctx, g.accept(shown(said, g.treeName())...))
 	}
 	return reject("The review of your work:\n\n"+findings, shown(said, g.treeName())...), nil
+}
+
+// noteReview notes in a reviewer's stage by which turn it was done, and whether that has left a verdict
+// that can be read.
+func noteReview(s *stages.Stage, said stages.Verdict) {
+	s.RunID, s.SessionID = said.RunID, said.SessionID
+	s.Validation = &stages.Validation{Passed: verdict.Readable(said), Tries: len(s.Verdicts), At: said.At}
+	if !s.Validation.Passed {
+		s.Validation.Reason = said.Source
+	}
 }
 
 // shown is a verdict as evidence.
@@ -197,6 +208,9 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 		}
 		if ended.State == pluginsdk.RunSucceeded && ended.Result != nil && ended.Result.Failure == nil {
 			said, looked, err := g.heard(ctx, started.RunID, ended.Result, dir, checks)
+			if err == nil && ended.Result.Demo && !g.rec.Demo {
+				g.rec, err = g.change(ctx, func(r *record) error { r.Demo = true; return nil })
+			}
 			if err != nil || looked || said.Decision != stages.Approve {
 				return said, err
 			}
@@ -335,7 +349,7 @@ func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.Invoke
 		return said, false, err
 	}
 	run := answer.Run
-	said.RunID, said.Tree, said.Checks, said.At, said.CostUSD = runID, g.work.tree, checks, now(), run.CostUSD
+	said.RunID, said.SessionID, said.Tree, said.Checks, said.At, said.CostUSD = runID, run.SessionID, g.work.tree, checks, now(), run.CostUSD
 	if !run.StartedAt.IsZero() && !run.FinishedAt.IsZero() {
 		said.Seconds = run.FinishedAt.Sub(run.StartedAt).Seconds()
 	}

@@ -367,7 +367,7 @@ func (f *flow) evaluate(ctx context.Context, i int, task pluginsdk.Task, result 
 	if err != nil || answer.Task.Status != pluginsdk.TaskRunning {
 		return answerTask(answer, task), err
 	}
-	rec, err := f.read(ctx)
+	rec, err := f.rejected(ctx, i, answer.Task)
 	switch {
 	case err != nil:
 		return task, err
@@ -377,6 +377,36 @@ func (f *flow) evaluate(ctx context.Context, i int, task pluginsdk.Task, result 
 		return task, &held{i, *rec.Stages[i].Hold}
 	}
 	return f.iterate(ctx, i, answer.Task, "This was not accepted:\n\n"+cmp.Or(answer.Task.Feedback, "Nothing was said of it. Look at it once more."))
+}
+
+// rejected counts a rejection by another plugin, such as for the project's checks, after which the gate
+// of this one was not asked. Past the limit a person is.
+func (f *flow) rejected(ctx context.Context, i int, task pluginsdk.Task) (record, error) {
+	var last pluginsdk.TaskAnswer
+	for request := (&pluginsdk.TaskHistoryRequest{ID: task.ID}); ; {
+		page, err := f.host.Tasks.History(ctx, request)
+		if err != nil {
+			return record{}, err
+		}
+		for _, said := range page.Answers {
+			if request.After = said.ID; said.Hook == pluginsdk.HookTaskComplete && said.Answer == string(pluginsdk.VerdictReject) {
+				last = said
+			}
+		}
+		if !page.More {
+			break
+		}
+	}
+	if last.Plugin == "" || last.Plugin == name || last.Author != "" || last.Iteration != task.CurrentIteration {
+		return f.read(ctx)
+	}
+	return f.change(ctx, func(r *record) error {
+		if i >= len(r.Stages) || r.Stages[i].TaskID != task.ID {
+			return errAnew
+		}
+		r.checked(i, fmt.Sprintf("%s/%s/%d", last.Plugin, task.ID, last.ID), cmp.Or(last.Feedback, "the plugin "+last.Plugin+" did not accept it"))
+		return nil
+	})
 }
 
 func answerTask(answer *pluginsdk.EvaluateTaskResponse, task pluginsdk.Task) pluginsdk.Task {
