@@ -26,6 +26,7 @@ type lived struct {
 	answered, failedRun, step           string // runs, and a tool call of the first
 	message                             int64  // of talk
 	waiting, completed, failed, running string // tasks
+	flowing                             string // the task of a workflow's stage
 	change                              pluginsdk.WorkspaceChange
 }
 
@@ -65,6 +66,7 @@ func live(t *testing.T) *lived {
 	l.plugins(t)
 	l.talks(t)
 	l.tasks(t)
+	l.flows(t)
 	l.rest(t)
 	return l
 }

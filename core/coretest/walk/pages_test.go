@@ -27,6 +27,8 @@ func (l *lived) pages() map[string]string {
 		"runs":       "/runs", "runs-failed": "/runs?state=failed", "run": "/runs/" + l.answered, "run-failed": "/runs/" + l.failedRun,
 		"search": "/search", "search-found": "/search?q=billing",
 		"tasks": "/tasks", "tasks-list": "/tasks?view=list", "tasks-new": "/tasks/new", "task-waiting": "/tasks/" + l.waiting, "task-failed": "/tasks/" + l.failed, "task-running": "/tasks/" + l.running,
+		"workflows": "/workflows", "workflows-new": "/workflows/new", "workflow-running": "/workflows/" + flowRunning, "workflow-waiting": "/workflows/" + flowWaiting,
+		"workflow-done": "/workflows/" + flowDone, "workflow-begun": "/workflows/" + flowNew, "task-workflow": "/tasks/" + l.flowing,
 		"memory": "/memory", "memory-file": "/memory/file?path=context%2Fshop.md", "memory-new": "/memory/new", "memory-consolidations": "/memory/consolidations", "memory-consolidation": "/memory/consolidations/1", "memory-history": "/memory/history", "memory-change": "/memory/change?" + changed.Encode(),
 		"crons": "/crons", "cron": "/crons/job/Calendar%2FEmail%20Refresh", "cron-new": "/crons/new", "plan": "/plan", "accounts": "/accounts", "usage": "/usage", "budgets": "/budgets", "usage-thread": "/usage?days=7&thread=" + l.talk,
 		"plugins": "/plugins", "plugins-install": "/plugins/install", "plugin-quarantined": "/plugins/moody", "plugin-web": "/plugins/web", "plugin-validation": "/plugins/validation?tab=settings",

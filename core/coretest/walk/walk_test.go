@@ -41,6 +41,9 @@ func run(m *testing.M) int {
 	if err == nil {
 		err = programs.Build(dir, "core/coretest/walk/stage")
 	}
+	if err == nil {
+		err = placeDriver(dir)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -66,6 +66,7 @@ func Register(mux *http.ServeMux, config Config) error {
 	h.registerCrons(described)
 	h.registerBudgets(described)
 	h.registerMemory(described)
+	h.registerWorkflows(described)
 	h.registerApprovals(described)
 	h.registerDeliveries(described)
 	h.registerPlugins(described)

@@ -22,6 +22,7 @@ var chapters = []chapter{
 	{"Approvals", "What the agent asks before it does something.", []string{"approvals", "rules"}},
 	{"Accounts", "What the agent authenticates with, and how much of its plans is used.", []string{"accounts", "plan"}},
 	{"Tasks", "Work that was handed on.", []string{"tasks"}},
+	{"Workflows", "Requests that are built in stages, each reviewed before the next.", []string{"workflows"}},
 	{"Schedules", "Jobs that begin by themselves.", []string{"crons"}},
 	{"Files", "What people and the agent send each other beside words.", []string{"files"}},
 	{"Workspace", "What the agent is told in each of its turns.", []string{"context", "workspace", "memory"}},
@@ -67,7 +68,11 @@ var paragraphs = map[string]string{
 	"list-threads":         "In the order that order names, the oldest first by default; the cursor goes on in that order.",
 	"consolidate":          "It goes on after the answer; its state says what becomes of it. It is a command of a person's in the primary thread, as revert is: 409 when it waits there behind something else, to be carried out after that, and when the plugin refuses it.",
 	"revert-consolidation": "Byte for byte. Lines that have come to the end of the inbox since stay. 409 when memory.md, or the inbox in another way, was changed since.",
-	callTool:               "Waits for as long as the tool takes, an hour at most. A client that leaves has the call given up.",
+	"start-workflow": "It is the command /workflow start in the primary thread, in the caller's name: the workflow belongs to that thread, which is told how it ends. " +
+		"What the plugin refuses, such as an unknown agent or a directory that another workflow works in, is 422; 409 when the command waits there behind something else, to be carried out after that.",
+	"continue-workflow": "It is the command /workflow continue in the primary thread, in the caller's name, as stop and abandon are: 409 when the plugin refuses it, or it waits there behind something else. " +
+		"rounds and redesigns are added to the limits of this workflow; costUsd takes the place of its cap.",
+	callTool: "Waits for as long as the tool takes, an hour at most. A client that leaves has the call given up.",
 }
 
 // describe gives the operations their tags, and words where the summary does not say it all.

@@ -12,6 +12,7 @@ var entries = []entry{
 	{"/", "Overview", "gauge", "o", true},
 	{"/chat", "Chat", "messages-square", "c", true},
 	{"/tasks", "Tasks", "square-check-big", "t", true},
+	{"/workflows", "Workflows", "layers", "w", false},
 	{"/runs", "Runs", "activity", "r", false},
 	{"/search", "Search", "search", "s", true},
 	{"/memory", "Memory", "notebook-text", "m", false},

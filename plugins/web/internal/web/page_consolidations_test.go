@@ -12,12 +12,13 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
-// remembering is the plugin summaries as the pages meet it: its tool, and its command, which refuses or not.
+// remembering is a plugin as the pages meet it, such as summaries: its tool, and its command, which refuses or not.
 type remembering struct {
 	mu      sync.Mutex
-	log     string // empty: the plugin is off
+	log     string // what the tool answers; empty: the plugin is off
 	refuses string
 	typed   []pluginsdk.Submission
+	called  []string // with which input the tool was called
 }
 
 type (
@@ -38,6 +39,7 @@ type (
 func (r rememberingTools) Call(_ context.Context, request *pluginsdk.InvokeToolRequest) (*pluginsdk.InvokeToolResponse, error) {
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
+	r.r.called = append(r.r.called, request.Name+" "+string(request.Input))
 	if r.r.log == "" {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeNotFound, "no plugin has the tool %s", request.Name)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/system"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/tasks"
 	"github.com/seed-706843ae/harness/plugins/web/internal/pages/usage"
+	"github.com/seed-706843ae/harness/plugins/web/internal/pages/workflows"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 )
 
@@ -36,5 +37,6 @@ func register(frame *site.Site, hub *live.Hub) {
 	system.Register(frame)
 	tasks.Register(frame)
 	usage.Register(frame)
+	workflows.Register(frame)
 	registerDesign(frame)
 }

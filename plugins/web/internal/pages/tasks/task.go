@@ -33,6 +33,7 @@ type whole struct {
 	patch  patch
 	round  int    // whose evidence is shown
 	asked  string // what its agent asks people just now; empty: nothing
+	flow   flow   // the workflow that it is of
 
 	// of some views only
 	parent   *pluginsdk.Task
@@ -69,6 +70,9 @@ func (p pages) look(r *http.Request, said words) (site.View, error) {
 			return site.View{}, err
 		}
 		w.asked = open[w.Task.ThreadID]
+	}
+	if w.flow, err = p.flow(ctx, w.Task); err != nil {
+		return site.View{}, err
 	}
 	switch w.tab {
 	case overview:

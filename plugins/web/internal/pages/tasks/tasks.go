@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/seed-706843ae/harness/plugins/web/internal/api"
 	"github.com/seed-706843ae/harness/plugins/web/internal/site"
 	"github.com/seed-706843ae/harness/plugins/web/internal/ui"
 	"github.com/seed-706843ae/harness/pluginsdk"
@@ -160,12 +161,14 @@ func sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// labels are those of a task that people or other plugins have given it, in words.
+// labels are those of a task that people or other plugins have given it, in words. Those of a workflow are shown as its stages.
 func labels(task pluginsdk.Task) (words []string) {
+	flows := api.WorkflowOf(task) != ""
 	for name, value := range task.Labels {
-		if !strings.HasPrefix(name, worktreeLabels) {
-			words = append(words, strings.TrimSuffix(name+": "+value, ": "))
+		if strings.HasPrefix(name, worktreeLabels) || flows && strings.HasPrefix(name, api.WorkflowPlugin+".") {
+			continue
 		}
+		words = append(words, strings.TrimSuffix(name+": "+value, ": "))
 	}
 	slices.Sort(words)
 	return words
