@@ -58,7 +58,8 @@ type Daemon struct {
 	deliveries []pluginsdk.Delivery
 	tools      []tool
 	tasks      []client.TaskHistory
-	worded     []string // what was said of tasks
+	worded     []string          // what was said of tasks
+	workflows  []client.Workflow // newest first
 	approvals  []*asked
 	rules      []pluginsdk.ApprovalRule
 	answered   []string // what was said of approvals

@@ -38,6 +38,8 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("POST /api/tasks/{id}/cancel", d.word("cancel", cancelled))
 	mux.HandleFunc("POST /api/tasks/{id}/decide", d.word("decide", decided))
 	mux.HandleFunc("POST /api/tasks/{id}/retry", d.word("retry", retried))
+	mux.HandleFunc("GET /api/workflows", d.listWorkflows)
+	mux.HandleFunc("GET /api/workflows/{id}", d.getWorkflow)
 	mux.HandleFunc("GET /api/approvals", d.listApprovals)
 	mux.HandleFunc("GET /api/approvals/{id}", d.getApproval)
 	mux.HandleFunc("POST /api/approvals/{id}/decide", d.decideApproval)

@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-706843ae/harness/core/client"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/taskview"
 	"github.com/seed-706843ae/harness/core/cmd/harness/internal/terminal"
+	"github.com/seed-706843ae/harness/core/cmd/harness/internal/workflowview"
 	"github.com/seed-706843ae/harness/core/daemon"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -44,6 +46,8 @@ func addCompletions(root *cobra.Command) {
 			complete(cmd, contextPaths, nil)
 		case path == "task" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
 			complete(cmd, taskNames, nil)
+		case path == "workflow" && strings.HasPrefix(strings.Trim(strings.TrimPrefix(cmd.Use, cmd.Name()), " ["), "ID"):
+			complete(cmd, workflowNames, nil)
 		case path == "approvals" && strings.HasPrefix(cmd.Use, cmd.Name()+" ID"):
 			complete(cmd, approvalNames, nil)
 		case cmd == root:
@@ -176,6 +180,39 @@ func taskNames(cmd *cobra.Command, _ []string) (found []string) {
 	}
 	for _, task := range tasks {
 		found = append(found, task.ID+"\t"+string(task.Status)+": "+taskview.Title(task))
+	}
+	return found
+}
+
+// workflowNames are the workflows that the command is for: all, or those that it can change.
+func workflowNames(cmd *cobra.Command, _ []string) (found []string) {
+	api, err := newClient(cmd)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	defer cancel()
+	all, _, err := api.Workflows(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, one := range all {
+		rests := one.State == client.WorkflowWaiting || one.State == client.WorkflowStopped
+		switch cmd.Name() {
+		case "continue":
+			if !rests {
+				continue
+			}
+		case "stop":
+			if !one.State.Moves() {
+				continue
+			}
+		case "abandon":
+			if !rests && !one.State.Moves() {
+				continue
+			}
+		}
+		found = append(found, one.ID+"\t"+workflowview.State(one.State)+": "+workflowview.Title(one))
 	}
 	return found
 }

@@ -90,7 +90,7 @@ func whereListed(words string) string {
 	for _, of := range []struct{ words, command string }{
 		{"no thread with the id ", "threads"}, {"no delivery with the id ", "delivery list"}, {"no file with the id ", "file list"},
 		{"no task with the id ", "task list --all"},
-		{"no approval with the id ", "approvals list --all"}, {"no rule with the id ", "approvals rules"},
+		{"no workflow with the id ", "workflow status"}, {"no approval with the id ", "approvals list --all"}, {"no rule with the id ", "approvals rules"},
 		{"there is no tool ", "tools list"}, {"has no tool ", "tools list"},
 	} {
 		if strings.Contains(words, of.words) {

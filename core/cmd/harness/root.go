@@ -53,7 +53,7 @@ defaults; docs/operating.md lists them.`,
 	addServer(root)
 	root.AddCommand(here(newUp(), "up starts a daemon on this machine"))
 	root.AddCommand(newSend(), newChat(), newOpen(), newThreads(), newThread(), newContext(), newSearch(), newPlugin(), newDoctor(), newVersion(), newProfile())
-	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newTask(), newApprovals(), newDelivery(), newFile(), newTools())
+	root.AddCommand(newStop(), newPause(), newResume(), newRetry(), newTask(), newWorkflow(), newApprovals(), newDelivery(), newFile(), newTools())
 	root.AddCommand(newBackup(), newExport(), newAudit(), newToken(), newAccount(), newPlan(), newUsage(), newAgent())
 	root.AddCommand(here(newRestore(), "restore makes a new installation on this machine"))
 	root.AddCommand(here(newDB(), "db works on the database itself, partly with the daemon down"))
