@@ -36,7 +36,7 @@ func run(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(dir)
 		bin, stage = filepath.Join(dir, "bin"), filepath.Join(dir, "stage")
-		err = programs.Installation(bin, "activity", "context", "cron", "delegation", "metrics", "summaries", "time", "validation", "web", "workflow", "worktree")
+		err = programs.Installation(bin, "activity", "context", "cron", "delegation", "metrics", "summaries", "time", "validation", "web", "worktree")
 	}
 	if err == nil {
 		err = programs.Build(dir, "core/coretest/walk/stage")
