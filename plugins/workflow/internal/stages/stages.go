@@ -105,6 +105,8 @@ type Validation struct {
 	Tries  int       `json:"tries"`            // how often they were made
 	At     time.Time `json:"at"`
 	Call   string    `json:"call,omitempty"` // that made them last: a repeated one is no other try
+	// Iteration is that of the stage's task which they were made of.
+	Iteration int `json:"iteration,omitempty"`
 }
 
 // Decision is what a reviewer decides.
@@ -135,6 +137,17 @@ type Verdict struct {
 	At                 time.Time `json:"at,omitzero"`
 	CostUSD            float64   `json:"costUsd,omitempty"`
 	Seconds            float64   `json:"seconds,omitempty"`
+}
+
+// Hear adds a verdict that is not a reviewer's, unless the last one is the same: a call of the gate may be
+// repeated.
+func (s *Stage) Hear(v Verdict) {
+	if last := len(s.Verdicts) - 1; last >= 0 {
+		if was := s.Verdicts[last]; was.By == v.By && was.Tree == v.Tree && was.Decision == v.Decision {
+			return
+		}
+	}
+	s.Verdicts = append(s.Verdicts, v)
 }
 
 // Limits are how often what goes wrong is tried again. Each can be raised while the workflow waits.

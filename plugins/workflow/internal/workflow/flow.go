@@ -32,8 +32,12 @@ var (
 // drive takes a workflow to its end. What fails is tried again. It reports whether the workflow is over.
 func (f *flow) drive(ctx context.Context) (ended bool) {
 	defer f.unlock()
+	failures := 0
 	for wait := f.Again; ctx.Err() == nil; {
 		err := f.runOnce(ctx)
+		if failures++; err == nil || errors.Is(err, errAnew) || errors.Is(err, errMoved) {
+			failures = 0
+		}
 		switch {
 		case errors.Is(err, errOver):
 			return true
@@ -44,12 +48,40 @@ func (f *flow) drive(ctx context.Context) (ended bool) {
 			return false
 		}
 		f.log.Warn("a workflow cannot go on; trying again", "workflow", f.id, "err", err, "in", wait.String())
+		if failures >= mostFailures && !passing(err) {
+			f.giveToAPerson(ctx, err)
+		}
 		if !rest(ctx, wait) {
 			return false
 		}
 		wait = min(2*wait, lookAgain)
 	}
 	return false
+}
+
+// passing reports an error that may pass by itself.
+func passing(err error) bool {
+	switch pluginsdk.CodeOf(err) { //nolint:exhaustive // the others stay
+	case pluginsdk.CodeUnavailable, pluginsdk.CodeDeadline, pluginsdk.CodeCancelled, pluginsdk.CodeExhausted:
+		return true
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// giveToAPerson has a workflow wait that fails again and again in a way that does not pass. Its record may
+// be what cannot be read.
+func (f *flow) giveToAPerson(ctx context.Context, cause error) {
+	hold := stages.Hold{Reason: "it cannot go on: " + cause.Error(), Mark: "error"}
+	err := f.suspend(ctx, &held{-1, hold})
+	if err != nil && !errors.Is(err, errMoved) {
+		var root pluginsdk.Task
+		if root, err = f.task(ctx, f.id); err == nil {
+			_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: root.CurrentIteration, Reason: cut(hold.Reason, 8<<10), Mark: hold.Mark})
+		}
+	}
+	if err != nil && !errors.Is(err, errMoved) && ctx.Err() == nil {
+		f.log.Warn("a workflow that cannot go on could not be left to a person", "workflow", f.id, "err", err)
+	}
 }
 
 // runOnce does what can be done for a workflow, until its task moves.
@@ -73,7 +105,7 @@ func (f *flow) runOnce(ctx context.Context) error {
 		_, err := f.await(ctx, root)
 		return err
 	}
-	leave, err := f.places.take(ctx, f.id)
+	leave, err := f.place(ctx)
 	if err != nil {
 		return err
 	}
@@ -89,6 +121,36 @@ func (f *flow) runOnce(ctx context.Context) error {
 }
 
 func over(task pluginsdk.Task) bool { return task.Status.Final() && !task.CompletedAt.IsZero() }
+
+// place waits for a place among the workflows that are at work. One that was stopped, or whose task has
+// moved, needs none: there is nothing to do but to say so.
+func (f *flow) place(ctx context.Context) (leave func(), err error) {
+	has, leave := f.places.ask(f.id)
+	for {
+		moved := f.moved.wait()
+		select {
+		case <-has:
+			return leave, nil
+		default:
+		}
+		root, err := f.task(ctx, f.id)
+		if err != nil || root.Status != pluginsdk.TaskRunning {
+			leave()
+			return nil, cmp.Or(err, errMoved)
+		}
+		if rec, err := f.read(ctx); err == nil && rec.StoppedBy != "" {
+			return leave, nil
+		}
+		select {
+		case <-has:
+			return leave, nil
+		case <-moved:
+		case <-ctx.Done():
+			leave()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
 
 // end notes that the workflow is over.
 func (f *flow) end(ctx context.Context, root pluginsdk.Task) error {
@@ -220,7 +282,7 @@ func (r *record) sentBack(words string) {
 		return
 	}
 	r.Returned++
-	words = "The whole work was not accepted:\n\n" + words
+	words = "The whole work was not accepted:\n\n" + cut(words, mostFindings)
 	if at := r.reopen("", words); at >= 0 && r.Returned >= r.Limits.Tries {
 		r.Stages[at].Hold = &stages.Hold{Reason: fmt.Sprintf("the whole work was sent back %d times: %s", r.Returned, words), Mark: "checks", Then: words}
 		r.Stages[at].Due = nil
@@ -351,6 +413,15 @@ func (f *flow) stages(ctx context.Context, next []int) error {
 	for n, i := range next {
 		group.Go(func() error {
 			errs[n] = f.stage(ctx, i)
+			for failures := 1; len(next) > 1 && stuck(errs[n]) && failures < mostFailures; failures++ { // others wait for it
+				if !rest(ctx, f.Again<<failures) {
+					break
+				}
+				errs[n] = f.stage(ctx, i)
+			}
+			if len(next) > 1 {
+				errs[n] = f.letPass(ctx, i, errs[n])
+			}
 			return nil
 		})
 	}
@@ -366,6 +437,30 @@ func (f *flow) stages(ctx context.Context, next []int) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// stuck reports an error after which a stage is not worked on, and nobody knows yet.
+func stuck(err error) bool {
+	hold := new(held)
+	return err != nil && !errors.Is(err, errAnew) && !errors.Is(err, errOver) && !errors.Is(err, errMoved) && !errors.As(err, &hold)
+}
+
+// letPass notes that a stage is not worked on any more: the batches behind it that are built beside it do
+// not wait for it then.
+func (f *flow) letPass(ctx context.Context, i int, err error) error {
+	hold := new(held)
+	if stuck(err) && ctx.Err() == nil {
+		hold = &held{i, stages.Hold{Reason: "it cannot go on: " + err.Error(), Mark: "error"}}
+	} else if !errors.As(err, &hold) || hold.stage != i {
+		return err
+	}
+	_, failed := f.change(ctx, func(r *record) error {
+		if i < len(r.Stages) && r.Stages[i].Status != stages.Completed {
+			r.Stages[i].Hold = &hold.hold
+		}
+		return nil
+	})
+	return cmp.Or[error](failed, hold)
 }
 
 // next are the stages that are worked on now: the first that is not completed and, where that is a

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 const (
 	brainDir  = ".brain/"
 	planFile  = brainDir + "PLAN.md"
-	mostPlan  = 512 << 10
+	mostPlan  = 128 << 10
 	mostNamed = 10 // files in an answer
 )
 
@@ -32,7 +33,11 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 	id := cmp.Or(task.Labels[labelID], task.ID)
 	g := &gate{flow: p.flow(id), request: request}
 	var err error
-	if g.rec, err = g.read(ctx); err != nil {
+	g.rec, err = g.read(ctx)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // it is made anew, and the stages are gone through again
+		return reject("What was noted of this workflow is gone. Look at your work once more, and hand it in again."), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	if id == task.ID {
@@ -134,9 +139,7 @@ func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, er
 func (g *gate) waive(ctx context.Context, by string) (*pluginsdk.OnTaskCompleteResponse, error) {
 	_, err := g.change(ctx, func(r *record) error {
 		if n := r.reviewer(g.i); n >= 0 {
-			r.Stages[n].Verdicts = append(r.Stages[n].Verdicts, stages.Verdict{
-				Decision: stages.Approve, By: by, Summary: "Accepted as it is by " + by + ".", Tree: g.work.tree, At: now(),
-			})
+			r.Stages[n].Hear(stages.Verdict{Decision: stages.Approve, By: by, Summary: "Accepted as it is by " + by + ".", Tree: g.work.tree, At: now()})
 		}
 		return nil
 	})
@@ -166,6 +169,7 @@ func (r *record) checked(i int, call, fault string) {
 	if s.Validation == nil {
 		s.Validation = &stages.Validation{}
 	}
+	fault = cut(fault, 16<<10)
 	v := s.Validation
 	if v.Call != call {
 		v.Tries++
@@ -223,6 +227,9 @@ func (g *gate) faultOf(ctx context.Context, role stages.Role) (string, error) {
 // heading for a task is asked for once more; when there is none again, the stages stay as they are.
 func (g *gate) planFault(ctx context.Context) (string, error) {
 	text, there, err := g.work.read(ctx, planFile, mostPlan)
+	if errors.Is(err, errTooLong) {
+		return fmt.Sprintf(".brain/PLAN.md has more than %d bytes. Say what is to be built in fewer words, or leave to the builders what they can decide.", mostPlan), nil
+	}
 	if err != nil {
 		return "", err
 	}

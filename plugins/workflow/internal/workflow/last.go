@@ -82,7 +82,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	switch {
 	case g.work.fault != "":
 		return g.wait(ctx, g.work.fault, "review")
-	case g.rec.FinalWaived != "":
+	case g.rec.FinalWaived != "" && g.waived():
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
 	case len(g.work.paths) == 0, g.seen(), !g.reviewed():
 		g.clear(ctx, deskOfRoot)
@@ -108,6 +108,17 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	}
 	said.Patch = patch
 	return g.conclude(ctx, said)
+}
+
+// waived reports whether this is the work that a person has accepted as it is: that which the last review
+// has looked at.
+func (g *gate) waived() bool {
+	last := len(g.rec.Final) - 1
+	if last < 0 {
+		return false
+	}
+	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
+	return g.rec.Final[last].Tree == g.work.tree || patch != "" && g.rec.Final[last].Patch == patch
 }
 
 // wait leaves the whole workflow to a person.
@@ -140,7 +151,7 @@ func (g *gate) seen() bool {
 // conclude stores the verdict of the last review, and says what follows from it. Findings go to the
 // batch that they name.
 func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.OnTaskCompleteResponse, error) {
-	findings := prompts.Findings(said)
+	findings := cut(prompts.Findings(said), mostFindings)
 	wait := ""
 	rec, err := g.change(ctx, func(r *record) error {
 		wait = ""

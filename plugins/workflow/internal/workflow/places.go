@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"context"
 	"slices"
 	"sync"
 )
@@ -14,29 +13,23 @@ type places struct {
 	waiting map[string]chan struct{} // closed when the workflow has a place
 }
 
-// take waits for a place of a workflow, which leave gives back. Ids of tasks grow with time.
-func (p *places) take(ctx context.Context, id string) (leave func(), err error) {
+// ask asks for a place of a workflow: has is closed when there is one, and leave gives it back, or
+// asks no more. Ids of tasks grow with time.
+func (p *places) ask(id string) (has <-chan struct{}, leave func()) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.waiting == nil {
 		p.waiting = make(map[string]chan struct{})
 	}
-	has := make(chan struct{})
-	p.waiting[id] = has
+	given := make(chan struct{})
+	p.waiting[id] = given
 	p.give()
-	p.mu.Unlock()
-	leave = func() {
+	return given, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.waiting, id)
 		p.taken = slices.DeleteFunc(p.taken, func(other string) bool { return other == id })
 		p.give()
-	}
-	select {
-	case <-has:
-		return leave, nil
-	case <-ctx.Done():
-		leave()
-		return nil, context.Cause(ctx)
 	}
 }
 

@@ -181,7 +181,7 @@ func (f *flow) change(ctx context.Context, by func(*record) error) (record, erro
 }
 
 func (f *flow) put(ctx context.Context, rec *record) error {
-	raw, err := json.Marshal(rec)
+	raw, err := rec.encoded()
 	if err != nil {
 		return err
 	}

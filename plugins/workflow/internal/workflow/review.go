@@ -56,7 +56,7 @@ func (g *gate) review(ctx context.Context, n int, checks []string) (*pluginsdk.O
 
 // decide stores a verdict, and says what follows from it.
 func (g *gate) decide(ctx context.Context, n int, said stages.Verdict) (*pluginsdk.OnTaskCompleteResponse, error) {
-	findings := prompts.Findings(said)
+	findings := cut(prompts.Findings(said), mostFindings)
 	rec, err := g.change(ctx, func(r *record) error {
 		if n >= len(r.Stages) || g.i >= len(r.Stages) || r.Stages[g.i].TaskID != g.request.Task.ID {
 			return errAnew
@@ -123,7 +123,7 @@ func (g *gate) checksOnly(ctx context.Context, n int, checks []string, patch str
 		if n >= len(r.Stages) || r.Stages[g.i].TaskID != g.request.Task.ID {
 			return errAnew
 		}
-		r.Stages[n].Verdicts = append(r.Stages[n].Verdicts, said)
+		r.Stages[n].Hear(said)
 		return nil
 	}); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 // roles as they are now.
 func (f *flow) first(ctx context.Context, root pluginsdk.Task) (record, error) {
 	c := f.config.Load()
-	known, problems, err := roles.Load(root.Cwd, c.Roles)
+	known, problems, err := loadRoles(root.Cwd, c)
 	if err != nil {
 		return record{}, err
 	}
@@ -45,6 +45,7 @@ func (f *flow) first(ctx context.Context, root pluginsdk.Task) (record, error) {
 		for agent := range strings.SplitSeq(asked, ",") {
 			rec.Stages = append(rec.Stages, stages.Stage{Agent: agent, Status: stages.Pending, Teams: slices.Contains(c.Teams, agent)})
 		}
+		rec.forgetRoles()
 		rec.Why = "They were named when the workflow was started."
 	}
 	return rec, nil
@@ -80,6 +81,7 @@ func (f *flow) route(ctx context.Context) error {
 	if _, err = f.change(ctx, func(r *record) error {
 		if len(r.Stages) == 0 {
 			r.Stages, r.Why = chosen, why
+			r.forgetRoles()
 		}
 		return nil
 	}); err != nil {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/prompts"
-	"github.com/seed-706843ae/harness/plugins/workflow/internal/roles"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -148,7 +147,7 @@ func numberOf(r request, option string, least, most int) (int, error) {
 
 // namesOf reads the stages that a person has named.
 func namesOf(asked, dir string, c *config) ([]string, error) {
-	known, _, err := roles.Load(dir, c.Roles)
+	known, _, err := loadRoles(dir, c)
 	if err != nil {
 		return nil, err
 	}

@@ -82,6 +82,12 @@ func (f *flow) stageTask(ctx context.Context, i int) (task pluginsdk.Task, err e
 	if s.TaskID != "" && s.Status != stages.Failed && s.Status != stages.Pending {
 		return f.task(ctx, s.TaskID)
 	}
+	if s.Hold != nil {
+		return task, &held{i, *s.Hold}
+	}
+	if err := f.endLast(ctx, s); err != nil {
+		return task, err
+	}
 	root, err := f.task(ctx, f.id)
 	if err != nil {
 		return task, err
@@ -127,6 +133,21 @@ func (f *flow) stageTask(ctx context.Context, i int) (task pluginsdk.Task, err e
 		f.announce(ctx)
 	}
 	return created.Task, err
+}
+
+// endLast ends the task of a stage's last attempt, if that was cut off: the next one goes on in its thread.
+func (f *flow) endLast(ctx context.Context, s stages.Stage) error {
+	if s.TaskID == "" {
+		return nil
+	}
+	task, err := f.task(ctx, s.TaskID)
+	if err == nil && !task.Status.Final() {
+		_, err = f.host.Tasks.Fail(ctx, &pluginsdk.FailTaskRequest{ID: task.ID, Reason: "the stage goes on as another task"})
+	}
+	for err == nil && !over(task) {
+		task, err = f.await(ctx, task)
+	}
+	return err
 }
 
 // planKey tells the stages of a plan from those of the plan before: their indexes are other stages'.
@@ -271,7 +292,7 @@ func blockedBy(text string) (why string, blocked bool) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for n := len(lines) - 1; n >= 0 && n >= len(lines)-5; n-- {
 		if rest, ok := strings.CutPrefix(strings.Trim(lines[n], " *_"), "BLOCKED:"); ok {
-			return cmp.Or(strings.Trim(strings.Join(append([]string{rest}, lines[n+1:]...), "\n"), " *_\n"), "its worker does not say why"), true
+			return cut(cmp.Or(strings.Trim(strings.Join(append([]string{rest}, lines[n+1:]...), "\n"), " *_\n"), "its worker does not say why"), 8<<10), true
 		}
 	}
 	return "", false
@@ -473,7 +494,11 @@ func (f *flow) passed(ctx context.Context, i int, task pluginsdk.Task) error {
 		s.Status, s.CompletedAt, s.CostUSD, s.Hold, s.Due = stages.Completed, task.CompletedAt.UTC(), s.CostBefore+task.CostUSD, nil, nil
 		r.Left = cut(task.Result, 16<<10)
 		if n := r.reviewer(i); n >= 0 {
-			r.Stages[n].Status, r.Stages[n].CompletedAt = stages.Completed, s.CompletedAt
+			reviewer := &r.Stages[n]
+			reviewer.Status, reviewer.CompletedAt = stages.Completed, s.CompletedAt
+			if last := len(reviewer.Verdicts) - 1; last < 0 || reviewer.Verdicts[last].Decision != stages.Approve { // its task was approved by hand
+				reviewer.Verdicts = append(reviewer.Verdicts, stages.Verdict{Decision: stages.Approve, By: "a person", Summary: "A person has approved its task.", At: s.CompletedAt})
+			}
 		}
 		if s.Role() == stages.Architect {
 			why = r.planned()
@@ -496,7 +521,7 @@ func (f *flow) passed(ctx context.Context, i int, task pluginsdk.Task) error {
 // planned divides the plan that was accepted into batches. It returns what is said of that.
 func (r *record) planned() string {
 	scopes := plan.Batches(len(r.Planned), r.BatchSize)
-	defer func() { r.Tasks = r.Planned }()
+	defer func() { r.Tasks, r.Planned = r.Planned, nil }()
 	if r.Redesigns > 0 {
 		r.Stages = stages.Replan(r.Stages, r.Tasks, r.Planned, scopes)
 		return fmt.Sprintf("The new plan has %d tasks in %d batches.", len(r.Planned), len(scopes))

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,15 +192,20 @@ func (f *flow) recordBase(ctx context.Context, key string, task pluginsdk.Task) 
 	return nil
 }
 
-// read returns a file of the work, up to most bytes; false: there is none.
+var errTooLong = errors.New("the file is too long")
+
+// read returns a file of the work; false: there is none. One of more than most bytes is errTooLong.
 func (b built) read(ctx context.Context, path string, most int64) (string, bool, error) {
 	entries, err := b.store.Entries(ctx, b.tree)
 	if err != nil {
 		return "", false, err
 	}
 	entry, there := entries[path]
-	if !there || entry.Mode == objects.Link || entry.Mode == objects.Submodule || entry.Size > most {
+	if !there || entry.Mode == objects.Link || entry.Mode == objects.Submodule {
 		return "", false, nil
+	}
+	if entry.Size > most {
+		return "", true, errTooLong
 	}
 	blobs, err := b.store.Blobs(ctx, []string{entry.ID})
 	return blobs[entry.ID], err == nil, err
