@@ -112,7 +112,7 @@ func (of *play) begin(t *testing.T, r fakeapi.Request, words string) {
 		planning: of.plan, building: of.build, reviewing: of.review, lastReview: of.review,
 	}[now.title]
 	if act == nil {
-		act = map[string]func(part) []fakeapi.Reply{building: builds("result.txt", "ok\n"), reviewing: approves("result.txt"), lastReview: approves("result.txt")}[now.title]
+		act = map[string]func(part) []fakeapi.Reply{building: builds("result.txt", "ok\n"), reviewing: judges, lastReview: judges}[now.title]
 	}
 	of.turn = act(now)
 }
@@ -200,6 +200,14 @@ func approves(file string) func(part) []fakeapi.Reply {
 	return func(of part) []fakeapi.Reply {
 		return append([]fakeapi.Reply{reads(of, file)}, says(decides(of, "APPROVE"))...)
 	}
+}
+
+// judges is a reviewer that opens result.txt, and approves what says ok on a line of its own.
+func judges(of part) []fakeapi.Reply {
+	if strings.Contains(of.words, "\n> +ok\n") {
+		return approves("result.txt")(of)
+	}
+	return append([]fakeapi.Reply{reads(of, "result.txt")}, says(decides(of, "REVISE", "result.txt does not say ok"))...)
 }
 
 // decides is the output of a part; the last review has to name a batch.
