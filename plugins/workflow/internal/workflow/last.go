@@ -194,7 +194,7 @@ func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.On
 func (r *record) reopen(batch, words string) (at int) {
 	at = -1
 	var scope plan.Scope
-	known := scope.UnmarshalText([]byte(batch)) == nil && batch != ""
+	known := scope.UnmarshalText([]byte(batch)) == nil && slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.BatchScope == scope && batch != "" })
 	for i, s := range r.Stages {
 		if s.Role() == stages.Builder && (at < 0 || !known || s.BatchScope == scope) {
 			at = i

@@ -193,6 +193,12 @@ func (f *flow) work(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk.
 		if err := f.recordBase(ctx, deskOf(i), task); err != nil {
 			return task, err
 		}
+		switch due := s.Due; {
+		case due != nil && due.Iteration == 0: // it is said with the prompt, once
+			return task, f.dueAt(ctx, i, 1)
+		case due != nil && due.Waived != "":
+			return f.takeAsItIs(ctx, task)
+		}
 		return f.iterate(ctx, i, task, f.prompt(rec, i, task))
 	}
 	if due := s.Due; due != nil && (due.Iteration == 0 || due.Iteration == task.CurrentIteration+1) {
@@ -486,7 +492,16 @@ func lasting(run pluginsdk.Run) bool {
 // passed notes that a stage's work was accepted. After an architect's stage the batches are known.
 func (f *flow) passed(ctx context.Context, i int, task pluginsdk.Task) error {
 	var why string
-	_, err := f.change(ctx, func(r *record) error {
+	rec, err := f.read(ctx)
+	if err != nil {
+		return err
+	}
+	if role := rec.Stages[min(i, len(rec.Stages)-1)].Role(); role == stages.Architect || role == stages.Scout {
+		if err := f.acceptBrain(ctx, rec, i, task); err != nil {
+			return err
+		}
+	}
+	_, err = f.change(ctx, func(r *record) error {
 		if i >= len(r.Stages) || r.Stages[i].TaskID != task.ID {
 			return errAnew
 		}

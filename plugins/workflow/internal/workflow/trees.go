@@ -3,14 +3,17 @@ package workflow
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/internal/scratch"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -145,14 +148,18 @@ func ours(path string) bool {
 
 // begunWith is the tree that a task in a directory without git has begun with, brought into a store.
 func (f *flow) begunWith(ctx context.Context, top string, store *objects.Store) (string, error) {
-	name, err := os.ReadFile(filepath.Join(top, "base"))
+	base, err := os.ReadFile(filepath.Join(top, "base"))
 	if os.IsNotExist(err) { // the system has tidied its temporary directory: all there is counts as changed
 		return store.Empty(ctx)
 	}
 	if err != nil {
 		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "read what the work began with: %w", err)
 	}
-	trees, err := store.Add(ctx, filepath.Join(top, "base.git"), string(name))
+	name, in, ok := strings.Cut(string(base), " ")
+	if !ok {
+		in = "base.git"
+	}
+	trees, err := store.Add(ctx, filepath.Join(top, in), name)
 	if err != nil {
 		return "", err
 	}
@@ -193,6 +200,74 @@ func (f *flow) recordBase(ctx context.Context, key string, task pluginsdk.Task) 
 }
 
 var errTooLong = errors.New("the file is too long")
+
+// acceptBrain has the bases of the stages that are still to be done have what an accepted stage has written to
+// .brain: in a directory without git that lies there now, and is no work of theirs.
+func (f *flow) acceptBrain(ctx context.Context, rec record, stage int, accepted pluginsdk.Task) error {
+	if accepted.CwdPlugin != "" {
+		return nil
+	}
+	for i, s := range rec.Stages {
+		top, err := f.desk(ctx, deskOf(i))
+		if err != nil {
+			return err
+		}
+		if i == stage || s.Status == stages.Completed {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(top, "base")); err != nil {
+			continue // it has not begun
+		}
+		if err := f.withBrain(ctx, top, accepted.Cwd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withBrain writes a base down anew, with the directory .brain as it is now.
+func (f *flow) withBrain(ctx context.Context, top, dir string) error {
+	at := filepath.Join(top, fmt.Sprintf("base-%d.git", time.Now().UnixNano()))
+	store, recorded, err := objects.Record(ctx, at, dir, bounds)
+	if err != nil || recorded.Tree == "" { // the gate says what is wrong with it
+		return err
+	}
+	was, err := f.begunWith(ctx, top, store)
+	if err != nil {
+		return err
+	}
+	before, err := store.Entries(ctx, was)
+	if err != nil {
+		return err
+	}
+	now, err := store.Entries(ctx, recorded.Tree)
+	if err != nil {
+		return err
+	}
+	var edits []objects.Edit
+	for path := range before {
+		if _, there := now[path]; !there && strings.HasPrefix(path, brainDir) {
+			edits = append(edits, objects.Edit{Path: path})
+		}
+	}
+	for path, entry := range now {
+		if strings.HasPrefix(path, brainDir) {
+			edits = append(edits, objects.Edit{Path: path, Mode: entry.Mode, ID: entry.ID})
+		}
+	}
+	tree, err := store.With(ctx, was, edits)
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(filepath.Join(top, "base.new"), []byte(tree+" "+filepath.Base(at)), 0o600)
+	if err == nil {
+		err = os.Rename(filepath.Join(top, "base.new"), filepath.Join(top, "base"))
+	}
+	if err != nil {
+		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "write down what the work begins with: %w", err)
+	}
+	return nil
+}
 
 // read returns a file of the work; false: there is none. One of more than most bytes is errTooLong.
 func (b built) read(ctx context.Context, path string, most int64) (string, bool, error) {

@@ -355,7 +355,7 @@ func (s lifeTasks) History(ctx context.Context, r *pluginsdk.TaskHistoryRequest)
 func (s lifeTasks) Iterate(ctx context.Context, r *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
 	defer s.w.moved.raise()
 	return through(s.life, ctx, r, func(ctx context.Context, r *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
-		if err := s.w.affords(r.ID, r.Iteration); err != nil {
+		if err := s.w.affords(r.ID, r.Iteration); err != nil && !r.Own {
 			return nil, err
 		}
 		s.w.mu.Lock()
@@ -404,12 +404,15 @@ func (s lifeTasks) Decide(ctx context.Context, r *pluginsdk.DecideTaskRequest) (
 
 // affords refuses an iteration of a task that has cost, or whose workflow has cost, what it may.
 func (w *world) affords(id string, iteration int) error {
+	if iteration <= w.task(id).CurrentIteration {
+		return nil
+	}
 	for id != "" {
 		task := w.task(id)
-		if task.CostUSD >= task.CostCapUSD && iteration > task.CurrentIteration {
+		if task.CostUSD >= task.CostCapUSD {
 			return pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", id, task.CostUSD, task.CostCapUSD)
 		}
-		id, iteration = task.ParentTaskID, task.CurrentIteration+1
+		id = task.ParentTaskID
 	}
 	return nil
 }
