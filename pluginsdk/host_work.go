@@ -50,7 +50,11 @@ type Tasks interface {
 	// does not wait is CodeStale, and so is one that is at another iteration than the
 	// request names: nobody decides on work that they have not seen. Accepted is the task's
 	// Result; without one there is nothing to accept, which is CodeStale too: say go on, or
-	// have the task failed. Needs tasks.decide, which is not for who makes the tasks.
+	// have the task failed. Needs tasks.decide, which is not for who makes the tasks, and is
+	// refused (CodeDenied) in hooks and tools. On a task that the plugin has made itself it also
+	// works in OnCommand, with tasks.write, when a person with the scope approve has typed the
+	// command through a plugin with tasks.decide, and the manifest gives the command that scope or
+	// a higher one: the word is that person's, whoever Author names.
 	Decide(ctx context.Context, request *DecideTaskRequest) (*DecideTaskResponse, error)
 	// Fail gives a task up: its run and the tasks below it are ended, then OnTaskFailed
 	// is told, and then its parent. Needs tasks.write.

@@ -25,8 +25,10 @@ func runForeman() { serve.Main(&foreman{}) }
 func (*foreman) Manifest() pluginsdk.Manifest {
 	return pluginsdk.Manifest{
 		Name: foremanName, Version: "1.0.0",
-		Commands: []pluginsdk.CommandSpec{{Name: "delegate", Description: "have work done"}},
-		Events:   []string{"pipeline:complete", "task:*"},
+		Commands: []pluginsdk.CommandSpec{
+			{Name: "delegate", Description: "have work done"}, {Name: "settle", Description: "have a task go on, for more", Scope: pluginsdk.ScopeApprove},
+		},
+		Events: []string{"pipeline:complete", "task:*"},
 	}
 }
 
@@ -40,6 +42,15 @@ func (f *foreman) Activate(ctx context.Context) error { return f.resume(ctx) }
 func (*foreman) Deactivate(context.Context) error { return nil }
 
 func (f *foreman) OnCommand(ctx context.Context, command *pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
+	if command.Name == "settle" {
+		settled, err := f.host.Tasks.Decide(ctx, &pluginsdk.DecideTaskRequest{
+			ID: command.Body, Iteration: 1, Verdict: pluginsdk.VerdictReject, Feedback: "once more", Author: "nobody", CostCapUSD: 9,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &pluginsdk.OnCommandResponse{Handled: true, Reply: fmt.Sprintf("it may cost %.0f USD", settled.Task.CostCapUSD)}, nil
+	}
 	made, err := f.host.Tasks.Create(ctx, &pluginsdk.CreateTaskRequest{Key: command.Call.ID, Task: pluginsdk.NewTask{
 		ParentThreadID: command.Thread.ID, Prompt: command.Body, Wake: true,
 	}})

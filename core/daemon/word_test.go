@@ -3,9 +3,11 @@ package daemon_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/core/ledger"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -93,5 +95,43 @@ func TestOnlyAPersonHasAWordOnATask(t *testing.T) {
 	}
 	if !strings.Contains(string(event.Data), task.ID) {
 		t.Errorf("told: %s", event.Data)
+	}
+}
+
+// A plugin without tasks.decide hands in the word of a person who types its command, and never
+// that of an agent that writes the same.
+func TestACommandOfThePluginHandsInAPersonsWord(t *testing.T) {
+	t.Parallel()
+	in := leanInstallation(t, "", foremanName)
+	stop := in.start()
+	rows := in.database()
+	in.sql(`UPDATE plugins SET granted = '["tasks.read","tasks.write","runs.read","events.read","turns.read","turns.change","turns.decide","tasks.prepare","tasks.judge"]', enabled = TRUE WHERE name = 'foreman'`)
+	in.until("the plugin's serving", func() bool { return plugin(t, rows, foremanName).State == pluginsdk.PluginServing })
+	parent := in.thread("parent")
+	in.chat(parent, "/delegate "+forAPerson)
+	var found []pluginsdk.Task
+	in.until("a task that waits", func() bool {
+		var err error
+		found, err = rows.Tasks(t.Context(), pluginsdk.TaskQuery{Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskWaiting}})
+		return err == nil && len(found) == 1
+	})
+	id := found[0].ID
+	stop() // the agent's words have the task's id
+	in.demo(strings.ReplaceAll(`[{"match": "your word", "text": "[COMMAND type=\"settle\"]ID[/COMMAND]"}]`, "ID", id))
+	in.start()
+	watcher := in.watch()
+	accepted, _ := in.say(watcher, parent, "your word?")
+	run, err := rows.Run(t.Context(), accepted.RunID)
+	if err != nil || len(run.Outcomes) != 1 || run.Outcomes[0].Handled || !strings.Contains(run.Outcomes[0].Error, "lacks the capability tasks.decide") {
+		t.Errorf("the agent's command came to %+v, %v", run.Outcomes, err)
+	}
+	accepted, _ = in.say(watcher, parent, "/settle "+id)
+	if run, err = rows.Run(t.Context(), accepted.RunID); err != nil || len(run.Outcomes) != 1 || run.Outcomes[0].Reply != "it may cost 9 USD" {
+		t.Errorf("the person's came to %+v, %v", run.Outcomes, err)
+	}
+	_, answers, err := rows.TaskHistory(t.Context(), id, 0, 100)
+	said := slices.IndexFunc(answers, func(a ledger.TaskAnswer) bool { return a.Author != "" })
+	if err != nil || said < 0 || answers[said].Author != "owner" || answers[said].Plugin != foremanName || answers[said].Feedback != "once more" || answers[said].Origin.Token == "" {
+		t.Errorf("said of it: %+v, %v", answers, err)
 	}
 }

@@ -53,6 +53,9 @@ type Question[Req, Res any] struct {
 	// Typed is the person who typed the command that the hook answers; zero for every other
 	// question. It is Behalf.Typed of what the plugin does in this call.
 	Typed ledger.By
+	// TypedScope is what the plugin's manifest demands of who types the command. It is
+	// Behalf.TypedScope of what the plugin does in this call.
+	TypedScope pluginsdk.TokenScope
 	// Request makes the request for a plugin; nil does not ask it.
 	Request func(call pluginsdk.Call, plugin *pluginsdk.PluginInfo) *Req
 	// Ask makes the call: the method of Process.
@@ -328,7 +331,7 @@ func try[Req, Res any](ctx context.Context, r *Runner, on *Occasion, plugin Plug
 		}
 		defer cancel()
 		behalf := on.Behalf
-		behalf.Typed = q.Typed
+		behalf.Typed, behalf.TypedScope = q.Typed, q.TypedScope
 		ctx, end := r.open(ctx, spec, &call, behalf, info.Name)
 		defer end()
 		request := q.Request(call, info)

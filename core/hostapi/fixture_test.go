@@ -21,6 +21,7 @@ type taken struct {
 	said  []pluginsdk.TaskAnswer // of every task
 	tasks []ledger.NewTask
 	calls []string
+	by    []ledger.By // whose word Decide was given
 }
 
 func (r *taken) Create(_ context.Context, task ledger.NewTask) (pluginsdk.Task, bool, error) {
@@ -51,6 +52,7 @@ func (r *taken) Suspend(_ context.Context, request pluginsdk.SuspendTaskRequest)
 }
 
 func (r *taken) Decide(_ context.Context, by ledger.By, request pluginsdk.DecideTaskRequest) (pluginsdk.Task, error) {
+	r.by = append(r.by, by)
 	return r.call("decide ", request.ID, " through ", by.Plugin), nil
 }
 

@@ -379,14 +379,19 @@ func (c *caller) writeLoad(ctx context.Context, what load, do func() error) erro
 // carries one, must still be good (CodeStale), the plugin must have shown the secret of the
 // caller's token that it names (CodeDenied), and the plugin must have been
 // granted the capability that the call needs (CodeDenied); an empty one is
-// needed for what every plugin may do. It is asked once, before each call that
+// needed for what every plugin may do, and none for a word on a task in a command that a
+// person has typed. It is asked once, before each call that
 // comes over the plugin's connection.
 func (a *API) Admit(ctx context.Context, plugin string, capability pluginsdk.Capability) error {
-	if _, err := a.granted(ctx, plugin); err != nil {
+	in, err := a.granted(ctx, plugin)
+	if err != nil {
 		return err
 	}
 	if err := a.admitToken(ctx, plugin); err != nil {
 		return err
+	}
+	if capability == pluginsdk.CapTasksDecide && in.typedByAPerson() {
+		return nil // Tasks.Decide says what it needs there
 	}
 	if capability != "" && !a.Grants.Granted(plugin, capability) {
 		return lacks(plugin, capability)

@@ -26,7 +26,7 @@ func (c *caller) label(ctx context.Context, named string) (pluginsdk.Label, erro
 	}
 	of := pluginsdk.Label{Plugin: c.plugin}
 	if origin := in.origin; origin.Cause() != "" || origin.TaskID != "" {
-		if typed := origin.Typed; typed.Author != "" && !typed.OfAgent() {
+		if typed := origin.Typed; in.typedByAPerson() {
 			of.Author, of.Scope, of.Origin = typed.Author, typed.Scope, typed.Origin
 			return of, nil
 		}

@@ -10,7 +10,8 @@ import (
 // personal are the methods that only a person's act calls, with what the person does by
 // each. A plugin calls them for a person, so never inside of a hook or a tool: what an agent causes
 // there, by a command in its reply or by the call of a tool, and what an event, a delivery or
-// another plugin causes, is no person's act, whichever API it comes through.
+// another plugin causes, is no person's act, whichever API it comes through. One hook is the
+// person's: see mayDecide.
 var personal = map[string]string{
 	"Accounts.Add":              "adds accounts",
 	"Accounts.Remove":           "removes accounts",
@@ -63,4 +64,31 @@ func (c *caller) outsideOfHooks(ctx context.Context, does string) error {
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person %s, and this comes from %s; a plugin calls it for a person, outside of its hooks and tools", does, cause)
 	}
 	return nil
+}
+
+// mayDecide refuses (CodeDenied) a word on a task that no person gives. A plugin hands it in for a
+// person outside of its hooks and tools, or, on a task that it has made itself, in the hook of
+// its command that a person has typed who may decide on tasks. That one needs no tasks.decide: the
+// plugin through which the command was typed has it, so that no plugin makes up the person who accepts its own work.
+func (s tasks) mayDecide(ctx context.Context, id string) error {
+	in, err := s.granted(ctx, s.plugin)
+	if err != nil {
+		return err
+	}
+	if !in.typedByAPerson() {
+		return s.outsideOfHooks(ctx, personal["Tasks.Decide"])
+	}
+	typed, needed := in.origin.Typed, pluginsdk.ScopeApprove
+	switch {
+	case !s.Grants.Granted(s.plugin, pluginsdk.CapTasksWrite):
+		return lacks(s.plugin, pluginsdk.CapTasksWrite)
+	case !in.origin.TypedScope.Has(needed):
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "in a command the plugin %s decides on tasks only where its manifest gives the command the scope %s, %s or %s",
+			s.plugin, needed, pluginsdk.ScopeWork, pluginsdk.ScopeAdmin)
+	case !typed.Scope.Has(needed):
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a word on a task needs the right %s, which %s, who has typed the command, does not have", needed, typed.Name())
+	case !s.Grants.Granted(typed.Plugin, pluginsdk.CapTasksDecide):
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a word on a task, in a command that was typed through the plugin %s: %w", typed.Plugin, lacks(typed.Plugin, pluginsdk.CapTasksDecide))
+	}
+	return s.own(ctx, id)
 }

@@ -126,3 +126,75 @@ func TestOnlyAPersonSpeaksInAPersonsName(t *testing.T) {
 		t.Errorf("%d commands were given", said)
 	}
 }
+
+// most are grants of which a plugin lacks one.
+type most struct {
+	Grants
+	plugin string
+	lacks  pluginsdk.Capability
+}
+
+func (m most) Granted(plugin string, capability pluginsdk.Capability) bool {
+	return (plugin != m.plugin || capability != m.lacks) && m.Grants.Granted(plugin, capability)
+}
+
+// A person who types a plugin's command may have the plugin hand in their word on its own task.
+// Nobody else has a word there: else a plugin, or its agent, would accept its own work.
+func TestAPersonsCommandDecidesOnATask(t *testing.T) {
+	ann := ledger.Behalf{RunID: "R", Fence: ledger.Fence{ThreadID: "mine"}, TypedScope: pluginsdk.ScopeApprove, Typed: ledger.By{
+		Author: "Ann", Plugin: "web", Scope: pluginsdk.ScopeApprove, Origin: pluginsdk.Origin{Token: "A", TokenName: "Ann"},
+	}}
+	with := func(change func(*ledger.Behalf)) ledger.Behalf {
+		origin := ann
+		change(&origin)
+		return origin
+	}
+	decide := func(t *testing.T, origin ledger.Behalf, task, plugin string, lacks pluginsdk.Capability) (*fixture, error) {
+		t.Helper()
+		f := newFixture(pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide)
+		f.api.Grants = most{f.api.Grants, plugin, lacks}
+		f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}, {ID: "its", Plugin: "q"}}
+		ctx, _ := f.within(t, origin)
+		err := f.api.Admit(ctx, "p", pluginsdk.CapTasksDecide)
+		if err == nil {
+			_, err = f.Tasks.Decide(ctx, &pluginsdk.DecideTaskRequest{ID: task, Author: "Owner"})
+		}
+		return f, err
+	}
+	for name, origin := range map[string]ledger.Behalf{
+		"as it must be": ann,
+		"by the owner":  with(func(o *ledger.Behalf) { o.Typed.Scope, o.TypedScope = pluginsdk.ScopeAdmin, pluginsdk.ScopeAdmin }),
+	} {
+		f, err := decide(t, origin, "mine", "p", pluginsdk.CapTasksDecide)
+		if err != nil || len(f.room.by) != 1 || f.room.by[0].Author != "Ann" || f.room.by[0].Token != "A" || f.room.by[0].Plugin != "p" || f.room.by[0].OfAgent() {
+			t.Errorf("%s: decided by %+v, %v", name, f.room.by, err)
+		}
+	}
+	for name, row := range map[string]struct {
+		origin ledger.Behalf
+		task   string
+		plugin string // that lacks
+		lacks  pluginsdk.Capability
+		words  string
+	}{
+		"the agent's command":             {with(func(o *ledger.Behalf) { o.Typed, o.TypedScope = ledger.By{}, "" }), "mine", "", "", "only a person"},
+		"the agent's, without the grant":  {with(func(o *ledger.Behalf) { o.Typed, o.TypedScope = ledger.By{}, "" }), "mine", "p", pluginsdk.CapTasksDecide, "lacks the capability tasks.decide"},
+		"what a run has submitted":        {with(func(o *ledger.Behalf) { o.Typed.RunID = "R0" }), "mine", "", "", "only a person"},
+		"what nobody has typed":           {with(func(o *ledger.Behalf) { o.Typed.Author = "" }), "mine", "", "", "only a person"},
+		"who may only chat":               {with(func(o *ledger.Behalf) { o.Typed.Scope = pluginsdk.ScopeChat }), "mine", "", "", "the right approve"},
+		"who may do nobody knows what":    {with(func(o *ledger.Behalf) { o.Typed.Scope = "" }), "mine", "", "", "the right approve"},
+		"a command for anybody":           {with(func(o *ledger.Behalf) { o.TypedScope = "" }), "mine", "", "", "manifest"},
+		"a command for who may chat":      {with(func(o *ledger.Behalf) { o.TypedScope = pluginsdk.ScopeChat }), "mine", "", "", "manifest"},
+		"another's task":                  {ann, "its", "", "", "of the plugin q"},
+		"a plugin that makes no tasks":    {ann, "mine", "p", pluginsdk.CapTasksWrite, "lacks the capability tasks.write"},
+		"typed through anybody's plugin":  {ann, "mine", "web", pluginsdk.CapTasksDecide, "the plugin web lacks the capability tasks.decide"},
+		"submitted by the plugin itself":  {with(func(o *ledger.Behalf) { o.Typed.Plugin = "p" }), "mine", "p", pluginsdk.CapTasksDecide, "the plugin p lacks the capability tasks.decide"},
+		"a tool that the command's calls": {ledger.Behalf{RunID: "R", Depth: 1}, "mine", "", "", "only a person"},
+	} {
+		f, err := decide(t, row.origin, row.task, row.plugin, row.lacks)
+		refused(t, name, err, pluginsdk.CodeDenied, row.words)
+		if len(f.room.calls) > 0 {
+			t.Errorf("%s: done: %q", name, f.room.calls)
+		}
+	}
+}

@@ -32,6 +32,11 @@ func (g grant) besideRuns() bool {
 	return g.plugin != "" && g.origin.Cause() == "" && g.origin.TaskID == ""
 }
 
+// typedByAPerson reports whether the call is the hook's of a command that a person has typed.
+func (g grant) typedByAPerson() bool {
+	return g.origin.Typed.Author != "" && !g.origin.Typed.OfAgent()
+}
+
 // NewTokens returns an empty set.
 func NewTokens() *Tokens { return &Tokens{open: make(map[string]grant)} }
 

@@ -302,7 +302,10 @@ func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskReques
 // Decide, Fail and Cancel take no turn at the writer: a person's word must not wait
 // behind what plugins store.
 func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
-	return servePerson(ctx, s.caller, "Tasks.Decide", func() (*pluginsdk.DecideTaskResponse, error) {
+	return serve(s.caller, "Tasks.Decide", func() (*pluginsdk.DecideTaskResponse, error) {
+		if err := s.mayDecide(ctx, request.ID); err != nil {
+			return nil, err
+		}
 		if err := checkLengths(length{"feedback", len(request.Feedback), maxTaskWords}, length{"author", len(request.Author), maxTaskRequester}); err != nil {
 			return nil, err
 		}

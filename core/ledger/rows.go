@@ -175,6 +175,9 @@ type Behalf struct {
 	// Typed is, in the hook that answers a command, who has typed it; zero: it is no such hook, or
 	// no person has typed it. Other hooks of the same run are not the person's.
 	Typed By
+	// TypedScope is what the plugin's manifest demands of who types the command; empty: it is no
+	// such hook, or the manifest demands nothing.
+	TypedScope pluginsdk.TokenScope
 	// Apart says that the run's thread is apart, or the task's.
 	Apart bool
 	// Depth is how many calls of tools the call is inside of.

@@ -268,6 +268,9 @@ func (p *Pipeline) first(ctx context.Context, t *trip, from pluginsdk.CommandOri
 	}
 	for _, plugin := range append(asked, rest...) {
 		info := plugin.Info()
+		if from == pluginsdk.FromPerson {
+			question.TypedScope = demanded(info.Manifest, command.Name)
+		}
 		answer, err := hooks.One(ctx, p.hooks, &t.on, plugin, question)
 		if err != nil {
 			outcome.Plugin, outcome.Error = info.Name, cutAt(err.Error(), maxCommandReply)
@@ -352,6 +355,16 @@ func declares(manifest pluginsdk.Manifest, names ...string) bool {
 	return slices.ContainsFunc(manifest.Commands, func(spec pluginsdk.CommandSpec) bool {
 		return slices.Contains(names, spec.Name)
 	})
+}
+
+// demanded is the scope that a manifest demands of who types a command; empty: none.
+func demanded(manifest pluginsdk.Manifest, name string) pluginsdk.TokenScope {
+	for _, spec := range manifest.Commands {
+		if spec.Name == name {
+			return spec.Scope
+		}
+	}
+	return ""
 }
 
 // answerTypedCommand handles a command that a person typed: steps 0, 1, 8, 10, 11, 12,

@@ -154,7 +154,7 @@ func TestTypedCommandIsAnsweredWithoutTheAgent(t *testing.T) {
 // are asked of plugins that the person has not called.
 func TestOnlyTheHookOfATypedCommandIsThePersons(t *testing.T) {
 	b := newBench("a", "b")
-	b.plugins[1].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "deploy"}}
+	b.plugins[1].info.Manifest.Commands = []pluginsdk.CommandSpec{{Name: "*", Scope: pluginsdk.ScopeAdmin}, {Name: "deploy", Scope: pluginsdk.ScopeApprove}}
 	b.plugins[1].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 		return &pluginsdk.OnCommandResponse{Handled: true}, nil
 	}
@@ -165,11 +165,11 @@ func TestOnlyTheHookOfATypedCommandIsThePersons(t *testing.T) {
 	}
 	var typed []string
 	for _, behalf := range b.tokens.behalves {
-		if behalf.Typed != (ledger.By{}) {
-			typed = append(typed, behalf.Typed.Author)
+		if behalf.Typed != (ledger.By{}) || behalf.TypedScope != "" {
+			typed = append(typed, behalf.Typed.Author+" "+string(behalf.TypedScope))
 		}
 	}
-	if len(typed) != 1 || typed[0] != "Ann" || len(b.tokens.behalves) < 4 {
+	if len(typed) != 1 || typed[0] != "Ann approve" || len(b.tokens.behalves) < 4 {
 		t.Errorf("of %d calls of hooks these are a person's: %q", len(b.tokens.behalves), typed)
 	}
 }

@@ -52,6 +52,7 @@ type Host struct {
 	rules          []pluginsdk.ApprovalRule
 	settled        map[string]int                       // task to its latest iteration that was handed in or got stuck
 	owns           map[string][]pluginsdk.TaskIteration // task to its iterations that have no run
+	typed          map[string]typed                     // commands that plugins answer, by plugin and call
 	turns          map[string]*turn
 	events         []pluginsdk.Event
 	listening      *[]pluginsdk.EventRule // the rules of the last Events.Listen; nil: there was none
@@ -104,6 +105,7 @@ func NewHost() *Host {
 		made:     make(map[string]made),
 		settled:  make(map[string]int),
 		owns:     make(map[string][]pluginsdk.TaskIteration),
+		typed:    make(map[string]typed),
 		answers:  make(map[string][]pluginsdk.TaskAnswer),
 		turns:    make(map[string]*turn),
 		settings: json.RawMessage(`{}`),

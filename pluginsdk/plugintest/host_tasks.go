@@ -128,7 +128,8 @@ func (s tasks) List(ctx context.Context, request *pluginsdk.ListTasksRequest) (*
 	}), query.Limit)}, nil
 }
 
-// History has what the iterations came to, and what AddTaskAnswer was told.
+// History has what the iterations came to, what people have decided, and what AddTaskAnswer was
+// told.
 func (s tasks) History(ctx context.Context, request *pluginsdk.TaskHistoryRequest) (*pluginsdk.TaskHistoryResponse, error) {
 	leave, err := s.h.enter(ctx, "Tasks.History")
 	if err != nil {
@@ -168,6 +169,10 @@ func (s tasks) History(ctx context.Context, request *pluginsdk.TaskHistoryReques
 func (h *Host) AddTaskAnswer(taskID string, answer pluginsdk.TaskAnswer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.addAnswer(taskID, answer)
+}
+
+func (h *Host) addAnswer(taskID string, answer pluginsdk.TaskAnswer) {
 	answer.ID = int64(len(h.answers[taskID]) + 1)
 	h.answers[taskID] = append(h.answers[taskID], answer)
 }
@@ -309,10 +314,11 @@ func (s tasks) Suspend(ctx context.Context, request *pluginsdk.SuspendTaskReques
 }
 
 func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
-	if call, _ := pluginsdk.CallFrom(ctx); call.RunID != "" {
-		return nil, pluginsdk.Errorf(pluginsdk.CodeDenied, "only a person has a word on a task, and this comes from %s", call.RunID)
-	}
 	task, err := s.change(ctx, "Tasks.Decide", request.ID, func(task *pluginsdk.Task) error {
+		by, err := s.wordOf(ctx, task, request.Author)
+		if err != nil {
+			return err
+		}
 		switch request.Verdict {
 		case "", pluginsdk.VerdictAccept, pluginsdk.VerdictReject:
 		default:
@@ -338,6 +344,10 @@ func (s tasks) Decide(ctx context.Context, request *pluginsdk.DecideTaskRequest)
 		}
 		task.Marks = nil // why it waited is settled
 		decide(task, request.Verdict, request.Feedback)
+		s.h.addAnswer(task.ID, pluginsdk.TaskAnswer{
+			Iteration: task.CurrentIteration, Hook: pluginsdk.HookTaskComplete, Plugin: by.Plugin, Author: cmp.Or(by.Author, "a person"),
+			Answer: string(request.Verdict), Feedback: request.Feedback, At: now(), Origin: by.Origin,
+		})
 		return nil
 	})
 	return &pluginsdk.DecideTaskResponse{Task: task}, err

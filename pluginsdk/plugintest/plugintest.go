@@ -35,6 +35,7 @@ type Plugin struct {
 	*wire.PluginClient
 	manifest pluginsdk.Manifest
 	death    *death // nil: it lives
+	host     *Host  // that it is served with; nil: another one
 }
 
 // Manifest returns what the plugin declared about itself, with its hooks.
@@ -64,20 +65,32 @@ func (h *Host) Serve(t testing.TB, plugin pluginsdk.Plugin) *Plugin {
 // New is Serve of a plugin that is not started.
 func (h *Host) New(t testing.TB, plugin pluginsdk.Plugin) (*Plugin, error) {
 	t.Helper()
-	return newPlugin(t, plugin, h.As(plugin.Manifest()), h.admit(plugin.Manifest()), nil)
+	return h.newPlugin(t, plugin, nil)
+}
+
+func (h *Host) newPlugin(t testing.TB, plugin pluginsdk.Plugin, end *death) (*Plugin, error) {
+	t.Helper()
+	p, err := newPlugin(t, plugin, h.As(plugin.Manifest()), h.admit(plugin.Manifest()), end)
+	if p != nil {
+		p.host = h
+	}
+	return p, err
 }
 
 // ServeUntil is Serve of a plugin that is killed at one of its calls of the host.
 // Another instance, served with the same host, is what the daemon starts then.
 func (h *Host) ServeUntil(t testing.TB, plugin pluginsdk.Plugin, at Death) *Plugin {
 	t.Helper()
-	p, err := newPlugin(t, plugin, h.As(plugin.Manifest()), h.admit(plugin.Manifest()), &death{at: at})
+	p, err := h.newPlugin(t, plugin, &death{at: at})
 	return started(t, p, err)
 }
 
 // admit grants what a manifest asks for.
 func (h *Host) admit(manifest pluginsdk.Manifest) wire.Admit {
-	return func(_ context.Context, capability pluginsdk.Capability) error {
+	return func(ctx context.Context, capability pluginsdk.Capability) error {
+		if capability == pluginsdk.CapTasksDecide && h.typedIn(ctx, manifest) {
+			capability = pluginsdk.CapTasksWrite // see tasks.Decide
+		}
 		if capability != "" && !asksFor(manifest, capability) {
 			return pluginsdk.Errorf(pluginsdk.CodeDenied, "the manifest of the plugin %s does not ask for %s", manifest.Name, capability)
 		}

@@ -65,7 +65,9 @@ type TaskServiceClient interface {
 	SuspendTask(ctx context.Context, in *SuspendTaskRequest, opts ...grpc.CallOption) (*SuspendTaskResponse, error)
 	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
 	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
-	// seen, or is to be accepted and has no result. Needs tasks.decide.
+	// seen, or is to be accepted and has no result. Needs tasks.decide; on a task of the plugin's
+	// own, in the hook of its command that a person has typed, tasks.write: see
+	// docs/writing-a-plugin.md.
 	DecideTask(ctx context.Context, in *DecideTaskRequest, opts ...grpc.CallOption) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(ctx context.Context, in *FailTaskRequest, opts ...grpc.CallOption) (*FailTaskResponse, error)
@@ -215,7 +217,9 @@ type TaskServiceServer interface {
 	SuspendTask(context.Context, *SuspendTaskRequest) (*SuspendTaskResponse, error)
 	// DecideTask is a person's word on a task that waits, whichever plugin has made it.
 	// FAILED_PRECONDITION: it does not wait, or is at another iteration than the person has
-	// seen, or is to be accepted and has no result. Needs tasks.decide.
+	// seen, or is to be accepted and has no result. Needs tasks.decide; on a task of the plugin's
+	// own, in the hook of its command that a person has typed, tasks.write: see
+	// docs/writing-a-plugin.md.
 	DecideTask(context.Context, *DecideTaskRequest) (*DecideTaskResponse, error)
 	// FailTask gives a task up. Needs tasks.write.
 	FailTask(context.Context, *FailTaskRequest) (*FailTaskResponse, error)
