@@ -111,8 +111,9 @@ type IterateTaskRequest struct {
 	// Own says that the plugin does the work of the iteration itself, by tasks below this one
 	// and by turns: nothing is submitted, the iteration has no run, and the Task's RunID and
 	// the response's Accepted are empty. Everything else is as of an iteration with a run: each
-	// number once, the maximum, the cost caps, Evaluate, Suspend. OnTaskComplete's Result.Text
-	// is EvaluateTaskRequest.Result. A daemon that does not know Own refuses the empty Content
+	// number once, the maximum, Evaluate, Suspend. It costs nothing itself, so that it can be
+	// begun when the task has cost what it may, and be suspended; what is done in it is held by
+	// the cost caps. OnTaskComplete's Result.Text is EvaluateTaskRequest.Result. A daemon that does not know Own refuses the empty Content
 	// (CodeInvalid), or, when OnTaskCreate has given the task a Context, submits that one
 	// alone, which an Accepted.RunID that is not empty tells.
 	Own bool

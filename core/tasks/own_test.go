@@ -167,3 +167,22 @@ func TestOwnIterationsAreBounded(t *testing.T) {
 		t.Error("a move has changed the task that it is made from")
 	}
 }
+
+// A task that has cost what it may is not lost: its plugin can begin an iteration of its own and leave the
+// task to a person, who raises the cap or ends it.
+func TestAnOwnIterationIsBegunAtTheCostCap(t *testing.T) {
+	w := newWorld(t, storetest.Open(t), &reviewer{complete: says(pluginsdk.VerdictReject)})
+	id := w.create(pluginsdk.NewTask{CostCapUSD: 0.1, MaxIterations: 3})
+	w.settled(id)
+	w.iterate(id) // it costs 0.25
+	w.evaluate(id)
+	if task := w.settled(id); task.Status != pluginsdk.TaskRunning || task.CostUSD < task.CostCapUSD {
+		t.Fatalf("it is %s, and has cost %.2f", task.Status, task.CostUSD)
+	}
+	_, _, err := w.boot.room.Iterate(t.Context(), pluginsdk.IterateTaskRequest{ID: id, Iteration: 2, Content: "go"})
+	wantCode(t, err, pluginsdk.CodeExhausted)
+	w.owns(id)
+	if task, err := w.boot.room.Suspend(t.Context(), pluginsdk.SuspendTaskRequest{ID: id, Iteration: 2, Reason: "it has come to its cap"}); err != nil || task.Status != pluginsdk.TaskWaiting {
+		t.Errorf("it is %s: %v", task.Status, err)
+	}
+}

@@ -139,7 +139,7 @@ func (r *Room) iterate(ctx context.Context, task ledger.Task, request pluginsdk.
 	if err != nil {
 		return pluginsdk.Accepted{}, err
 	}
-	if least.TaskID != "" && least.Left() == 0 {
+	if !request.Own && least.TaskID != "" && least.Left() == 0 {
 		return pluginsdk.Accepted{}, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", least.TaskID, least.CostUSD, least.CapUSD)
 	}
 	r.config.Fault("iterate", task.ID)

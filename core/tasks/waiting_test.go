@@ -87,7 +87,7 @@ func TestAPersonRaisesACostCap(t *testing.T) {
 		w.iterate(id)
 		suspend(2)
 		wantCode(t, decide(0, ""), "")
-		_, _, err := w.boot.room.Iterate(t.Context(), pluginsdk.IterateTaskRequest{ID: id, Iteration: 3, Own: true})
+		_, _, err := w.boot.room.Iterate(t.Context(), pluginsdk.IterateTaskRequest{ID: id, Iteration: 3, Content: "go on"})
 		wantCode(t, err, pluginsdk.CodeExhausted) // it has cost 0.5 of 0.3
 		entries, err := s.AuditPage(t.Context(), pluginsdk.AuditQuery{Limit: 10})
 		if err != nil || len(entries) != 1 || entries[0].Who != "plugin:web (Ann, token T)" || entries[0].Target != id || entries[0].Detail != "costCapUsd from 0.20 to 0.30" {

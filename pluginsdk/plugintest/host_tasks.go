@@ -241,7 +241,7 @@ func (s tasks) iterate(task *pluginsdk.Task, request *pluginsdk.IterateTaskReque
 	case request.Iteration > task.MaxIterations:
 		return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has had its %d iterations", task.ID, task.MaxIterations)
 	}
-	for payer := *task; ; {
+	for payer := *task; !request.Own; {
 		if payer.CostUSD >= payer.CostCapUSD {
 			return accepted, pluginsdk.Errorf(pluginsdk.CodeExhausted, "task %s has cost %.2f USD of %.2f", payer.ID, payer.CostUSD, payer.CostCapUSD)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -193,9 +194,6 @@ func (p *Plugin) called(ctx context.Context, call *pluginsdk.CallToolRequest) (a
 		if r.thread.ID == "" {
 			return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "a workflow is started in a thread: type /workflow start")
 		}
-		if r.thread.Kind == pluginsdk.ThreadTask {
-			return answer{}, pluginsdk.Errorf(pluginsdk.CodeDenied, "the worker of a task starts no workflow: do the work yourself, or delegate a part of it")
-		}
 	}
 	return p.do(ctx, word, known, r)
 }
@@ -242,8 +240,16 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 			return answer{}, err
 		}
 	}
-	_ = cost
+	switch {
+	case cost == 0 && root.CostUSD >= root.CostCapUSD:
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: the workflow has cost $%.2f of the $%.2f that it may: say what it may cost altogether, such as /workflow continue %s cost=%.0f", root.CostUSD, root.CostCapUSD, short(root.ID), math.Ceil(root.CostCapUSD*2))
+	case cost > 0 && cost <= root.CostUSD:
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: the workflow has cost $%.2f already; name more than that", root.CostUSD)
+	}
 	accept := r.fields["accept"] == "yes"
+	if asked := r.fields["accept"]; asked != "" && !accept {
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "accept: %q is not yes; leave it out when the work is not to be taken as it is", asked)
+	}
 	f := p.flow(root.ID)
 	waits, verdict := "", pluginsdk.Verdict("")
 	if _, err = f.change(ctx, func(rec *record) error {
@@ -251,10 +257,12 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 		rec.Limits.Rounds += more["rounds"]
 		rec.Limits.Redesigns += more["redesigns"]
 		rec.Limits.Tries += more["tries"]
+		stopped := rec.StoppedBy != ""
+		rec.StoppedBy = ""
 		if !accept {
 			return nil
 		}
-		if rec.waitsForMerge() {
+		if !stopped && rec.waitsForMerge() {
 			verdict, waits = pluginsdk.VerdictAccept, " It is merged as it is."
 			return nil
 		}
@@ -266,7 +274,7 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 		return answer{}, err
 	}
 	if _, err := p.host.Tasks.Decide(ctx, &pluginsdk.DecideTaskRequest{
-		ID: root.ID, Iteration: root.CurrentIteration, Verdict: verdict, Feedback: r.text, Author: r.author,
+		ID: root.ID, Iteration: root.CurrentIteration, Verdict: verdict, Feedback: r.text, Author: r.author, CostCapUSD: cost,
 	}); err != nil {
 		return answer{}, err
 	}
@@ -297,7 +305,7 @@ func (r *record) accept(by string, said *string) error {
 	}
 	for i := range r.Stages {
 		s := &r.Stages[i]
-		if s.Hold == nil || s.TaskID == "" || s.Status == stages.Failed {
+		if s.Hold == nil || s.TaskID == "" || s.Status == stages.Failed || s.Status == stages.Pending {
 			continue
 		}
 		s.Due = &stages.Due{Waived: by}
@@ -342,7 +350,16 @@ func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 		by = cmp.Or(r.author, "a person")
 	}
 	f := p.flow(root.ID)
-	rec, err := f.change(ctx, func(rec *record) error { rec.StoppedBy = by; return nil })
+	stop := func(rec *record) error { rec.StoppedBy = by; return nil }
+	rec, err := f.change(ctx, stop)
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // it has not begun
+		if rec, err = f.first(ctx, root); err == nil {
+			err = f.create(ctx, rec)
+		}
+		if err == nil {
+			rec, err = f.change(ctx, stop)
+		}
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -354,8 +371,8 @@ func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 			return answer{}, err
 		}
 	}
-	if run := f.atWork.Load(); run != nil {
-		if _, err := p.host.Agent.Cancel(ctx, &pluginsdk.CancelTurnRequest{RunID: *run}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+	for _, run := range f.turnsAtWork() {
+		if _, err := p.host.Agent.Cancel(ctx, &pluginsdk.CancelTurnRequest{RunID: run}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 			return answer{}, err
 		}
 	}
@@ -367,6 +384,9 @@ func (p *Plugin) abandon(ctx context.Context, r request) (answer, error) {
 	root, err := p.find(ctx, r)
 	if err != nil {
 		return answer{}, err
+	}
+	if root.Status.Final() {
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeStale, "the workflow %s is %s already", short(root.ID), root.Status)
 	}
 	if _, err := p.host.Tasks.Cancel(ctx, &pluginsdk.CancelTaskRequest{ID: root.ID, Reason: cmp.Or(r.text, "abandoned"), Author: r.author}); err != nil {
 		return answer{}, err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/brain"
@@ -95,8 +94,8 @@ func (r *record) builder(i int) int {
 type flow struct {
 	*Plugin
 	id     string
-	atWork atomic.Pointer[string] // the run of the turn that was asked last; nil: none was
-	driven bool                   // guarded by Plugin.mu
+	driven bool     // guarded by Plugin.mu
+	atWork sync.Map // the runs of turns that are waited for
 
 	mu       sync.Mutex
 	rec      *record // as it was stored last; nil: it was not read yet
@@ -110,6 +109,18 @@ const (
 	recordPrefix = "workflow/"
 	openPrefix   = "open/" // of the keys of workflows of which it is not noted that they are over
 )
+
+// awaitTurn waits for a turn of the agent. While it does, a stop can end the turn.
+func (f *flow) awaitTurn(ctx context.Context, runID string) (*pluginsdk.WaitTurnResponse, error) {
+	f.atWork.Store(runID, true)
+	defer f.atWork.Delete(runID)
+	return f.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: runID})
+}
+
+func (f *flow) turnsAtWork() (runs []string) {
+	f.atWork.Range(func(run, _ any) bool { runs = append(runs, run.(string)); return true })
+	return runs
+}
 
 // read returns the workflow's record. CodeNotFound: there is none.
 func (f *flow) read(ctx context.Context) (record, error) {

@@ -198,8 +198,7 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 		if err != nil {
 			return stages.Verdict{}, err
 		}
-		g.atWork.Store(&started.RunID)
-		ended, err := g.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
+		ended, err := g.awaitTurn(ctx, started.RunID)
 		if err != nil {
 			return stages.Verdict{}, err
 		}

@@ -140,8 +140,7 @@ func (f *flow) ask(ctx context.Context, what, prompt string, schema json.RawMess
 		if err != nil {
 			return err
 		}
-		f.atWork.Store(&started.RunID)
-		ended, err := f.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: started.RunID})
+		ended, err := f.awaitTurn(ctx, started.RunID)
 		switch {
 		case err != nil:
 			return err

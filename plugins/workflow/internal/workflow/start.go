@@ -21,12 +21,21 @@ import (
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
+// mostRequest is how many bytes a request has at most: it is in each prompt.
+const mostRequest = 64 << 10
+
 const labelDir = "workflow.dir" // of the root: the directory that was asked for
 
 // start begins a workflow in a directory, once for each call.
 func (p *Plugin) start(ctx context.Context, r request) (answer, error) {
 	if r.text == "" {
 		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "there is nothing to build: say what the workflow is to build, after the options")
+	}
+	if len(r.text) > mostRequest {
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "the request has %d bytes, and a workflow takes at most %d: put the rest into a file of the project, and name that", len(r.text), mostRequest)
+	}
+	if r.agent && r.thread.Kind == pluginsdk.ThreadTask {
+		return answer{}, pluginsdk.Errorf(pluginsdk.CodeDenied, "the worker of a task starts no workflow: do the work yourself, or delegate a part of it")
 	}
 	c := p.config.Load()
 	dir, err := p.place(r, c)

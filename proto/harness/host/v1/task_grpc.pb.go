@@ -53,7 +53,8 @@ type TaskServiceClient interface {
 	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
 	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
 	// above it; else there is no room now. With own the plugin does the work of the iteration
-	// itself: nothing is submitted, and the iteration has no run. Needs tasks.write.
+	// itself: nothing is submitted, and the iteration has no run. It can be begun whatever the
+	// task has cost. Needs tasks.write.
 	IterateTask(ctx context.Context, in *IterateTaskRequest, opts ...grpc.CallOption) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
@@ -205,7 +206,8 @@ type TaskServiceServer interface {
 	// run, once for each iteration. RESOURCE_EXHAUSTED: for good when current_iteration is
 	// max_iterations, or cost_usd has come to cost_cap_usd, of the task or (the cost) of one
 	// above it; else there is no room now. With own the plugin does the work of the iteration
-	// itself: nothing is submitted, and the iteration has no run. Needs tasks.write.
+	// itself: nothing is submitted, and the iteration has no run. It can be begun whatever the
+	// task has cost. Needs tasks.write.
 	IterateTask(context.Context, *IterateTaskRequest) (*IterateTaskResponse, error)
 	// EvaluateTask hands the result of an iteration in: OnTaskComplete is asked. Accepted,
 	// the work is handed over (OnTaskValidated) and the task is completed; rejected, it is
