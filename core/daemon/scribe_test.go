@@ -13,7 +13,7 @@ import (
 const scribeName = "scribe"
 
 // scribe is the hands of the demo agent, which edits nothing by itself: a plugin with a tool
-// that writes a file into the directory of the task in whose run it is called.
+// that writes a file, or several by their names, into the directory of the task in whose run it is called.
 type scribe struct{ host pluginsdk.Host }
 
 func runScribe() { serve.Main(&scribe{}) }
@@ -34,7 +34,10 @@ func (s *scribe) Start(_ context.Context, host pluginsdk.Host) error {
 }
 
 func (s *scribe) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) (*pluginsdk.CallToolResponse, error) {
-	var input struct{ File, Text string }
+	var input struct {
+		File, Text string
+		Files      map[string]string
+	}
 	if err := json.Unmarshal(call.Input, &input); err != nil {
 		return nil, pluginsdk.Errorf(pluginsdk.CodeInvalid, "input: %w", err)
 	}
@@ -42,8 +45,17 @@ func (s *scribe) CallTool(ctx context.Context, call *pluginsdk.CallToolRequest) 
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(of.Task.Cwd, input.File), []byte(input.Text+"\n"), 0o600); err != nil {
-		return nil, err
+	if input.File != "" {
+		input.Files = map[string]string{input.File: input.Text + "\n"}
+	}
+	for name, text := range input.Files {
+		path := filepath.Join(of.Task.Cwd, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
 	}
 	return &pluginsdk.CallToolResponse{Result: pluginsdk.ToolResult{Text: "written"}}, nil
 }

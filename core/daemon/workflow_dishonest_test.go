@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ type dishonest struct {
 	options string            // of the start, beside dir
 	files   map[string]string // that the project has beside its Makefile
 	play    func(r repository) *play
+	asks    int    // so often a person is asked, who says no
 	caught  string // in the words with which the workflow waits for a person
 	more    func(t *testing.T, b begun, of *play)
 }
@@ -94,7 +94,7 @@ var theDishonest = []dishonest{
 		play: func(repository) *play {
 			return &play{build: builds("TODO.md", "- [x] result.txt says ok\n- [x] tests pass\n")}
 		}},
-	{name: "a builder that merges by itself", options: short, caught: "No file has changed",
+	{name: "a builder that merges by itself", options: short, asks: 4, caught: "No file has changed",
 		play: func(r repository) *play {
 			return &play{build: func(of part) []fakeapi.Reply {
 				return []fakeapi.Reply{
@@ -215,11 +215,14 @@ func TestNoDishonestAgentGetsPast(t *testing.T) {
 		projects[n], plays[n] = r, of
 		flows[n] = w.begin(w.primary(), r.dir, one.options, of.word+" result.txt says ok")
 	}
+	asked, wanted := 0, 0
 	for n, one := range theDishonest {
+		wanted += one.asks
 		w.subtest(one.name, func(t *testing.T) {
 			r, b := projects[n], flows[n]
 			r.t = t
-			root := b.rests()
+			asked += b.denies()
+			root := b.root()
 			t.Logf("%s %q: %s", root.Status, root.Marks, root.Error)
 			if root.Status != pluginsdk.TaskWaiting || !strings.Contains(root.Error, one.caught) {
 				b.tells()
@@ -236,5 +239,7 @@ func TestNoDishonestAgentGetsPast(t *testing.T) {
 			}
 		})
 	}
-	_ = http.StatusOK
+	if asked != wanted {
+		t.Errorf("a person was asked %d times, want %d", asked, wanted)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-706843ae/harness/core/fakeapi"
 	"github.com/seed-706843ae/harness/core/store"
@@ -34,6 +35,8 @@ type play struct {
 	told  []part // what was asked of whom, in order
 	turn  []fakeapi.Reply
 	count map[string]int
+	// stalled is when the last answer began that is broken off after its first words; zero: none has.
+	stalled time.Time
 }
 
 // acceptance is what is drawn up from every request: nobody who builds may see it.
@@ -83,6 +86,9 @@ func (s *studio) reply(r fakeapi.Request) fakeapi.Reply {
 		of.begin(s.t, r, words)
 	}
 	if step < len(of.turn) {
+		if of.turn[step].Stall != "" {
+			of.stalled = time.Now()
+		}
 		return of.turn[step]
 	}
 	return fakeapi.Reply{Text: "That is all."}
@@ -115,6 +121,18 @@ func (of *play) begin(t *testing.T, r fakeapi.Request, words string) {
 		act = map[string]func(part) []fakeapi.Reply{building: builds("result.txt", "ok\n"), reviewing: judges, lastReview: judges}[now.title]
 	}
 	of.turn = act(now)
+}
+
+// speaks waits until an answer of a play is broken off after its first words, and returns when that was.
+func (w *workshop) speaks(of *play) (at time.Time) {
+	w.installation.t.Helper()
+	w.until("the first words of an answer", func() bool {
+		w.studio.mu.Lock()
+		defer w.studio.mu.Unlock()
+		at = of.stalled
+		return !at.IsZero()
+	})
+	return at
 }
 
 // scenes are what was asked of whom, in order.
@@ -303,6 +321,25 @@ func (b begun) rests() (root pluginsdk.Task) {
 	b.w.installation.t.Helper()
 	b.w.until("the end of a workflow", func() bool { root = b.root(); return overOrWaiting(root) })
 	return root
+}
+
+// denies answers no to what the agents of all workflows ask people, until the workflow rests. It returns how
+// often it was asked.
+func (b begun) denies() (asked int) {
+	t := b.w.installation.t
+	t.Helper()
+	b.w.until("the end of a workflow", func() bool {
+		var page struct{ Approvals []pluginsdk.Approval }
+		b.w.call(http.MethodGet, "/api/approvals?state=open", nil, &page)
+		for _, approval := range page.Approvals {
+			if status := b.w.decide(approval, map[string]any{"choice": "deny"}); status != http.StatusOK {
+				t.Errorf("POST /api/approvals: %d", status)
+			}
+			asked++
+		}
+		return overOrWaiting(b.root())
+	})
+	return asked
 }
 
 // says types a command about the workflow, such as "stop", and returns the answer.
