@@ -169,6 +169,8 @@ func TestWordsAboutATaskAreBounded(t *testing.T) {
 	long := strings.Repeat("w", maxTaskText+1)
 	refused(t, "what a person may accept", second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Result: long})), pluginsdk.CodeInvalid, "result: ")
 	for field, err := range map[string]error{
+		"disallowedTools": second(f.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: "mine", Iteration: 1, Content: "go", DisallowedTools: []string{long}})),
+
 		"result":   second(f.Tasks.Evaluate(ctx, &pluginsdk.EvaluateTaskRequest{ID: "mine", Result: long})),
 		"reason":   second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Reason: long})),
 		"mark":     second(f.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: "mine", Mark: long})),

@@ -24,7 +24,7 @@ func (w *world) owns(id string) {
 	})
 }
 
-// history is a task's iterations, each as NUMBER STATE, and its runs.
+// history is a task's iterations, and the runs of its thread.
 func (w *world) history(id string) (iterations []pluginsdk.TaskIteration, runs []pluginsdk.Run) {
 	w.t.Helper()
 	iterations, _, err := w.boot.room.History(context.Background(), id, 0, 10)
