@@ -87,6 +87,8 @@ func (s tasks) mayDecide(ctx context.Context, id string) error {
 			s.plugin, needed, pluginsdk.ScopeWork, pluginsdk.ScopeAdmin)
 	case !typed.Scope.Has(needed):
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a word on a task needs the right %s, which %s, who has typed the command, does not have", needed, typed.Name())
+	case typed.Token != "" && s.Callers.Revoked(typed.Token):
+		return pluginsdk.Errorf(pluginsdk.CodeDenied, "the token with which %s typed the command was revoked since: type it again", typed.Name())
 	case !s.Grants.Granted(typed.Plugin, pluginsdk.CapTasksDecide):
 		return pluginsdk.Errorf(pluginsdk.CodeDenied, "a word on a task, in a command that was typed through the plugin %s: %w", typed.Plugin, lacks(typed.Plugin, pluginsdk.CapTasksDecide))
 	}

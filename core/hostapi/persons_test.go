@@ -152,7 +152,7 @@ func TestAPersonsCommandDecidesOnATask(t *testing.T) {
 	decide := func(t *testing.T, origin ledger.Behalf, task, plugin string, lacks pluginsdk.Capability) (*fixture, error) {
 		t.Helper()
 		f := newFixture(pluginsdk.CapTasksWrite, pluginsdk.CapTasksDecide)
-		f.api.Grants = most{f.api.Grants, plugin, lacks}
+		f.api.Grants, f.api.Callers = most{f.api.Grants, plugin, lacks}, &door{revoked: "GONE"}
 		f.store.made = []pluginsdk.Task{{ID: "mine", Plugin: "p"}, {ID: "its", Plugin: "q"}}
 		ctx, _ := f.within(t, origin)
 		err := f.api.Admit(ctx, "p", pluginsdk.CapTasksDecide)
@@ -181,6 +181,7 @@ func TestAPersonsCommandDecidesOnATask(t *testing.T) {
 		"the agent's, without the grant":  {with(func(o *ledger.Behalf) { o.Typed, o.TypedScope = ledger.By{}, "" }), "mine", "p", pluginsdk.CapTasksDecide, "lacks the capability tasks.decide"},
 		"what a run has submitted":        {with(func(o *ledger.Behalf) { o.Typed.RunID = "R0" }), "mine", "", "", "only a person"},
 		"what nobody has typed":           {with(func(o *ledger.Behalf) { o.Typed.Author = "" }), "mine", "", "", "only a person"},
+		"whose token was revoked since":   {with(func(o *ledger.Behalf) { o.Typed.Token = "GONE" }), "mine", "", "", "was revoked"},
 		"who may only chat":               {with(func(o *ledger.Behalf) { o.Typed.Scope = pluginsdk.ScopeChat }), "mine", "", "", "the right approve"},
 		"who may do nobody knows what":    {with(func(o *ledger.Behalf) { o.Typed.Scope = "" }), "mine", "", "", "the right approve"},
 		"a command for anybody":           {with(func(o *ledger.Behalf) { o.TypedScope = "" }), "mine", "", "", "manifest"},

@@ -150,7 +150,7 @@ func (in *Inbox) cancelQueued(ctx context.Context, runID string, cause error) er
 			in.config.Log.Warn("what a cancelled run has asked cannot be taken back yet", "run", run.ID, "err", err)
 		}
 		in.announceCancelled(run.ThreadID, run.ID, run.Kind, cause)
-		if run.Beside {
+		if run.Beside && run.Kind == pluginsdk.RunCommand {
 			in.lanes.Hurry() // what waits behind a command beside its thread need not wait until this one was due
 		}
 		in.wakeThread(run.ThreadID)

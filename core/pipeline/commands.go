@@ -302,7 +302,7 @@ const (
 // decisions are what a plugin says that a command has decided, as lines of the audit log. Of a
 // command that no person typed there are none.
 func (p *Pipeline) decisions(t *trip, from pluginsdk.CommandOrigin, plugin string, said []string) (lines []string) {
-	if from != pluginsdk.FromPerson || t.run.CauseRunID != "" || t.message.Label().OfAgent() {
+	if from != pluginsdk.FromPerson || t.typed.Author == "" || t.typed.OfAgent() {
 		return nil
 	}
 	for _, sentence := range said {

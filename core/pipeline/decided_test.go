@@ -54,8 +54,10 @@ func TestOnlyAPersonsCommandDecides(t *testing.T) {
 			b.claim.Run.Kind, b.claim.Message.Content = pluginsdk.RunMessage, "Please deploy."
 			b.agent.answer = says("Well.\n/deploy now\n")
 		},
-		"caused by a run":  func(b *bench) { b.claim.Run.CauseRunID = "OTHER" },
-		"said by an agent": func(b *bench) { b.claim.Message.Origin.ThreadID = "OTHER" },
+		"repeated by a retry": func(b *bench) { b.claim.Message.Metadata = []byte(`{"retryOf":"FIRST"}`) },
+		"of no author":        func(b *bench) { b.claim.Message.Author = "" },
+		"caused by a run":     func(b *bench) { b.claim.Run.CauseRunID = "OTHER" },
+		"said by an agent":    func(b *bench) { b.claim.Message.Origin.ThreadID = "OTHER" },
 		"handed on": func(b *bench) {
 			b.plugins[0].cmd = func(*pluginsdk.OnCommandRequest) (*pluginsdk.OnCommandResponse, error) {
 				return &pluginsdk.OnCommandResponse{Audit: []string{"moved daily"}}, nil

@@ -1,5 +1,5 @@
 // Package pipeline is THE message pipeline: numbered steps in one function. It asks
-// plugins through package hooks. Package inbox gives it one run of a thread at a time.
+// plugins through package hooks. Package inbox gives it one run of a thread at a time, and what is beside that.
 package pipeline
 
 import (

@@ -105,7 +105,8 @@ func newTrip(work context.Context, now time.Time, claim ledger.Claim) *trip {
 		t.sessionID, t.resume, t.interrupted, t.sessionDropped = "", false, false, false
 	}
 	t.on.Behalf = ledger.Behalf{RunID: t.run.ID, RunKind: t.run.Kind, Attempt: t.run.Attempt, Fence: t.fence, TaskID: cmp.Or(claim.Run.TaskID, claim.TaskID), Apart: claim.Thread.Apart}
-	if claim.Run.Kind == pluginsdk.RunCommand && claim.Run.CauseRunID == "" {
+	// A retry repeats the person's words, and may be asked for by a plugin: it is not their word.
+	if claim.Run.Kind == pluginsdk.RunCommand && claim.Run.CauseRunID == "" && claim.Message.Retry().Of == "" {
 		t.typed = claim.Message.Label()
 	}
 	t.on.Call = pluginsdk.Call{ID: t.run.ID, RunID: t.run.ID, Attempt: t.run.Attempt, TraceID: t.run.TraceID}

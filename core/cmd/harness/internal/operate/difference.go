@@ -115,7 +115,7 @@ func ruleWords(r pluginsdk.EventRule) string {
 }
 
 func commandPart(c pluginsdk.CommandSpec) part {
-	return part{"/" + c.Name, c.Usage + "\x00" + c.Description + "\x00" + strconv.FormatBool(c.Beside)}
+	return part{"/" + c.Name, c.Usage + "\x00" + c.Description + "\x00" + string(c.Scope) + "\x00" + strconv.FormatBool(c.Beside)}
 }
 
 func toolPart(t pluginsdk.ToolSpec) part {
