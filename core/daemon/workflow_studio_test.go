@@ -76,10 +76,11 @@ func (s *studio) reply(r fakeapi.Request) fakeapi.Reply {
 	step := 0
 	for n := len(r.Messages) - 1; n >= 0; n-- {
 		one := fakeapi.Request{Messages: r.Messages[n : n+1]}
+		if r.Messages[n].Role == "user" && len(one.Newest()) > 0 { // a turn that was cut off has results in the same message
+			break
+		}
 		if len(one.ToolResults()) > 0 {
 			step++
-		} else if r.Messages[n].Role == "user" && len(one.Newest()) > 0 {
-			break
 		}
 	}
 	if step == 0 {
