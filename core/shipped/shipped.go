@@ -57,7 +57,7 @@ var Plugins = Table{
 		{Since: 10, Capabilities: []pluginsdk.Capability{pluginsdk.CapTasksRead, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge}},
 	}},
 	{"workflow", []Grants{{Since: 17, Capabilities: []pluginsdk.Capability{
-		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge, pluginsdk.CapRunsRead, pluginsdk.CapThreadsRead,
+		pluginsdk.CapTasksRead, pluginsdk.CapTasksWrite, pluginsdk.CapTasksPrepare, pluginsdk.CapTasksJudge, pluginsdk.CapRunsRead, pluginsdk.CapRunsControl, pluginsdk.CapThreadsRead,
 		pluginsdk.CapThreadsWrite, pluginsdk.CapThreadsAdmin, pluginsdk.CapAgentInvoke, pluginsdk.CapMessagesWrite, pluginsdk.CapTurnsChange, pluginsdk.CapEventsRead,
 		pluginsdk.CapState,
 	}, Env: []string{"HARNESS_WORKSPACE"}}}},

@@ -239,6 +239,9 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 		if cost, err = costOf(r, p.config.Load()); err != nil {
 			return answer{}, err
 		}
+		if cost <= root.CostUSD {
+			return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: the workflow has cost $%.2f already; it must be more, got $%.2f", root.CostUSD, cost)
+		}
 	}
 	switch {
 	case cost == 0 && root.CostUSD >= root.CostCapUSD:
@@ -270,7 +273,7 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 	}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
 		return answer{}, err
 	}
-	if err := p.decideBelow(ctx, root.ID, accept, r); err != nil {
+	if err := p.decideBelow(ctx, root.ID, accept, cost, r); err != nil {
 		return answer{}, err
 	}
 	if _, err := p.host.Tasks.Decide(ctx, &pluginsdk.DecideTaskRequest{
@@ -315,16 +318,17 @@ func (r *record) accept(by string, said *string) error {
 	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "accept: nothing waits that could be taken as it is; leave accept=yes out")
 }
 
-// decideBelow gives the person's word to the tasks of stages that wait for one themselves.
-func (p *Plugin) decideBelow(ctx context.Context, id string, accept bool, r request) error {
+// decideBelow gives the person's word to the tasks of stages that wait for one themselves. A cost above 0
+// is the limit that they have then.
+func (p *Plugin) decideBelow(ctx context.Context, id string, accept bool, cost float64, r request) error {
 	page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{Plugin: name, ParentTaskID: id, Statuses: []pluginsdk.TaskStatus{pluginsdk.TaskWaiting}}})
 	if err != nil {
 		return err
 	}
 	for _, task := range page.Tasks {
-		said := pluginsdk.DecideTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Feedback: r.text, Author: r.author}
+		said := pluginsdk.DecideTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Feedback: r.text, Author: r.author, CostCapUSD: cost}
 		if accept {
-			said.Verdict = pluginsdk.VerdictAccept
+			said.Verdict, said.CostCapUSD = pluginsdk.VerdictAccept, 0
 		}
 		if _, err := p.host.Tasks.Decide(ctx, &said); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeStale {
 			return err
@@ -367,7 +371,7 @@ func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 		if s.TaskID == "" || s.Status == stages.Completed {
 			continue
 		}
-		if _, err := p.host.Tasks.Cancel(ctx, &pluginsdk.CancelTaskRequest{ID: s.TaskID, Reason: "the workflow was stopped", Author: r.author}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		if err := p.interrupt(ctx, s.TaskID, r.author); err != nil {
 			return answer{}, err
 		}
 	}
@@ -377,6 +381,18 @@ func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 		}
 	}
 	return answer{words: fmt.Sprintf("Workflow %s is stopped. /workflow continue %s goes on where it was.", short(root.ID), short(root.ID)), data: map[string]any{"id": root.ID}}, nil
+}
+
+// interrupt ends the turn that a stage's worker is at. Its task, its directory and its session stay.
+func (p *Plugin) interrupt(ctx context.Context, id, author string) error {
+	task, err := p.task(ctx, id)
+	if err == nil && task.RunID != "" {
+		_, err = p.host.Runs.Cancel(ctx, &pluginsdk.CancelRunRequest{ID: task.RunID, Author: author})
+	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return nil
+	}
+	return err
 }
 
 // abandon ends a workflow for good. Its branch stays.

@@ -347,6 +347,13 @@ func (f *flow) suspend(ctx context.Context, h *held) error {
 			reason = titleOf(r.Stages[h.stage]) + ": " + reason
 		}
 		reason = cut(reason, 8<<10) + fmt.Sprintf(" (/workflow continue %s goes on; /workflow abandon %s ends it)", short(f.id), short(f.id))
+		if r.StoppedBy != "" { // all that were at work go on together
+			for i := range r.Stages {
+				if s := &r.Stages[i]; s.TaskID != "" && s.Hold == nil && (s.Status == stages.Running || s.Status == stages.Reviewing) && r.builder(i) < 0 {
+					s.Hold = &stages.Hold{Reason: h.hold.Reason, Mark: markStopped, Then: wasStopped}
+				}
+			}
+		}
 		r.Waited, r.WaitedFor = r.Iteration, &stages.Hold{Reason: reason, Mark: h.hold.Mark}
 		r.Iteration, r.Waits = 0, h.hold.Reason
 		return nil
@@ -354,10 +361,29 @@ func (f *flow) suspend(ctx context.Context, h *held) error {
 	if err != nil {
 		return err
 	}
+	if err := f.leaveOverBudget(ctx, rec, h); err != nil {
+		return err
+	}
 	f.Fault("suspend", f.id)
 	_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: rec.Waited, Reason: rec.WaitedFor.Reason, Mark: rec.WaitedFor.Mark})
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale { // somebody else has moved it
 		return errMoved
+	}
+	return err
+}
+
+// leaveOverBudget leaves a stage's task that has come to its cost limit to the person, too, who raises that of both.
+func (f *flow) leaveOverBudget(ctx context.Context, rec record, h *held) error {
+	if h.hold.Mark != markCost || h.stage < 0 || h.stage >= len(rec.Stages) {
+		return nil
+	}
+	task, err := f.task(ctx, rec.Stages[h.stage].TaskID)
+	if err != nil || task.Status != pluginsdk.TaskRunning || task.CurrentIteration == 0 {
+		return err
+	}
+	_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: task.ID, Iteration: task.CurrentIteration, Reason: h.hold.Reason, Mark: markCost})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale {
+		return nil
 	}
 	return err
 }
@@ -387,7 +413,7 @@ func (f *flow) steps(ctx context.Context) error {
 			return err
 		}
 		if rec.StoppedBy != "" {
-			return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: "stopped"}}
+			return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
 		}
 		if rec.Redesign != "" {
 			if err := f.redesign(ctx, rec); err != nil {

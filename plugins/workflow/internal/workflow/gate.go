@@ -72,6 +72,11 @@ func reject(feedback string, evidence ...pluginsdk.Evidence) *pluginsdk.OnTaskCo
 	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictReject, Feedback: feedback, Evidence: evidence}
 }
 
+// stopped leaves a stage to a person because its workflow was stopped.
+func stopped(by string) *pluginsdk.OnTaskCompleteResponse {
+	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: "stopped by " + by, Marks: []string{markStopped}}
+}
+
 // gate is one evaluation of a task's work.
 type gate struct {
 	*flow
@@ -129,10 +134,20 @@ func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, er
 	if fault, err = g.noteCheck(ctx, fault); fault != "" || err != nil {
 		return reject(fault), err
 	}
-	if n := g.rec.reviewer(g.i); n >= 0 {
-		return g.review(ctx, n, checks)
+	n := g.rec.reviewer(g.i)
+	if n < 0 {
+		return g.accept(), nil
 	}
-	return g.accept(), nil
+	if g.rec.StoppedBy != "" {
+		return stopped(g.rec.StoppedBy), nil
+	}
+	answer, err := g.review(ctx, n, checks)
+	if err != nil {
+		if rec, readErr := g.read(ctx); readErr == nil && rec.StoppedBy != "" {
+			return stopped(rec.StoppedBy), nil
+		}
+	}
+	return answer, err
 }
 
 // waive accepts what a person has accepted as it is.

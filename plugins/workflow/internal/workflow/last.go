@@ -94,7 +94,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	}
 	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
 	if g.rec.StoppedBy != "" {
-		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, "stopped")
+		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, markStopped)
 	}
 	if n := len(g.rec.Final) - 1; n >= 0 && patch != "" && g.rec.Final[n].Decision == stages.Approve && g.rec.Final[n].Patch == patch {
 		return g.accept(shown(g.rec.Final[n], g.treeName())...), nil
@@ -102,7 +102,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	said, err := g.ask(ctx, -1, deskOfRoot, checks, g.request.Call.ID+"/last")
 	if err != nil {
 		if rec, readErr := g.read(ctx); readErr == nil && rec.StoppedBy != "" {
-			return g.wait(ctx, "stopped by "+rec.StoppedBy, "stopped")
+			return g.wait(ctx, "stopped by "+rec.StoppedBy, markStopped)
 		}
 		return nil, err
 	}

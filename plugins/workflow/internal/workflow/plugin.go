@@ -66,6 +66,7 @@ func (*Plugin) Manifest() pluginsdk.Manifest {
 			{Capability: pluginsdk.CapTasksRead, Reason: "know how its stages stand"},
 			{Capability: pluginsdk.CapTasksWrite, Reason: "make a task of each workflow and of each of its stages"},
 			{Capability: pluginsdk.CapRunsRead, Reason: "read what a stage's agent said, and what it has cost"},
+			{Capability: pluginsdk.CapRunsControl, Reason: "interrupt a stage's agent when the workflow is stopped"},
 			{Capability: pluginsdk.CapThreadsRead, Reason: "know where the thread works that starts a workflow"},
 			{Capability: pluginsdk.CapThreadsWrite, Reason: "show the reviews of a batch in a thread of their own"},
 			{Capability: pluginsdk.CapThreadsAdmin, Reason: "work in the directory that was asked for, and let reviewers run checks in a checkout of their own"},

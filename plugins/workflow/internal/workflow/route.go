@@ -167,9 +167,9 @@ func (f *flow) askStopped(ctx context.Context, what string) error {
 		return err
 	}
 	if rec.StoppedBy != "" {
-		return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: "stopped"}}
+		return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
 	}
-	return &held{-1, stages.Hold{Reason: "the turn for the " + what + " was stopped", Mark: "stopped"}}
+	return &held{-1, stages.Hold{Reason: "the turn for the " + what + " was stopped", Mark: markStopped}}
 }
 
 // announce says in the workflow's thread where it stands, when that has changed.

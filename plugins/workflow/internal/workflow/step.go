@@ -20,6 +20,15 @@ import (
 // the workflow's own.
 const most = 1000
 
+// Marks of a workflow that waits.
+const (
+	markStopped = "stopped"
+	markCost    = "cost"
+)
+
+// wasStopped is what a worker is told that goes on after its workflow was stopped.
+const wasStopped = "You were stopped. See how far you came, and go on."
+
 // mostFailures is how many turns of a stage may fail in a row until a person is asked.
 const mostFailures = 5
 
@@ -66,7 +75,7 @@ func (f *flow) ended(ctx context.Context, i int, task pluginsdk.Task) error {
 		return err
 	}
 	if rec.StoppedBy != "" {
-		return &held{i, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: "stopped"}}
+		return &held{i, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
 	}
 	return &held{i, stages.Hold{Reason: fmt.Sprintf("its task %s is %s: %s", short(task.ID), task.Status, cmp.Or(task.Error, "no reason was given")), Mark: "stage"}}
 }
@@ -226,7 +235,7 @@ func (f *flow) work(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk.
 	switch {
 	case run.State == pluginsdk.RunCancelled:
 		if rec, err = f.read(ctx); err == nil && rec.StoppedBy == "" {
-			err = &held{i, stages.Hold{Reason: "its turn was stopped: " + cmp.Or(run.Error, "no reason was given"), Mark: "stopped", Then: "Your turn was stopped. See how far you came, and go on."}}
+			err = &held{i, stages.Hold{Reason: "its turn was stopped: " + cmp.Or(run.Error, "no reason was given"), Mark: markStopped, Then: "Your turn was stopped. See how far you came, and go on."}}
 		}
 		return task, err
 	case run.State == pluginsdk.RunFailed, run.Result == nil, run.Result.Failure != nil:
@@ -254,7 +263,7 @@ func (f *flow) interrupted(_ context.Context, i int, rec record, _ pluginsdk.Tas
 	if rec.Redesign != "" {
 		return errAnew
 	}
-	return &held{i, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: "stopped", Then: "You were stopped. See how far you came, and go on."}}
+	return &held{i, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped, Then: wasStopped}}
 }
 
 // wait returns a run once it is over; of one that was merged, that which answers it.
@@ -311,6 +320,9 @@ func (f *flow) iterate(ctx context.Context, i int, task pluginsdk.Task, words st
 	if err != nil {
 		return task, err
 	}
+	if rec.StoppedBy != "" {
+		return task, f.interrupted(ctx, i, rec, task)
+	}
 	role := rec.Roles[rec.Stages[i].Agent]
 	denied := append(role.Denies(rec.Stages[i].Teams), "mcp__harness__workflow__*")
 	f.Fault("iterate", f.id)
@@ -323,7 +335,10 @@ func (f *flow) iterate(ctx context.Context, i int, task pluginsdk.Task, words st
 	case err != nil:
 		return task, err
 	}
-	return answer.Task, nil
+	if rec, err = f.read(ctx); err == nil && rec.StoppedBy != "" { // it was stopped meanwhile
+		err = f.interrupt(ctx, task.ID, rec.StoppedBy)
+	}
+	return answer.Task, err
 }
 
 // exhausted tells a limit, which needs a person, from room that comes back.
@@ -345,7 +360,7 @@ func (f *flow) outOfBudget(task pluginsdk.Task) bool { return task.CostUSD >= ta
 
 func (f *flow) overBudget(i int, root pluginsdk.Task) error {
 	return &held{i, stages.Hold{
-		Reason: fmt.Sprintf("the workflow has cost $%.2f of the $%.2f that it may (continue it with cost=USD)", root.CostUSD, root.CostCapUSD), Mark: "cost",
+		Reason: fmt.Sprintf("the workflow has cost $%.2f of the $%.2f that it may (continue it with cost=USD)", root.CostUSD, root.CostCapUSD), Mark: markCost,
 		Then: "Your turn was ended because the workflow had come to its cost limit, which is raised now. See how far you came, and go on.",
 	}}
 }
