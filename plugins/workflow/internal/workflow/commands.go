@@ -239,9 +239,6 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 		if cost, err = costOf(r, p.config.Load()); err != nil {
 			return answer{}, err
 		}
-		if cost <= root.CostUSD {
-			return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: the workflow has cost $%.2f already; it must be more, got $%.2f", root.CostUSD, cost)
-		}
 	}
 	switch {
 	case cost == 0 && root.CostUSD >= root.CostCapUSD:
