@@ -207,8 +207,8 @@ func (w *workshop) builtByDemo(t *testing.T, b begun, r repository) {
 func (w *workshop) builtInPlace(t *testing.T, b begun, dir string) {
 	root := b.rests()
 	b.tells()
-	if root.Status != pluginsdk.TaskCompleted || root.CwdPlugin != "" {
-		t.Fatalf("it is %s: %s", root.Status, root.Error)
+	if root.Status != pluginsdk.TaskCompleted || root.CwdPlugin != "" || !slices.Equal(root.Marks, []string{"demo"}) {
+		t.Fatalf("it is %s %q: %s", root.Status, root.Marks, root.Error)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "result.txt"))
 	if err != nil || string(text) != "ok final\n" {

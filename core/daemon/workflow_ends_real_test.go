@@ -24,6 +24,13 @@ func breaksOff(usage fakeapi.Usage) func(of part) []fakeapi.Reply {
 	}
 }
 
+func lastOf(parts []part) part {
+	if len(parts) == 0 {
+		return part{}
+	}
+	return parts[len(parts)-1]
+}
+
 // A workflow that comes to its cost limit, or that a person stops, in the middle of an answer ends
 // within 2 s. When it is continued it goes on in the same session with what was there, and comes to its
 // end.
@@ -31,7 +38,7 @@ func TestAWorkflowEndsBetweenTwoWords(t *testing.T) {
 	if !apart(t) {
 		return
 	}
-	dear := &play{word: "dear.", build: breaksOff(fakeapi.Usage{InputTokens: 1_000_000})}
+	dear := &play{word: "dear.", build: breaksOff(fakeapi.Usage{InputTokens: 100_000})}
 	slow := &play{word: "slow.", build: breaksOff(fakeapi.Usage{})}
 	w := newWorkshop(t, dear, slow)
 	w.open(nil)
@@ -43,7 +50,7 @@ func TestAWorkflowEndsBetweenTwoWords(t *testing.T) {
 		waits   string
 		goOn    string
 	}{
-		{"it comes to its cost limit", dear, "cost=1", func(begun) time.Time { return w.speaks(dear) }, "of the $1.00 that it may", "cost=20"},
+		{"it comes to its cost limit", dear, "cost=0.2", func(begun) time.Time { return w.speaks(dear) }, "of the $0.20 that it may", "cost=5"},
 		{"it is stopped", slow, "cost=5", func(b begun) time.Time {
 			w.speaks(slow)
 			at := time.Now()
@@ -82,6 +89,8 @@ func TestAWorkflowEndsBetweenTwoWords(t *testing.T) {
 			root = b.rests()
 			if root.Status != pluginsdk.TaskCompleted {
 				b.tells()
+				t.Logf("asked were %q; the builder was told %q", w.scenes(row.of), lastOf(w.all(row.of, building, "")).newest)
+				t.Logf("the reviewer was told %s", lastOf(w.all(row.of, reviewing, "")).words)
 				t.Fatalf("continued (%s) it is %s: %s", said, root.Status, root.Error)
 			}
 			if files := r.git("ls-tree", "--name-only", "main", "first.txt", "result.txt"); files != "first.txt\nresult.txt" {

@@ -310,9 +310,11 @@ func (t *trip) nextStep(failure *pluginsdk.Failure) pluginsdk.RunStep {
 }
 
 // keptSession returns the session that the thread has after the turn. When a fresh one has come to
-// nothing, the thread has none.
+// nothing, the thread has none. A turn that was interrupted at its cost cap has come to something once the
+// agent has said something or used a tool.
 func (t *trip) keptSession() string {
-	if f := t.result.Failure; f == nil || f.Kind == pluginsdk.FailureInterrupted || f.Kind == pluginsdk.FailureParked {
+	f := t.result.Failure
+	if f == nil || f.Kind == pluginsdk.FailureInterrupted || f.Kind == pluginsdk.FailureParked || f.Kind == pluginsdk.FailureBudget && t.heard {
 		if t.result.SessionID != "" {
 			return t.result.SessionID
 		}

@@ -398,6 +398,27 @@ func TestStopByAPersonEndsTheRun(t *testing.T) {
 	}
 }
 
+// A turn that ends at its cost cap leaves its session, in which the next one goes on, once the agent has
+// said something there.
+func TestAThreadKeepsTheSessionOfATurnThatCostTooMuch(t *testing.T) {
+	for name, heard := range map[string]bool{"heard": true, "unheard": false} {
+		b := newBench("a")
+		b.claim.Thread.SessionID = ""
+		b.agent.answer = func(_ context.Context, r ledger.AgentRequest, emit func(pluginsdk.StreamEvent)) pluginsdk.InvokeResult {
+			if heard {
+				emit(pluginsdk.StreamEvent{Type: pluginsdk.StreamTextDelta, Text: "I"})
+			}
+			return pluginsdk.InvokeResult{SessionID: r.SessionID, Failure: &pluginsdk.Failure{Kind: pluginsdk.FailureBudget, Message: "its cap of $1.00"}}
+		}
+		if err := b.handle(); err == nil {
+			t.Fatal("it has not failed")
+		}
+		if kept, asked := b.store.results[0].SessionID, b.agent.requests[0].SessionID; heard != (kept == asked && asked != "") || !heard && kept != "" {
+			t.Errorf("%s: the thread has the session %q after %q", name, kept, asked)
+		}
+	}
+}
+
 func TestStopOfTheDaemonLeavesTheRunOpen(t *testing.T) {
 	b := newBench("a")
 	ctx, cancel := context.WithCancelCause(context.Background())

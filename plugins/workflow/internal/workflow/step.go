@@ -208,7 +208,11 @@ func (f *flow) work(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk.
 		case due != nil && due.Waived != "":
 			return f.takeAsItIs(ctx, task)
 		}
-		return f.iterate(ctx, i, task, f.prompt(rec, i, task))
+		feedback := ""
+		if s.Due != nil {
+			feedback = s.Due.Words
+		}
+		return f.iterate(ctx, i, task, f.prompt(rec, i, task, feedback))
 	}
 	if due := s.Due; due != nil && (due.Iteration == 0 || due.Iteration == task.CurrentIteration+1) {
 		if due.Iteration == 0 { // it is said once, whatever is cut off
@@ -325,6 +329,9 @@ func (f *flow) iterate(ctx context.Context, i int, task pluginsdk.Task, words st
 	}
 	role := rec.Roles[rec.Stages[i].Agent]
 	denied := append(role.Denies(rec.Stages[i].Teams), "mcp__harness__workflow__*")
+	if words, err = f.inFull(ctx, rec, i, task, words); err != nil {
+		return task, err
+	}
 	f.Fault("iterate", f.id)
 	answer, err := f.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: task.ID, Iteration: task.CurrentIteration + 1, Content: words, DisallowedTools: denied})
 	switch {
@@ -339,6 +346,19 @@ func (f *flow) iterate(ctx context.Context, i int, task pluginsdk.Task, words st
 		err = f.interrupt(ctx, task.ID, rec.StoppedBy)
 	}
 	return answer.Task, err
+}
+
+// inFull has a worker told all of its stage again whose session is gone, such as after a turn that failed
+// before it said anything.
+func (f *flow) inFull(ctx context.Context, rec record, i int, task pluginsdk.Task, words string) (string, error) {
+	if task.CurrentIteration == 0 || rec.Stages[i].SessionID == "" {
+		return words, nil
+	}
+	answer, err := f.host.Threads.Get(ctx, &pluginsdk.GetThreadRequest{ID: task.ThreadID})
+	if err != nil || answer.Thread.SessionID != "" {
+		return words, err
+	}
+	return f.prompt(rec, i, task, words), nil
 }
 
 // exhausted tells a limit, which needs a person, from room that comes back.
@@ -603,12 +623,10 @@ func (f *flow) redesign(ctx context.Context, rec record) error {
 }
 
 // prompt is what a stage's worker is told first.
-func (f *flow) prompt(rec record, i int, task pluginsdk.Task) string {
+func (f *flow) prompt(rec record, i int, task pluginsdk.Task, feedback string) string {
 	s := rec.Stages[i]
 	p := f.paper(rec, i)
-	if s.Due != nil {
-		p.Feedback = s.Due.Words
-	}
+	p.Feedback = feedback
 	if commands := task.Labels["validation.checks"]; commands != "" {
 		p.Commands = strings.Split(commands, "\n")
 	}
