@@ -85,7 +85,6 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	case g.rec.FinalWaived != "" && g.waived():
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
 	case len(g.work.paths) == 0, g.seen(), !g.reviewed():
-		g.clear(ctx, deskOfRoot)
 		return g.accept(), nil
 	}
 	checks, unchecked := g.facts(stages.Builder)
@@ -181,7 +180,6 @@ func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.On
 	g.Fault("concluded", g.id)
 	switch {
 	case said.Decision == stages.Approve:
-		g.clear(ctx, deskOfRoot)
 		return g.accept(shown(said, g.treeName())...), nil
 	case wait != "":
 		return g.wait(ctx, wait+fmt.Sprintf(" (/workflow continue %s has it mended, with accept=yes it is taken as it is; /workflow abandon %s ends it)", short(g.id), short(g.id)), "review", shown(said, g.treeName())...)

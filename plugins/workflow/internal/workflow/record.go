@@ -244,7 +244,7 @@ func (f *flow) mirror(state stages.State) {
 // relock locks the directory of a workflow that is not at work, so that the state there says what
 // becomes of it. Where that cannot be done, or another workflow has begun there, it does nothing.
 func (f *flow) relock(ctx context.Context) {
-	err := f.lockFor(ctx, func(state stages.State, found bool) bool { return found && state.ID == f.id })
+	err := f.lockFor(ctx, func(state stages.State, found bool) bool { return !found || state.ID == f.id })
 	if err != nil && ctx.Err() == nil {
 		f.log.Debug("a workflow's directory is not locked while it is not at work", "workflow", f.id, "err", err)
 	}
