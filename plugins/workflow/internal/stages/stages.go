@@ -132,6 +132,7 @@ type Verdict struct {
 	Patch              string    `json:"patch,omitempty"` // names the change, whatever it is on top of
 	RunID              string    `json:"runId,omitempty"`
 	SessionID          string    `json:"sessionId,omitempty"` // in which it was said
+	Call               string    `json:"call,omitempty"`      // of the gate, that it answers: a repeated one has the same answer
 	Checks             []string  `json:"checks,omitempty"`    // commands that were run on the tree, with their exit codes
 	By                 string    `json:"by,omitempty"`        // the person who accepted it as it is; empty: the reviewer
 	At                 time.Time `json:"at,omitzero"`

@@ -417,4 +417,413 @@ func TestTheRulesOfAWorkflow(t *testing.T) {
 	}
 }
 
-var _ = brain.Dir
+// blocks is a place in the world where somebody waits until the test lets them go on.
+type blocks struct{ there, on chan struct{} }
+
+func newBlocks() *blocks { return &blocks{make(chan struct{}, 100), make(chan struct{})} }
+
+func (b *blocks) stand() {
+	b.there <- struct{}{}
+	<-b.on
+}
+
+// A person stops a workflow at any moment, and it goes on where it was.
+func TestStoppedAndContinued(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"router", "acceptance", "architect", "builder Task 1", "review Task 1", "builder Task 2", "review all"} {
+		for _, ends := range []string{"continue", "abandon"} {
+			t.Run(ends+" at "+at, func(t *testing.T) {
+				t.Parallel()
+				b := newBlocks()
+				once := false
+				var w *world
+				here := func(what string) {
+					w.mu.Lock()
+					stands := what == at && !once
+					once = once || stands
+					w.mu.Unlock()
+					if stands {
+						b.stand()
+					}
+				}
+				w = newWorld(t, func(w *world) {
+					w.turns = func(r pluginsdk.StartTurnRequest) *pluginsdk.InvokeResult {
+						if what := strings.TrimPrefix(r.Purpose, "workflow-"); what != "review" {
+							here(what)
+						} else {
+							here("review " + w.scopeOf(r))
+						}
+						return nil
+					}
+					w.works = func(j job) pluginsdk.InvokeResult {
+						here(strings.TrimSpace(j.agent + " " + j.batch))
+						return w.builds(j)
+					}
+				})
+				id := w.starts("dir=" + w.dir + " batch=1")
+				<-b.there
+				w.must("/workflow stop " + id)
+				close(b.on)
+				if why := w.waits(id); !strings.Contains(why, "stopped by ann") {
+					t.Errorf("it waits: %s", why)
+				}
+				if said := w.must("/workflow status " + id); !strings.Contains(said, "stopped in "+w.dir) {
+					t.Errorf("%s", said)
+				}
+				if ends == "abandon" {
+					w.must("/workflow abandon " + id)
+					if task := w.ends(id); task.Status != pluginsdk.TaskCancelled {
+						t.Errorf("it is %s", task.Status)
+					}
+					return
+				}
+				w.must("/workflow continue " + id + " with care")
+				if task := w.ends(id); task.Status != pluginsdk.TaskCompleted {
+					t.Errorf("it is %s: %s", task.Status, task.Error)
+				}
+				w.mirrors(id)
+				for _, part := range []string{"part1.txt", "part2.txt"} {
+					if w.read(w.dir, part) == "" {
+						t.Errorf("there is no %s", part)
+					}
+				}
+			})
+		}
+	}
+}
+
+// Among workflows that wait the oldest is first; one that waits for its turn is stopped at once, and one that
+// waits for a person gives its place to the next.
+func TestTheOldestWorkflowIsFirst(t *testing.T) {
+	t.Parallel()
+	b := newBlocks()
+	w := newWorld(t)
+	w.settings(`{"atOnce": 1}`)
+	var order []string
+	w.works = func(j job) pluginsdk.InvokeResult {
+		w.mu.Lock()
+		order = append(order, j.task.ParentTaskID)
+		first := len(order) == 1
+		w.mu.Unlock()
+		if first {
+			b.stand()
+		}
+		return w.builds(j)
+	}
+	var ids []string
+	for range 4 {
+		ids = append(ids, w.starts("dir="+t.TempDir()+" stages=scout"))
+	}
+	<-b.there
+	w.until("the others to wait for a place", func() bool {
+		queued := 0
+		for _, id := range ids {
+			if w.now().plugin.places.queued(id) {
+				queued++
+			}
+		}
+		return queued == 3
+	})
+	if said := w.must("/workflow status " + ids[1]); !strings.Contains(said, "queued") {
+		t.Errorf("%s", said)
+	}
+	w.must("/workflow stop " + ids[1])
+	if why := w.waits(ids[1]); !strings.Contains(why, "stopped by ann") {
+		t.Errorf("it waits: %s", why)
+	}
+	close(b.on)
+	for _, id := range []string{ids[0], ids[2], ids[3]} {
+		w.ends(id)
+	}
+	w.must("/workflow continue " + ids[1])
+	w.ends(ids[1])
+	if want := []string{ids[0], ids[2], ids[3], ids[1]}; !slices.Equal(order, want) {
+		t.Errorf("in the order %q, and not %q", order, want)
+	}
+}
+
+// Batches that need nothing of one another are built at once, and merged in the plan's order; one that is stuck
+// holds nobody up.
+func TestBatchesSideBySide(t *testing.T) {
+	t.Parallel()
+	for name, stuck := range map[string]func(w *world, j job) *pluginsdk.InvokeResult{
+		"all well": func(*world, job) *pluginsdk.InvokeResult { return nil },
+		"one stuck": func(_ *world, j job) *pluginsdk.InvokeResult {
+			return &pluginsdk.InvokeResult{Text: "BLOCKED: which port?"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBlocks()
+			w := newWorld(t, inGit, func(w *world) { w.plan = func(int) string { return tasksOf(3, "Depends: none") } })
+			w.settings(`{"sideBySide": 3}`)
+			w.works = func(j job) pluginsdk.InvokeResult {
+				if j.batch == "Task 1" && j.attempt == 1 {
+					b.stand()
+					if said := stuck(w, j); said != nil {
+						return *said
+					}
+				}
+				return w.builds(j)
+			}
+			id := w.starts("dir=" + w.dir + " batch=1 stages=" + short7)
+			<-b.there
+			w.until("the reviews of the others", func() bool { r := w.reviewed(); return r["Task 2"] == 1 && r["Task 3"] == 1 })
+			w.mu.Lock()
+			merged := slices.Clone(w.merged)
+			w.mu.Unlock()
+			if want := []string{"architect: write the parts"}; !slices.Equal(merged, want) {
+				t.Errorf("merged before the first: %q", merged)
+			}
+			close(b.on)
+			want := []string{"architect: write the parts", "Task 1: part 1", "Task 2: part 2", "Task 3: part 3", "write the parts"}
+			if name == "one stuck" {
+				if why := w.waits(id); !strings.Contains(why, "builder, Task 1: which port?") {
+					t.Errorf("it waits: %s", why)
+				}
+				want = []string{"architect: write the parts", "Task 2: part 2", "Task 3: part 3", "Task 1: part 1", "write the parts"}
+				w.must("/workflow continue " + id + " 80")
+			}
+			w.ends(id)
+			if !slices.Equal(w.merged, want) {
+				t.Errorf("merged in the order %q", w.merged)
+			}
+			w.mirrors(id)
+		})
+	}
+}
+
+// A directory has one workflow at a time, whoever works there; one that cannot be used is said.
+func TestTheDirectoryOfAWorkflow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b, err := brain.Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := b.Lock("another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := w.starts("dir=" + w.dir + " stages=scout")
+	if why := w.waits(id); !strings.Contains(why, "is in use by workflow another") {
+		t.Errorf("it waits: %s", why)
+	}
+	if _, err := w.types("/workflow start dir=" + w.dir + " stages=scout x"); pluginsdk.CodeOf(err) != pluginsdk.CodeConflict || !strings.Contains(err.Error(), "is open in "+w.dir) {
+		t.Errorf("a second one: %v", err)
+	}
+	release()
+	w.must("/workflow continue " + id)
+	w.ends(id)
+	w.mirrors(id)
+
+	linked := t.TempDir()
+	if err := os.Symlink(w.dir, filepath.Join(linked, ".brain")); err != nil {
+		t.Fatal(err)
+	}
+	id = w.starts("dir=" + linked + " stages=scout")
+	if why := w.waits(id); !strings.Contains(why, "links are not followed here") {
+		t.Errorf("it waits: %s", why)
+	}
+	bare := t.TempDir()
+	id = w.starts("dir=" + bare + " git=yes stages=scout")
+	if _, err := os.Stat(filepath.Join(bare, ".git")); err != nil {
+		t.Errorf("%v", err)
+	}
+	w.waits(id) // nobody gives it a worktree in this world
+}
+
+// What is mistyped is refused in words that say what to do.
+func TestMistyped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := newBlocks()
+	w.works = func(j job) pluginsdk.InvokeResult { b.stand(); return w.builds(j) }
+	id := w.starts("dir=" + w.dir + " stages=scout")
+	<-b.there
+	defer close(b.on)
+	other := t.TempDir()
+	for line, want := range map[string]string{
+		"/workflow begin x":                                                `"begin" is nothing that a workflow can be asked for. Usage:`,
+		"/workflow start dir=" + other:                                     "there is nothing to build",
+		"/workflow start x":                                                "", // the thread's directory, which is taken
+		"/workflow start dir=/nosuch x":                                    `"/nosuch" does not exist; make it first`,
+		"/workflow start dir=" + other + " colour=red x":                   "start has no option of this name; it has dir, stages",
+		"/workflow start dir=" + other + " cost=much x":                    `cost: "much" is not a positive amount`,
+		"/workflow start dir=" + other + " batch=0 x":                      `batch: "0" is not a number from 1 to 50`,
+		"/workflow start dir=" + other + " git=maybe x":                    "neither yes nor no",
+		"/workflow start dir=" + other + " stages=tester x":                `there is no agent "tester"; there are architect, builder, reviewer, scout`,
+		"/workflow start dir=" + other + " stages=, x":                     "the list of stages is empty",
+		"/workflow start dir=" + other + " " + strings.Repeat("x", 70_000): "put the rest into a file of the project",
+		"/workflow status nosuch":                                          `there is no workflow "nosuch"; /workflow status lists them`,
+		"/workflow status x":                                               "nor 6 characters of one",
+		"/workflow continue " + id:                                         "only one that waits can be continued",
+		"/workflow continue":                                               "no workflow's id",
+		"/workflow stop " + id + " rounds=2":                               "stop has no option of this name",
+	} {
+		if said, err := w.types(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %s, %v", line, said, err)
+		}
+	}
+	w.must("/workflow stop " + id)
+	w.group.Go(func() {})
+}
+
+// Agents start workflows and stop them; what a limit is, a person says.
+func TestWhatAgentsMayNot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world) {
+		w.works = w.does(map[string]func(job) pluginsdk.InvokeResult{"scout #1": says("BLOCKED: why?")})
+	})
+	id := w.starts("dir=" + w.dir + " stages=scout")
+	w.waits(id)
+	types := func(kind pluginsdk.ThreadKind, body string) error {
+		_, err := w.commands(pluginsdk.OnCommandRequest{
+			Call: pluginsdk.Call{ID: "agent-" + body}, Origin: pluginsdk.FromAgent, Thread: pluginsdk.Thread{ID: "primary", Kind: kind, Cwd: w.dir}, Body: body,
+		})
+		return err
+	}
+	for _, body := range []string{"continue " + id, "continue " + id + " accept=yes", "resume " + id, "abandon " + id} {
+		if err := types(pluginsdk.ThreadPrimary, body); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || w.task(id).Status != pluginsdk.TaskWaiting {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if err := types(pluginsdk.ThreadTask, "start dir="+t.TempDir()+" x"); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied || !strings.Contains(err.Error(), "the worker of a task starts no workflow") {
+		t.Errorf("a worker: %v", err)
+	}
+	if err := types(pluginsdk.ThreadPrimary, "start dir="+t.TempDir()+" x"); pluginsdk.CodeOf(err) != pluginsdk.CodeDenied {
+		t.Errorf("elsewhere: %v", err)
+	}
+	for _, tool := range []string{"workflow_continue", "workflow_abandon", "workflow_resume"} {
+		answer, err := w.now().plugin.CallTool(t.Context(), &pluginsdk.CallToolRequest{Name: tool, ThreadID: "primary", Input: []byte(`{"workflow": "` + id + `"}`)})
+		if err != nil || !answer.Result.IsError || !strings.Contains(answer.Result.Text, "is for a person to say") {
+			t.Errorf("%s: %+v, %v", tool, answer, err)
+		}
+	}
+}
+
+// A person decides on tasks of a workflow in the way of all tasks, and the workflow goes on from there.
+func TestDecidedAsAnyTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := newBlocks()
+	w.works = func(j job) pluginsdk.InvokeResult {
+		if j.batch == "Task 1" && j.attempt == 1 {
+			b.stand()
+		}
+		return w.builds(j)
+	}
+	id := w.starts("dir=" + w.dir + " batch=1 stages=" + short7)
+	<-b.there
+	at := w.record(id).Stages[1].TaskID
+	if _, err := w.sdk.Tasks.Cancel(t.Context(), &pluginsdk.CancelTaskRequest{ID: at, Reason: "cancelled by ann"}); err != nil {
+		t.Fatal(err)
+	}
+	close(b.on)
+	w.moved.raise()
+	if why := w.waits(id); !strings.Contains(why, "its task") && !strings.Contains(why, "its turn was stopped") {
+		t.Errorf("it waits: %s", why)
+	}
+	if _, err := w.sdk.Tasks.Decide(t.Context(), &pluginsdk.DecideTaskRequest{ID: id, Verdict: pluginsdk.VerdictReject, Feedback: "once more"}); err != nil {
+		t.Fatal(err)
+	}
+	w.moved.raise()
+	w.ends(id)
+	if told := w.told(); !slices.Equal(told, []string{"architect #1", "builder Task 1 #1", "builder Task 1 #1", "builder Task 2 #1"}) {
+		t.Errorf("%q", told)
+	}
+	if content := w.toldOf("builder Task 1 #1"); !strings.Contains(content, "once more") {
+		t.Errorf("it was told %q", content)
+	}
+}
+
+// A workflow whose record is gone, or cannot be read, waits, and says so; it can be abandoned.
+func TestARecordThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ record, why string }{
+		"gone": {"", "what was noted of this workflow is gone"}, "rubbish": {"{", "the record of workflow task-1 cannot be read"},
+	} {
+		for _, at := range []string{"builder", "review"} {
+			t.Run(name+" at a "+at, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				b := newBlocks()
+				w.works = func(j job) pluginsdk.InvokeResult {
+					if j.agent == at {
+						b.stand()
+					}
+					return w.builds(j)
+				}
+				w.turns = func(r pluginsdk.StartTurnRequest) *pluginsdk.InvokeResult {
+					if r.Purpose == "workflow-"+at {
+						b.stand()
+					}
+					return nil
+				}
+				id := w.starts("dir=" + w.dir + " stages=" + short7)
+				<-b.there
+				w.kill(w.now())
+				state := w.host.As((&Plugin{}).Manifest()).State
+				_, err := state.Delete(t.Context(), &pluginsdk.DeleteStateRequest{Key: recordPrefix + id})
+				if row.record != "" {
+					_, err = state.Put(t.Context(), &pluginsdk.PutStateRequest{Key: recordPrefix + id, Value: []byte(row.record)})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				close(b.on)
+				w.begin()
+				if why := w.waits(id); !strings.Contains(why, row.why) {
+					t.Errorf("it waits: %s", why)
+				}
+				w.must("/workflow abandon " + id)
+				w.until("its end", func() bool { return w.task(id).Status == pluginsdk.TaskCancelled })
+			})
+		}
+	}
+}
+
+// A plugin that is deactivated leaves nothing at work, and goes on when it is activated again.
+func TestDeactivated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := newBlocks()
+	w.works = func(j job) pluginsdk.InvokeResult {
+		if j.agent == "architect" {
+			b.stand()
+		}
+		return w.builds(j)
+	}
+	id := w.starts("dir=" + w.dir + " stages=" + short7)
+	<-b.there
+	p := w.now().plugin
+	if err := p.Deactivate(t.Context()); err != nil { // it waits for all that drives
+		t.Fatal(err)
+	}
+	locked, err := brain.Open(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, err := locked.Lock("another process")
+	if err != nil {
+		t.Errorf("it has the directory locked still: %v", err)
+	} else {
+		release()
+	}
+	close(b.on)
+	for range 3 {
+		if err := p.Activate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Deactivate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Activate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.ends(id)
+	if told := w.told(); !slices.Equal(told, []string{"architect #1", "builder Tasks 1-2 #1"}) {
+		t.Errorf("%q", told)
+	}
+}

@@ -74,14 +74,30 @@ func (f *flow) giveToAPerson(ctx context.Context, cause error) {
 	hold := stages.Hold{Reason: "it cannot go on: " + cause.Error(), Mark: "error"}
 	err := f.suspend(ctx, &held{-1, hold})
 	if err != nil && !errors.Is(err, errMoved) {
-		var root pluginsdk.Task
-		if root, err = f.task(ctx, f.id); err == nil {
-			_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: root.CurrentIteration, Reason: cut(hold.Reason, 8<<10), Mark: hold.Mark})
-		}
+		err = f.suspendBare(ctx, hold)
 	}
 	if err != nil && !errors.Is(err, errMoved) && ctx.Err() == nil {
 		f.log.Warn("a workflow that cannot go on could not be left to a person", "workflow", f.id, "err", err)
 	}
+}
+
+// suspendBare has the root wait for a person without a record: with the iteration that it is at, or another.
+func (f *flow) suspendBare(ctx context.Context, hold stages.Hold) error {
+	root, err := f.task(ctx, f.id)
+	for range 2 {
+		if err != nil || root.Status != pluginsdk.TaskRunning {
+			return err
+		}
+		request := &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: root.CurrentIteration, Reason: cut(hold.Reason, 8<<10), Mark: hold.Mark}
+		if answer, failed := f.host.Tasks.Suspend(ctx, request); failed == nil && answer.Task.Status != pluginsdk.TaskRunning {
+			return nil
+		}
+		var answer *pluginsdk.IterateTaskResponse // that one was left behind before
+		if answer, err = f.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: f.id, Iteration: root.CurrentIteration + 1, Own: true}); err == nil {
+			root = answer.Task
+		}
+	}
+	return err
 }
 
 // runOnce does what can be done for a workflow, until its task moves.
@@ -216,6 +232,9 @@ func (p *Plugin) await(ctx context.Context, task pluginsdk.Task) (pluginsdk.Task
 func (f *flow) open(ctx context.Context, root pluginsdk.Task) error {
 	rec, err := f.read(ctx)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		if root.CurrentIteration > 0 {
+			return pluginsdk.Errorf(pluginsdk.CodeNotFound, "what was noted of this workflow is gone from the database; abandon it, and start another")
+		}
 		if rec, err = f.first(ctx, root); err == nil {
 			err = f.create(ctx, rec)
 		}

@@ -34,8 +34,8 @@ func (p *Plugin) OnTaskComplete(ctx context.Context, request *pluginsdk.OnTaskCo
 	g := &gate{flow: p.flow(id), request: request}
 	var err error
 	g.rec, err = g.read(ctx)
-	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // it is made anew, and the stages are gone through again
-		return reject("What was noted of this workflow is gone. Look at your work once more, and hand it in again."), nil
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: "what was noted of this workflow is gone from the database; abandon it, and start another"}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -98,6 +98,9 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	if n := len(g.rec.Final) - 1; n >= 0 && patch != "" && g.rec.Final[n].Decision == stages.Approve && g.rec.Final[n].Patch == patch {
 		return g.accept(shown(g.rec.Final[n], g.treeName())...), nil
 	}
+	if said, ok := g.answered(g.rec.Final); ok {
+		return g.conclude(ctx, said)
+	}
 	said, err := g.ask(ctx, -1, deskOfRoot, checks, g.request.Call.ID+"/last")
 	if err != nil {
 		if rec, readErr := g.read(ctx); readErr == nil && rec.StoppedBy != "" {

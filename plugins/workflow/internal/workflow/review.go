@@ -28,6 +28,9 @@ const mostDiff = 60 << 10
 func (g *gate) review(ctx context.Context, n int, checks []string) (*pluginsdk.OnTaskCompleteResponse, error) {
 	s := g.rec.Stages[n]
 	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
+	if said, ok := g.answered(s.Verdicts); ok {
+		return g.decide(ctx, n, said)
+	}
 	if last := len(s.Verdicts) - 1; last >= 0 && s.Verdicts[last].Decision == stages.Approve && patch != "" && s.Verdicts[last].Patch == patch {
 		return g.inOrder(ctx, g.accept(shown(s.Verdicts[last], g.treeName())...))
 	}
@@ -52,6 +55,14 @@ func (g *gate) review(ctx context.Context, n int, checks []string) (*pluginsdk.O
 	}
 	said.Patch = patch
 	return g.decide(ctx, n, said)
+}
+
+// answered is the verdict that was stored when this call was made before.
+func (g *gate) answered(verdicts []stages.Verdict) (said stages.Verdict, ok bool) {
+	if last := len(verdicts) - 1; last >= 0 {
+		said = verdicts[last]
+	}
+	return said, said.RunID != "" && said.Call == g.request.Call.ID && said.Tree == g.work.tree
 }
 
 // decide stores a verdict, and says what follows from it.
@@ -202,13 +213,13 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 		if err != nil {
 			return stages.Verdict{}, err
 		}
-		if started.Existed && fresh {
-			continue // what it has written is gone: nobody knows whether that said the same
-		}
 		if ended.State == pluginsdk.RunSucceeded && ended.Result != nil && ended.Result.Failure == nil {
 			said, looked, err := g.heard(ctx, started.RunID, ended.Result, dir, checks)
 			if err == nil && ended.Result.Demo && !g.rec.Demo {
 				g.rec, err = g.change(ctx, func(r *record) error { r.Demo = true; return nil })
+			}
+			if err == nil && started.Existed && fresh && said.Decision == stages.Approve {
+				continue // what it has written is gone: nobody knows whether that said the same
 			}
 			if err != nil || looked || said.Decision != stages.Approve {
 				return said, err
@@ -348,6 +359,7 @@ func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.Invoke
 		return said, false, err
 	}
 	run := answer.Run
+	said.Call = g.request.Call.ID
 	said.RunID, said.SessionID, said.Tree, said.Checks, said.At, said.CostUSD = runID, run.SessionID, g.work.tree, checks, now(), run.CostUSD
 	if !run.StartedAt.IsZero() && !run.FinishedAt.IsZero() {
 		said.Seconds = run.FinishedAt.Sub(run.StartedAt).Seconds()

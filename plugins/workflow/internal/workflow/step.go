@@ -64,13 +64,18 @@ func (f *flow) stage(ctx context.Context, i int) error {
 
 // ended is due when the task of a stage was ended without its work being accepted.
 func (f *flow) ended(ctx context.Context, i int, task pluginsdk.Task) error {
+	continued := false // by a person, who knows that it was ended
 	rec, err := f.change(ctx, func(r *record) error {
 		if i >= len(r.Stages) || r.Stages[i].TaskID != task.ID {
 			return errAnew
 		}
-		r.Stages[i].Status = stages.Failed // another attempt follows
+		s := &r.Stages[i]
+		s.Status, continued = stages.Failed, s.Due != nil && s.Due.Iteration == 0 // another attempt follows
 		return nil
 	})
+	if err == nil && continued {
+		err = errAnew
+	}
 	if err != nil {
 		return err
 	}
