@@ -18,6 +18,7 @@ const (
 	mostRoles    = 128 << 10
 	mostFindings = 64 << 10 // of a review, as they are told to a worker
 	mostLater    = 300      // of each text of a review that was shortened
+	leastLater   = 50       // and of one that has to be shorter still
 	mostVerdicts = 50       // of a stage, once its older ones are put together
 )
 
@@ -25,13 +26,22 @@ const (
 // of batches that are done first, and older reviews put together; what they have decided and cost stays. All of their words stand in the threads of the reviews.
 func (r *record) encoded() ([]byte, error) {
 	raw, err := encode(r)
+	done := func(s *stages.Stage) bool { return s != nil && s.Status == stages.Completed }
 	for _, shorten := range []func(*record){
 		func(r *record) {
-			r.eachVerdicts(func(s *stages.Stage, v []stages.Verdict) { shortenAll(v, s != nil && s.Status == stages.Completed) })
+			r.eachVerdicts(func(s *stages.Stage, v []stages.Verdict) { shortenAll(v, done(s), mostLater) })
 		},
-		func(r *record) { r.eachVerdicts(func(_ *stages.Stage, v []stages.Verdict) { shortenAll(v, false) }) },
-		func(r *record) { r.eachVerdicts(func(_ *stages.Stage, v []stages.Verdict) { shortenAll(v, true) }) },
+		func(r *record) {
+			r.eachVerdicts(func(s *stages.Stage, v []stages.Verdict) {
+				if done(s) {
+					shortenAll(v, true, leastLater)
+				}
+			})
+		},
 		(*record).together,
+		func(r *record) {
+			r.eachVerdicts(func(_ *stages.Stage, v []stages.Verdict) { shortenAll(v, true, mostLater) })
+		},
 	} {
 		if err != nil || len(raw) <= mostRecord {
 			break
@@ -62,18 +72,18 @@ func (r *record) eachVerdicts(fn func(*stages.Stage, []stages.Verdict)) {
 }
 
 // shortenAll shortens verdicts: all but the last, or that too.
-func shortenAll(verdicts []stages.Verdict, last bool) {
+func shortenAll(verdicts []stages.Verdict, last bool, most int) {
 	for i := range verdicts {
 		if i == len(verdicts)-1 && !last {
 			return
 		}
 		v := &verdicts[i]
-		v.Summary, v.Source, v.PatternsCompliance, v.Checks = cut(v.Summary, mostLater), cut(v.Source, mostLater), cut(v.PatternsCompliance, mostLater), nil
-		if len(v.Issues) > 3 {
-			v.Issues = append(slices.Clone(v.Issues[:3]), fmt.Sprintf("and %d more", len(v.Issues)-3))
+		v.Summary, v.Source, v.PatternsCompliance, v.Checks = cut(v.Summary, most), cut(v.Source, most), cut(v.PatternsCompliance, most), nil
+		if few := most / 100; len(v.Issues) > few+1 {
+			v.Issues = append(slices.Clone(v.Issues[:few]), fmt.Sprintf("and %d more", len(v.Issues)-few))
 		}
 		for n := range v.Issues {
-			v.Issues[n] = cut(v.Issues[n], mostLater)
+			v.Issues[n] = cut(v.Issues[n], most)
 		}
 	}
 }
