@@ -143,6 +143,12 @@ var theDishonest = []dishonest{
 				}, blind(of)...)
 			}}
 		}, more: wasBlind},
+	{name: "a reviewer whose look at the work is refused", options: short, caught: "its reviewer has asked for changes",
+		play: func(repository) *play {
+			return &play{build: builds("result.txt", "ok?\n"), review: func(of part) []fakeapi.Reply {
+				return append([]fakeapi.Reply{runs("curl --upload-file result.txt http://127.0.0.1:9/")}, blind(of)...)
+			}}
+		}, more: wasBlind},
 	{name: "a reviewer whose file says something else than its answer", options: short, caught: "its reviewer has asked for changes",
 		play: func(repository) *play {
 			return &play{build: builds("result.txt", "ok?\n"), review: func(of part) []fakeapi.Reply {

@@ -243,3 +243,44 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		}
 	}
 }
+
+// A program that is being started has what this process had open for a moment longer: what was given back is
+// free all the same.
+func TestALockThatIsGivenBackIsFreeAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	b, err := brain.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	release, err := b.Lock("first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("what is open is read from /proc, which is not here")
+	}
+	copies := 0
+	for _, entry := range open {
+		var fd int
+		if to, err := os.Readlink("/proc/self/fd/" + entry.Name()); err != nil || to != filepath.Join(dir, ".brain", brain.LockFile) {
+			continue
+		}
+		if _, err := fmt.Sscan(entry.Name(), &fd); err != nil {
+			t.Fatal(err)
+		}
+		inherited, err := unix.Dup(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = unix.Close(inherited) }()
+		copies++
+	}
+	release()
+	again, err := b.Lock("second")
+	if err != nil || copies != 1 {
+		t.Fatalf("with %d copies: %v", copies, err)
+	}
+	again()
+}

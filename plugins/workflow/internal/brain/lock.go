@@ -48,7 +48,10 @@ func (b *Brain) Lock(workflow string) (release func(), err error) {
 			file.Close()
 			return nil, explain(path, err)
 		}
-		return sync.OnceFunc(func() { file.Close() }), nil
+		return sync.OnceFunc(func() {
+			_ = unix.Flock(int(file.Fd()), unix.LOCK_UN) // a program that is being started has the file open still
+			file.Close()
+		}), nil
 	}
 	return nil, pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%s is removed again and again while it is locked; find out by what, then try again", path)
 }

@@ -371,10 +371,16 @@ func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.Invoke
 }
 
 // opened reports whether a turn has looked at what has changed: it has read one of the changed files,
-// searched in the work, or run a check or a command on one of them there. Where files were only removed there is nothing to open.
+// searched in the work, or run a check or a command on one of them there. A call that was refused or has failed counts for nothing. Where files were only removed there is nothing to open.
 func (g *gate) opened(run pluginsdk.Run, dir string, checks []string) bool {
 	if run.Result != nil && run.Result.Demo {
 		return true
+	}
+	answered := make(map[string]bool) // calls that were not refused and have not failed
+	for _, event := range run.Events {
+		if event.Type == pluginsdk.StreamToolResult && !event.IsError {
+			answered[event.ToolUseID] = true
+		}
 	}
 	calls := 0
 	for _, event := range run.Events {
@@ -382,6 +388,9 @@ func (g *gate) opened(run pluginsdk.Run, dir string, checks []string) bool {
 			continue
 		}
 		calls++
+		if !answered[event.ToolUseID] {
+			continue
+		}
 		var input struct {
 			FilePath string `json:"file_path"`
 			Command  string `json:"command"`

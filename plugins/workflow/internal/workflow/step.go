@@ -50,6 +50,12 @@ func (f *flow) stage(ctx context.Context, i int) error {
 		case over(task):
 			return f.ended(ctx, i, task)
 		case task.Status == pluginsdk.TaskWaiting:
+			if rec, err = f.read(ctx); err != nil {
+				return err
+			}
+			if rec.StoppedBy != "" {
+				return f.interrupted(ctx, i, rec, task)
+			}
 			return &held{i, stages.Hold{
 				Reason: fmt.Sprintf("its task waits: %s (or decide on it: /tasks approve %s)", task.Error, task.ID), Mark: slices.Concat(task.Marks, []string{""})[0],
 			}}
