@@ -313,7 +313,10 @@ func TestTheRulesOfAWorkflow(t *testing.T) {
 			life: []event{{waits: "the plugin validation is off, or comes after the plugin workflow"}},
 		},
 		"the plugin worktree is off": {
-			world: func(w *world) { w.call(w.dir, "init", "-q") }, stages: short7,
+			world: func(w *world) {
+				w.call(w.dir, "init", "-q")
+				w.call(w.dir, "commit", "-q", "--allow-empty", "-m", "first")
+			}, stages: short7,
 			life: []event{{waits: "the plugin worktree, which gives a workflow a branch of its own there, is off"}}, told: nil,
 		},
 		"its worker cannot go on": {

@@ -45,6 +45,8 @@ type Plugin struct {
 	works     scratch.Place
 	moved     signal // a task has moved, or a record was changed
 
+	starts sync.Mutex // one workflow is started at a time: each sees those before it
+
 	mu     sync.Mutex
 	flows  map[string]*flow // by the id of the root task
 	places places

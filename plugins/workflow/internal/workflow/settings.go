@@ -21,7 +21,8 @@ var settingsSchema = json.RawMessage(`{
     "atOnce": {"type": "integer", "minimum": 1, "maximum": 20, "default": 2, "title": "Workflows at once", "description": "How many workflows work at the same time; the oldest goes first"},
     "sideBySide": {"type": "integer", "minimum": 1, "maximum": 5, "default": 1, "title": "Batches side by side", "description": "How many batches that the plan marks as independent may be built at the same time; 1: one after the other"},
     "costCap": {"type": "number", "exclusiveMinimum": 0, "default": 20, "title": "Cost limit (USD)", "description": "US dollars that a workflow may cost unless it was started with another limit"},
-    "maxCost": {"type": "number", "exclusiveMinimum": 0, "default": 50, "title": "Highest cost limit (USD)", "description": "The highest limit that an agent may start a workflow with"},
+    "maxCost": {"type": "number", "exclusiveMinimum": 0, "default": 50, "title": "Highest cost limit (USD)", "description": "The highest limit that an agent, or a person without the scope admin, may give a workflow"},
+    "agentsOpen": {"type": "integer", "minimum": 1, "maximum": 100, "default": 3, "title": "Workflows of agents", "description": "How many workflows that agents have started may be open at the same time"},
     "verifyShare": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100, "title": "Share of reviewing (%)", "description": "When reviewing has cost more than this share of what building has cost, the batches that follow are checked by the project's own checks only; the last review is always made"},
     "reviewCost": {"type": "number", "exclusiveMinimum": 0, "default": 3, "title": "Cost limit of a review (USD)", "description": "US dollars that one review may cost"},
     "reviewSeconds": {"type": "integer", "minimum": 30, "maximum": 7200, "default": 1800, "title": "Time limit of a review (s)", "description": "How long one review may take"},
@@ -50,6 +51,7 @@ type config struct {
 	SideBySide    int                       `json:"sideBySide"`
 	CostCap       float64                   `json:"costCap"` // US dollars, as MaxCost and ReviewCost
 	MaxCost       float64                   `json:"maxCost"`
+	AgentsOpen    int                       `json:"agentsOpen"`
 	VerifyShare   int                       `json:"verifyShare"` // percent
 	ReviewCost    float64                   `json:"reviewCost"`
 	ReviewSeconds int                       `json:"reviewSeconds"`
@@ -61,7 +63,7 @@ type config struct {
 // parseConfig reads the settings. Wrong ones are CodeInvalid, with the name of the setting.
 func parseConfig(raw json.RawMessage) (config, error) {
 	c := config{
-		BatchSize: 3, Rounds: 3, Redesigns: 1, Tries: 3, AtOnce: 2, SideBySide: 1, CostCap: 20, MaxCost: 50, VerifyShare: 100, ReviewCost: 3, ReviewSeconds: 1800,
+		BatchSize: 3, Rounds: 3, Redesigns: 1, Tries: 3, AtOnce: 2, SideBySide: 1, CostCap: 20, MaxCost: 50, AgentsOpen: 3, VerifyShare: 100, ReviewCost: 3, ReviewSeconds: 1800,
 	}
 	if err := settings.Decode(raw, &c); err != nil {
 		return config{}, err
@@ -72,7 +74,7 @@ func parseConfig(raw json.RawMessage) (config, error) {
 		least, most int
 	}{
 		{"batchSize", c.BatchSize, 1, 50}, {"rounds", c.Rounds, 1, 20}, {"redesigns", c.Redesigns, 0, 5}, {"tries", c.Tries, 1, 20},
-		{"atOnce", c.AtOnce, 1, 20}, {"sideBySide", c.SideBySide, 1, 5}, {"verifyShare", c.VerifyShare, 1, 1000}, {"reviewSeconds", c.ReviewSeconds, 30, 7200},
+		{"atOnce", c.AtOnce, 1, 20}, {"agentsOpen", c.AgentsOpen, 1, 100}, {"sideBySide", c.SideBySide, 1, 5}, {"verifyShare", c.VerifyShare, 1, 1000}, {"reviewSeconds", c.ReviewSeconds, 30, 7200},
 	} {
 		if number.value < number.least || number.value > number.most {
 			return config{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "settings: %s is %d; it must be from %d to %d", number.name, number.value, number.least, number.most)

@@ -13,18 +13,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
-	"github.com/seed-706843ae/harness/plugins/internal/run"
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/prompts"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
 // mostRequest is how many bytes a request has at most: it is in each prompt.
 const mostRequest = 64 << 10
 
-const labelDir = "workflow.dir" // of the root: the directory that was asked for
+const (
+	labelDir = "workflow.dir" // of the root: the directory that was asked for
+	labelBy  = "workflow.by"  // of the root: agent, when an agent has started it
+)
 
 // start begins a workflow in a directory, once for each call.
 func (p *Plugin) start(ctx context.Context, r request) (answer, error) {
@@ -54,17 +56,28 @@ func (p *Plugin) start(ctx context.Context, r request) (answer, error) {
 	if batch > 0 {
 		labels[labelBatchN] = strconv.Itoa(batch)
 	}
+	noted := ""
 	if asked := r.fields["stages"]; asked != "" {
 		names, err := namesOf(asked, dir, c)
 		if err != nil {
 			return answer{}, err
 		}
 		labels[labelAsked] = strings.Join(names, ",")
+		if alone := unreviewed(names); alone != "" && r.agent {
+			return answer{}, pluginsdk.Errorf(pluginsdk.CodeDenied, "stages: no reviewer comes after %s, and only a person may start a workflow whose work nobody reviews: name a reviewer after it, or name no stages", alone)
+		} else if alone != "" {
+			noted = fmt.Sprintf(" Nobody reviews the work of the stage %s: no reviewer comes after it.", alone)
+		}
 	}
-	if err := p.vacant(ctx, r.call.ID, dir); err != nil {
+	if r.agent {
+		labels[labelBy] = "agent"
+	}
+	p.starts.Lock()
+	defer p.starts.Unlock()
+	if err := p.vacant(ctx, r, dir, c); err != nil {
 		return answer{}, err
 	}
-	note, err := p.readyGit(ctx, dir, r.fields["git"])
+	note, err := p.readyGit(ctx, dir, r)
 	if err != nil {
 		return answer{}, err
 	}
@@ -78,8 +91,8 @@ func (p *Plugin) start(ctx context.Context, r request) (answer, error) {
 	id := created.Task.ID
 	p.begin(id)
 	return answer{
-		words: fmt.Sprintf("Workflow %s has begun in %s, for at most $%.2f.%s /workflow status %s says how far it is.", short(id), dir, created.Task.CostCapUSD, note, short(id)),
-		data:  map[string]any{"id": id, "threadId": created.Task.ThreadID, "dir": dir},
+		words: fmt.Sprintf("Workflow %s has begun in %s, for at most $%.2f.%s /workflow status %s says how far it is.", short(id), dir, created.Task.CostCapUSD, noted+note, short(id)),
+		data:  map[string]any{"id": id, "threadId": created.Task.ThreadID, "dir": dir, "note": strings.TrimSpace(noted + note)},
 	}, nil
 }
 
@@ -108,6 +121,9 @@ func (p *Plugin) place(r request, c *config) (string, error) {
 	if info, err := os.Stat(real); err != nil || !info.IsDir() {
 		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: %q is no directory; name the one that it is in", asked)
 	}
+	if workspace, err := filepath.EvalSymlinks(p.workspace); err == nil && real == workspace {
+		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "dir: %q is the assistant's own workspace; make a directory for the project, there or elsewhere, and name that", asked)
+	}
 	if r.admin {
 		return real, nil
 	}
@@ -135,8 +151,8 @@ func costOf(r request, c *config) (float64, error) {
 	switch {
 	case err != nil || !(cost > 0) || math.IsInf(cost, 0):
 		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: %q is not a positive amount in US dollars", asked)
-	case r.agent && cost > c.MaxCost:
-		return 0, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: $%.2f is more than the $%.2f that an agent may ask for (setting maxCost)", cost, c.MaxCost)
+	case !r.admin && cost > c.MaxCost:
+		return 0, pluginsdk.Errorf(pluginsdk.CodeDenied, "cost: $%.2f is more than $%.2f (setting maxCost): only a person with the scope admin may give a workflow more", cost, c.MaxCost)
 	}
 	return cost, nil
 }
@@ -168,7 +184,9 @@ func namesOf(asked, dir string, c *config) ([]string, error) {
 }
 
 // vacant refuses a directory in which, above or below which a workflow is open: one builds at a time.
-func (p *Plugin) vacant(ctx context.Context, key, dir string) error {
+// It refuses an agent's start, too, when agents have as many open as they may.
+func (p *Plugin) vacant(ctx context.Context, r request, dir string, c *config) error {
+	agents := 0
 	for after := ""; ; {
 		page, err := p.host.Tasks.List(ctx, &pluginsdk.ListTasksRequest{Query: pluginsdk.TaskQuery{Plugin: name, Statuses: openStatuses, After: after}})
 		if err != nil || len(page.Tasks) == 0 {
@@ -176,44 +194,42 @@ func (p *Plugin) vacant(ctx context.Context, key, dir string) error {
 		}
 		for _, task := range page.Tasks {
 			after = task.ID
-			if task.Labels[labelRoot] == "" || task.Key == key || task.Labels[labelDir] != dir {
+			if task.Labels[labelRoot] == "" || task.Key == r.call.ID {
 				continue
 			}
-			return pluginsdk.Errorf(pluginsdk.CodeConflict, "the workflow %s is open in %s (%s): wait for it, continue it, or abandon it (/workflow abandon %s)", short(task.ID), dir, task.Status, short(task.ID))
+			if other := task.Labels[labelDir]; nested(dir, other) {
+				return pluginsdk.Errorf(pluginsdk.CodeConflict, "the workflow %s is open in %s (%s): wait for it, continue it, or abandon it (/workflow abandon %s)", short(task.ID), other, task.Status, short(task.ID))
+			}
+			if task.Labels[labelBy] != "" {
+				agents++
+			}
+			if r.agent && agents >= c.AgentsOpen {
+				return pluginsdk.Errorf(pluginsdk.CodeExhausted, "agents have started %d workflows that are open, and may have %d (setting agentsOpen): wait until one is over, or ask a person to type /workflow start dir=%s WHAT TO BUILD", agents, c.AgentsOpen, dir)
+			}
 		}
 	}
 }
 
-// readyGit makes a directory a git repository where that was asked for. It returns what people are
-// told of a directory without one.
-func (p *Plugin) readyGit(ctx context.Context, dir, wanted string) (note string, err error) {
-	switch wanted {
-	case "", "yes", "no":
-	default:
-		return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "git: %q is neither yes nor no", wanted)
+// nested reports whether one of two directories is the other or below it, also as links lead by now.
+func nested(a, b string) bool {
+	if within(a, b) || within(b, a) {
+		return true
 	}
-	if inCheckout(dir, p.workspace) {
-		if wanted == "no" {
-			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "git: %s is in a git project, where a workflow builds on a branch of its own; leave git=no out", dir)
+	real, err := filepath.EvalSymlinks(b)
+	return err == nil && (within(a, real) || within(real, a))
+}
+
+// unreviewed is the first stage whose work no reviewer after it looks at; empty: there is none. A scout and
+// an architect leave what later stages work with, and are checked by what they leave.
+func unreviewed(names []string) string {
+	for n, agent := range names {
+		switch (stages.Stage{Agent: agent}).Role() {
+		case stages.Scout, stages.Architect, stages.Reviewer:
+			continue
 		}
-		return "", nil
-	}
-	if wanted != "yes" {
-		return " It is no git project: the work is done in the directory itself, one batch after the other, and nothing is undone by itself. (git=yes makes it one.)", nil
-	}
-	git := func(args ...string) (run.Result, error) {
-		return run.Do(ctx, run.Command{Args: append([]string{"git"}, args...), Dir: dir, Limit: 5 * time.Minute})
-	}
-	steps := [][]string{{"init", "--quiet"}}
-	if who, err := git("config", "user.email"); err != nil || strings.TrimSpace(string(who.Stdout)) == "" {
-		steps = append(steps, []string{"config", "user.name", "Harness"}, []string{"config", "user.email", "harness@localhost"})
-	}
-	steps = append(steps, []string{"add", "--all"}, []string{"commit", "--quiet", "--allow-empty", "--message", "What was there before the workflow"})
-	for _, step := range steps {
-		done, err := git(step...)
-		if err != nil || done.Code != 0 {
-			return "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "git %s in %s: %s; make it a git repository by hand, or start with git=no", step[0], dir, cmp.Or(strings.TrimSpace(done.Stderr), fmt.Sprint(err)))
+		if !slices.ContainsFunc(names[n+1:], func(later string) bool { return (stages.Stage{Agent: later}).Role() == stages.Reviewer }) {
+			return agent
 		}
 	}
-	return " It is a git repository now.", nil
+	return ""
 }
