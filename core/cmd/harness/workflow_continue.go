@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newWorkflowContinue() *cobra.Command {
@@ -27,14 +28,22 @@ accepted as it is.`,
 	addTimeout(cmd)
 	cmd.Flags().Int("more-rounds", 0, "so many more reviews of each batch may ask for changes")
 	cmd.Flags().Int("more-redesigns", 0, "so many more times it may go back to the architect")
+	cmd.Flags().Int("more-tries", 0, "so many more times the checks of each stage may fail")
 	cmd.Flags().Float64("cost", 0, "what it may cost from now on in all, in US dollars")
 	cmd.Flags().Bool("accept", false, "accept what it waits with as it is")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		switch name { // as the command /workflow has them
+		case "rounds", "redesigns", "tries":
+			name = "more-" + name
+		}
+		return pflag.NormalizedName(name)
+	})
 	return cmd
 }
 
 func continueWorkflow(cmd *cobra.Command, part string, words []string) error {
 	var options []string
-	for _, one := range []struct{ flag, option string }{{"more-rounds", "rounds"}, {"more-redesigns", "redesigns"}} {
+	for _, one := range []struct{ flag, option string }{{"more-rounds", "rounds"}, {"more-redesigns", "redesigns"}, {"more-tries", "tries"}} {
 		switch n, _ := cmd.Flags().GetInt(one.flag); {
 		case n < 0:
 			return fmt.Errorf("--%s: %d is not accepted; it is a number from 1", one.flag, n)

@@ -86,7 +86,8 @@ func TestWorkflowStatus(t *testing.T) {
 func TestWorkflowsAreDecidedOn(t *testing.T) {
 	withWorkflows(t)
 	for line, typed := range map[string]string{
-		"continue aaaaaaaa --more-rounds 2 --more-redesigns 1 --cost 30.5 use port 80": "continue " + waitingFlow + " rounds=2 redesigns=1 cost=30.5 use port 80",
+		"continue aaaaaaaa --more-rounds 2 --more-redesigns 1 --more-tries 4 --cost 30.5 use port 80": "continue " + waitingFlow + " rounds=2 redesigns=1 tries=4 cost=30.5 use port 80",
+		"continue aaaaaaaa --rounds 2 --redesigns 1 --tries 4":                                        "continue " + waitingFlow + " rounds=2 redesigns=1 tries=4",
 		"resume aaaaaaaa --accept":       "continue " + waitingFlow + " accept=yes",
 		"continue aaaaaaaa cost=9 is ok": "continue " + waitingFlow + " -- cost=9 is ok",
 		"continue " + waitingFlow:        "continue " + waitingFlow,

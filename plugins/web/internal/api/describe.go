@@ -71,7 +71,7 @@ var paragraphs = map[string]string{
 	"start-workflow": "It is the command /workflow start in the primary thread, in the caller's name: the workflow belongs to that thread, which is told how it ends. " +
 		"What the plugin refuses, such as an unknown agent or a directory that another workflow works in, is 422; 409 when the command waits there behind something else, to be carried out after that.",
 	"continue-workflow": "It is the command /workflow continue in the primary thread, in the caller's name, as stop and abandon are: 409 when the plugin refuses it, or it waits there behind something else. " +
-		"rounds and redesigns are added to the limits of this workflow; costUsd takes the place of its cap.",
+		"rounds, redesigns and tries are added to the limits of this workflow; costUsd takes the place of its cap.",
 	callTool: "Waits for as long as the tool takes, an hour at most. A client that leaves has the call given up.",
 }
 

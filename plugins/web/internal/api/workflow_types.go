@@ -19,6 +19,7 @@ type Workflow struct {
 	Git            bool              `json:"git" doc:"It is built in git worktrees, and merged after the last review"`
 	Branch         string            `json:"branch,omitempty" doc:"The branch on which the accepted batches are"`
 	Why            string            `json:"why,omitempty" doc:"Why it has these stages"`
+	Unreviewed     string            `json:"unreviewed,omitempty" doc:"A stage whose work nobody reviews: no reviewer comes after it"`
 	Acceptance     []string          `json:"acceptance" nullable:"false" doc:"Checks that were drawn up from the request, before the plan"`
 	Stages         []WorkflowStage   `json:"stages" nullable:"false"`
 	Final          []WorkflowVerdict `json:"final" nullable:"false" doc:"Reviews of the whole change, oldest first"`

@@ -48,6 +48,7 @@ type startWorkflowInput struct{ Body WorkflowStart }
 type WorkflowContinue struct {
 	Rounds    int     `json:"rounds,omitempty" minimum:"0" maximum:"100" doc:"More reviews that may ask for changes, of each batch"`
 	Redesigns int     `json:"redesigns,omitempty" minimum:"0" maximum:"100" doc:"More returns to the architect"`
+	Tries     int     `json:"tries,omitempty" minimum:"0" maximum:"100" doc:"More times that the checks of each stage may fail"`
 	CostUSD   float64 `json:"costUsd,omitempty" minimum:"0" maximum:"1000000" doc:"What it may cost from now on, in all"`
 	Accept    bool    `json:"accept,omitempty" doc:"What it waits with is accepted as it is"`
 	Words     string  `json:"words,omitempty" maxLength:"60000" doc:"To the agent that goes on"`
@@ -229,7 +230,7 @@ func (h *handlers) continueWorkflow(ctx context.Context, input *continueWorkflow
 		body = *input.Body
 	}
 	words := []string{"continue", input.ID}
-	for name, n := range map[string]int{"rounds": body.Rounds, "redesigns": body.Redesigns} {
+	for name, n := range map[string]int{"rounds": body.Rounds, "redesigns": body.Redesigns, "tries": body.Tries} {
 		if n > 0 {
 			words = append(words, name+"="+strconv.Itoa(n))
 		}

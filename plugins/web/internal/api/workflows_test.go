@@ -70,7 +70,7 @@ func TestWorkflowsAreDecidedOnInAPersonsName(t *testing.T) {
 		return ""
 	}
 	for _, c := range []struct{ path, body, typed string }{
-		{"continue", `{"rounds": 2, "redesigns": 1, "costUsd": 12.5, "words": "Use the port 80"}`, "/workflow continue W1 redesigns=1 rounds=2 cost=12.5 Use the port 80"},
+		{"continue", `{"rounds": 2, "redesigns": 1, "tries": 4, "costUsd": 12.5, "words": "Use the port 80"}`, "/workflow continue W1 redesigns=1 rounds=2 tries=4 cost=12.5 Use the port 80"},
 		{"continue", `{"accept": true}`, "/workflow continue W1 accept=yes"},
 		{"continue", `{"words": " cost=900 is too much\n"}`, "/workflow continue W1 -- cost=900 is too much"},
 		{"continue", "", "/workflow continue W1"},

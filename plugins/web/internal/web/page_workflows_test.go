@@ -15,7 +15,7 @@ func reported(t *testing.T) string {
 	t.Helper()
 	report := map[string]any{
 		"id": "W1", "title": "A todo list " + hostile, "request": "Build a **todo** list " + hostile, "dir": "/srv/todo " + hostile, "parentThreadId": "T", "threadId": "T2",
-		"state": "waiting", "waits": "Tasks 4-6 was sent back 3 times " + hostile, "git": true, "branch": "task/W1", "why": "it is new " + hostile,
+		"state": "waiting", "waits": "Tasks 4-6 was sent back 3 times " + hostile, "git": true, "branch": "task/W1", "why": "it is new " + hostile, "unreviewed": "docs-writer",
 		"acceptance": []string{"todo add puts a line into the file " + hostile},
 		"stages": []map[string]any{
 			{"agent": "architect", "role": "architect", "status": "completed", "attempt": 2, "taskId": "K1", "threadId": "T3", "runId": "R1", "validation": map[string]any{"passed": true, "tries": 2, "reason": "the headings were not 1..N at first"}, "costUsd": 0.25, "seconds": 90},
@@ -50,7 +50,7 @@ func TestThePagesOfWorkflows(t *testing.T) {
 	s := demanding(t)
 	s.remembers(reported(t))
 	sees := []string{
-		"Needs you", "Tasks 4-6 was sent back 3 times", "3 of 6 stages done", "$1.50", "of $20", "left: about 15 min and $0.90 for 2 more batches", `href="/workflows/W1#stage-4"`, "In review", "Approved, 9/10", "Changes requested, 5/10",
+		"Needs you", "Nobody reviews the work of the stage docs-writer", "Tasks 4-6 was sent back 3 times", "3 of 6 stages done", "$1.50", "of $20", "left: about 15 min and $0.90 for 2 more batches", `href="/workflows/W1#stage-4"`, "In review", "Approved, 9/10", "Changes requested, 5/10",
 		"attempt 2", "round 3", `id="stage-1"`, "Checks passed", "after 2 tries", "the headings were not 1..N at first", `href="/tasks/K1"`, `href="/chat/T3"`, `href="/runs/R1"`, `href="/runs/R7"`, "still no test", "todo.go:12 panics", "Earlier verdicts (2)",
 		"the file says APPROVE, the output REVISE", "<code>go test ./...</code>", "passed", "<code>go vet ./...</code>", "exit code 1", `<code title="7aee7aee7aee7aee">7aee7aee7aee…</code>`, "Accepted as is", "by Cleo", "about Tasks 1-3",
 		"todo add puts a line", "Build a <strong>todo</strong> list", "50 %", "40 %", "10 min", "Tasks 4-6: 0 of 3 left", "0 of 1 left", "$18.50 of $20.00 left", "task/W1", "it is new", `href="/chat/T2"`, `href="/tasks/W1"`, `data-live="task:"`,
@@ -62,7 +62,7 @@ func TestThePagesOfWorkflows(t *testing.T) {
 		t.Error("what needs a person does not come first")
 	}
 	ann := s.logIn("Ann", pluginsdk.ScopeApprove)
-	ann.reads("/workflows/W1", append(sees, "More rounds for each batch", "More redesigns", "New cost limit", "1 of 1 used", "Continue", "Accept as is", "Abandon", `data-confirm="Abandon this workflow?`), hostile, `value="stop"`)
+	ann.reads("/workflows/W1", append(sees, "More rounds for each batch", "More redesigns", "More tries for each stage", "New cost limit", "1 of 1 used", "Continue", "Accept as is", "Abandon", `data-confirm="Abandon this workflow?`), hostile, `value="stop"`)
 }
 
 // What a person decides on the page is the command that they could have typed; why it was refused stands beside what they
@@ -77,7 +77,7 @@ func TestAPersonDecidesOnAWorkflow(t *testing.T) {
 		typed string
 		says  string
 	}{
-		{[]string{"do", "continue", "rounds", "2", "redesigns", "", "cost", "30", "note", "use port 80"}, "/workflow continue W1 rounds=2 cost=30 use port 80", "goes on"},
+		{[]string{"do", "continue", "rounds", "2", "redesigns", "", "tries", "4", "cost", "30", "note", "use port 80"}, "/workflow continue W1 rounds=2 tries=4 cost=30 use port 80", "goes on"},
 		{[]string{"do", "accept"}, "/workflow continue W1 accept=yes", "accepted as it is"},
 		{[]string{"do", "stop"}, "/workflow stop W1", "is stopped"},
 		{[]string{"do", "abandon"}, "/workflow abandon W1", "is abandoned"},

@@ -24,6 +24,7 @@ type report struct {
 	Git            bool             `json:"git"`
 	Branch         string           `json:"branch,omitempty"`
 	Why            string           `json:"why,omitempty"`
+	Unreviewed     string           `json:"unreviewed,omitempty"` // a stage whose work nobody reviews
 	Acceptance     []string         `json:"acceptance,omitempty"`
 	Stages         []reportedStage  `json:"stages"`
 	Final          []stages.Verdict `json:"final,omitempty"`
@@ -94,6 +95,8 @@ func (f *flow) report(ctx context.Context, root pluginsdk.Task) (report, error) 
 	for _, s := range rec.Stages {
 		r.Stages = append(r.Stages, reported(s))
 	}
+	r.end(root)
+	r.Unreviewed = unreviewed(r.agents(root))
 	r.Cost.VerifyingUSD = rec.verifying()
 	r.Cost.BuildingUSD = max(root.CostUSD-r.Cost.VerifyingUSD, 0)
 	for _, s := range r.Stages {
@@ -111,7 +114,7 @@ func (f *flow) report(ctx context.Context, root pluginsdk.Task) (report, error) 
 	switch root.Status {
 	case pluginsdk.TaskWaiting:
 		r.Waits = cmp.Or(root.Error, rec.Waits)
-		if strings.HasPrefix(rec.Waits, "stopped by ") {
+		if rec.StoppedBy != "" {
 			r.State = "stopped"
 		}
 	case pluginsdk.TaskRunning, pluginsdk.TaskPending, pluginsdk.TaskEvaluating:
@@ -124,6 +127,40 @@ func (f *flow) report(ctx context.Context, root pluginsdk.Task) (report, error) 
 		r.Waits = root.Error
 	}
 	return r, nil
+}
+
+// end says of the stages of a workflow that is over that they are: what was under way has ended with it.
+func (r *report) end(root pluginsdk.Task) {
+	if !root.Status.Final() {
+		return
+	}
+	for i := range r.Stages {
+		s := &r.Stages[i]
+		if s.Status == stages.Completed || s.Status == stages.Failed || s.Status == stages.Pending {
+			continue
+		}
+		s.Status = stages.Failed
+		if root.Status == pluginsdk.TaskCompleted {
+			s.Status = stages.Completed
+		}
+		if s.CompletedAt.IsZero() && !s.StartedAt.IsZero() {
+			s.CompletedAt = root.CompletedAt
+			if s.Role != stages.Reviewer {
+				s.Seconds = max(root.CompletedAt.Sub(s.StartedAt).Seconds(), 0)
+			}
+		}
+	}
+}
+
+// agents are those of the stages, or, before there are any, those that a person has named.
+func (r *report) agents(root pluginsdk.Task) (names []string) {
+	for _, s := range r.Stages {
+		names = append(names, s.Agent)
+	}
+	if len(names) == 0 && root.Labels[labelAsked] != "" {
+		names = strings.Split(root.Labels[labelAsked], ",")
+	}
+	return names
 }
 
 func reported(s stages.Stage) reportedStage {
@@ -254,6 +291,9 @@ func (r report) words() string {
 		fmt.Fprintf(&b, ": %s", r.Waits)
 	}
 	b.WriteString("\n")
+	if r.Unreviewed != "" {
+		fmt.Fprintf(&b, "Nobody reviews the work of the stage %s: no reviewer comes after it.\n", r.Unreviewed)
+	}
 	for _, s := range r.Stages {
 		fmt.Fprintf(&b, "- %s", s.Agent)
 		if s.Batch != "" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
 
@@ -263,5 +264,55 @@ func TestTheCostLimitIsRaisedByThoseWhoMay(t *testing.T) {
 	}
 	if !slices.Contains(w.told(), "scout #2") {
 		t.Error(w.told())
+	}
+}
+
+func (w *world) report(id string) (r report) {
+	w.Helper()
+	said, ok := w.calls("workflow_status", `{"workflow": "`+id+`"}`)
+	if err := json.Unmarshal([]byte(said), &r); !ok || err != nil {
+		w.Fatalf("%v: %s", err, said)
+	}
+	return r
+}
+
+func TestAWorkflowThatIsOverHasNoStageAtWork(t *testing.T) {
+	at := make(chan struct{})
+	w := newWorld(t, inGit)
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	w.works = func(job) pluginsdk.InvokeResult { close(at); <-over; return pluginsdk.InvokeResult{} }
+	id := w.starts("dir=" + w.dir + " stages=builder")
+	<-at
+	r := w.report(id)
+	if r.Stages[0].Status != stages.Running || r.Unreviewed != "builder" {
+		t.Errorf("it is %+v", r)
+	}
+	if said := r.words(); !strings.Contains(said, "Nobody reviews the work of the stage builder") {
+		t.Error(said)
+	}
+	w.must("/workflow abandon " + id)
+	if r = w.report(id); r.Stages[0].Status != stages.Failed || r.Stages[0].CompletedAt.IsZero() {
+		t.Errorf("once it is over, its stage is %+v", r.Stages[0])
+	}
+}
+
+// Who has stopped a workflow stands in a field: words that begin like that are words.
+func TestStoppedIsNotReadFromWords(t *testing.T) {
+	w := newWorld(t)
+	w.works = says("BLOCKED: the server")
+	id := w.starts("dir=" + w.dir + " stages=scout")
+	w.waits(id)
+	if _, err := w.now().plugin.flow(id).change(context.Background(), func(r *record) error { r.Waits = "stopped by the door"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.report(id); r.State != string(pluginsdk.TaskWaiting) {
+		t.Errorf("it is %q", r.State)
+	}
+	if _, err := w.now().plugin.flow(id).change(context.Background(), func(r *record) error { r.StoppedBy = "ann"; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.report(id); r.State != "stopped" {
+		t.Errorf("it is %q", r.State)
 	}
 }

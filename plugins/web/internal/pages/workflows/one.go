@@ -32,7 +32,7 @@ type shown struct {
 }
 
 // form is what a person says when a workflow goes on, as it is typed.
-type form struct{ rounds, redesigns, cost, note ui.Input }
+type form struct{ rounds, redesigns, tries, cost, note ui.Input }
 
 func newForm(w api.Workflow) form {
 	spent := ui.Cost(w.Cost.USD, w.Cost.Unsure) + " spent"
@@ -42,6 +42,7 @@ func newForm(w api.Workflow) form {
 	return form{
 		rounds:    ui.Input{Name: "rounds", Label: "More rounds for each batch", Type: "number", Min: "0", Step: "1", Placeholder: "0", Hint: "The limit is " + strconv.Itoa(w.Limits.Rounds)},
 		redesigns: ui.Input{Name: "redesigns", Label: "More redesigns", Type: "number", Min: "0", Step: "1", Placeholder: "0", Hint: fmt.Sprintf("%d of %d used", w.Redesigns, w.Limits.Redesigns)},
+		tries:     ui.Input{Name: "tries", Label: "More tries for each stage", Type: "number", Min: "0", Step: "1", Placeholder: "0", Hint: "The limit is " + strconv.Itoa(w.Limits.Tries)},
 		cost:      ui.Input{Name: "cost", Label: "New cost limit, in USD", Type: "number", Min: "0", Step: "any", Placeholder: strconv.FormatFloat(w.Cost.CapUSD, 'f', -1, 64), Hint: spent},
 		note:      ui.Input{Name: "note", Label: "Add a note", Rows: 3, Hint: "The agent that goes on reads it."},
 	}
@@ -50,7 +51,7 @@ func newForm(w api.Workflow) form {
 // body is the request that the form makes; false: an input says what is wrong.
 func (f *form) body() (body api.WorkflowContinue, right bool) {
 	right = true
-	for in, n := range map[*ui.Input]*int{&f.rounds: &body.Rounds, &f.redesigns: &body.Redesigns} {
+	for in, n := range map[*ui.Input]*int{&f.rounds: &body.Rounds, &f.redesigns: &body.Redesigns, &f.tries: &body.Tries} {
 		if in.Value == "" {
 			continue
 		}
@@ -98,7 +99,7 @@ func (p pages) act(r *http.Request) (site.Done, error) {
 	if err != nil {
 		return site.Done{}, err
 	}
-	for _, in := range []*ui.Input{&of.rounds, &of.redesigns, &of.cost, &of.note} {
+	for _, in := range []*ui.Input{&of.rounds, &of.redesigns, &of.tries, &of.cost, &of.note} {
 		in.Value = strings.TrimSpace(r.PostForm.Get(in.Name))
 	}
 	done := site.Done{To: stages.Path(of.ID)}
@@ -133,6 +134,11 @@ func (p pages) act(r *http.Request) (site.Done, error) {
 	}
 	of.form, of.wrong = typed, "Nothing was done: "+told.Detail
 	return site.Done{}, &site.Again{View: view(of)}
+}
+
+// unreviewed says whose work nobody reviews.
+func unreviewed(w api.Workflow) string {
+	return "Nobody reviews the work of the stage " + ui.Cut(w.Unreviewed, 60) + ": no reviewer comes after it."
 }
 
 // share is how much verifying is of building, in per cent.

@@ -112,5 +112,9 @@ func (p pages) start(r *http.Request) (site.Done, error) {
 		d.take(told)
 		return site.Done{}, &site.Again{View: draftView(d)}
 	}
-	return site.Done{To: stages.Path(made.ID), Said: "The workflow has started."}, err
+	done := site.Done{To: stages.Path(made.ID), Said: "The workflow has started."}
+	if made.Unreviewed != "" {
+		done.Said += " " + unreviewed(made)
+	}
+	return done, err
 }
