@@ -123,8 +123,11 @@ func (g *gate) waived() bool {
 	return g.rec.Final[last].Tree == g.work.tree || patch != "" && g.rec.Final[last].Patch == patch
 }
 
-// wait leaves the whole workflow to a person.
+// wait leaves the whole workflow to a person, and says what they can type.
 func (g *gate) wait(ctx context.Context, why, mark string, evidence ...pluginsdk.Evidence) (*pluginsdk.OnTaskCompleteResponse, error) {
+	if !strings.Contains(why, "/workflow continue ") {
+		why += fmt.Sprintf(" (/workflow continue %s goes on; /workflow abandon %s ends it)", short(g.id), short(g.id))
+	}
 	_, err := g.change(ctx, func(r *record) error {
 		r.Waited, r.Waits = g.request.Task.CurrentIteration, why
 		return nil
@@ -248,7 +251,7 @@ func (f *flow) reviewAlone(ctx context.Context, i int) error {
 	}); err != nil || said.Decision == stages.Approve {
 		return err
 	}
-	return &held{i, stages.Hold{Reason: fmt.Sprintf("the review says %s: %s", said.Decision, said.Summary), Mark: "review"}}
+	return &held{i, stages.Hold{Reason: fmt.Sprintf("the review says %s: %s. Continue accepts the work all the same; nobody mends it in this workflow", said.Decision, said.Summary), Mark: "review"}}
 }
 
 // asItIs is the project as the workflow has it now, beside what it began with.

@@ -316,3 +316,43 @@ func TestStoppedIsNotReadFromWords(t *testing.T) {
 		t.Errorf("it is %q", r.State)
 	}
 }
+
+// What a workflow waits with says what a person can do, and what comes of it.
+func TestWhatAWorkflowWaitsWithSaysWhatCanBeDone(t *testing.T) {
+	for name, one := range map[string]struct {
+		world  func(*world)
+		stages string
+		says   string
+	}{
+		"the router": {func(w *world) {
+			w.turns = func(pluginsdk.StartTurnRequest) *pluginsdk.InvokeResult {
+				return &pluginsdk.InvokeResult{Text: "?"}
+			}
+		}, "", "Continue asks once more; or abandon this workflow, and start another with its stages named"},
+		"a reviewer alone": {func(w *world) {
+			w.write(w.dir, "x.go", "package x\n")
+			w.says = func(string, int) string { return "REVISE" }
+		}, " stages=reviewer", "Continue accepts the work all the same"},
+		"a gate": {func(w *world) {
+			inGit(w)
+			failed := false
+			w.faults = func(step, id string) {
+				if step == "handIn" && !failed {
+					failed = true
+					if _, err := w.types("/workflow stop " + id); err != nil {
+						w.Error(err)
+					}
+				}
+			}
+		}, " batch=1 stages=architect,builder,reviewer", "stopped by ann (/workflow continue "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, one.world)
+			id := w.starts("dir=" + w.dir + one.stages)
+			said := w.waits(id)
+			if !strings.Contains(said, one.says) || strings.Count(said, "/workflow abandon "+id[len(id)-6:]) > 1 {
+				t.Error(said)
+			}
+		})
+	}
+}

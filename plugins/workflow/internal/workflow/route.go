@@ -157,7 +157,7 @@ func (f *flow) ask(ctx context.Context, what, prompt string, schema json.RawMess
 		tries++
 	}
 	return &held{-1, stages.Hold{Reason: wrong.Error() + map[string]string{
-		"router": ". Start the workflow again and name its stages, such as stages=architect,builder,reviewer", "acceptance": "",
+		"router": ". Continue asks once more; or abandon this workflow, and start another with its stages named, such as stages=architect,builder,reviewer", "acceptance": "",
 	}[what], Mark: what}}
 }
 

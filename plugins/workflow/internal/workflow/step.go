@@ -57,7 +57,7 @@ func (f *flow) stage(ctx context.Context, i int) error {
 				return f.interrupted(ctx, i, rec, task)
 			}
 			return &held{i, stages.Hold{
-				Reason: fmt.Sprintf("its task waits: %s (or decide on it: /tasks approve %s)", task.Error, task.ID), Mark: slices.Concat(task.Marks, []string{""})[0],
+				Reason: fmt.Sprintf("its task waits: %s (/tasks approve %s accepts its work as it is: no reviewer looks at it then)", task.Error, task.ID), Mark: slices.Concat(task.Marks, []string{""})[0],
 			}}
 		case task.Status == pluginsdk.TaskRunning:
 			task, err = f.work(ctx, i, task)
