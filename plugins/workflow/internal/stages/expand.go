@@ -61,10 +61,13 @@ func (p pair) approved() bool {
 // pairs are pending, for the scopes without the tasks of pairs that are kept. What the pairs that go
 // have cost, their verdicts and the count of their attempts go to the new pair that has their first
 // task, or else to the last that is pending, so that nothing that was spent or said is lost. A
-// list without batches is divided as Expand does.
+// list without batches is divided as Expand does. Without scopes the list stays as it is: a plan that has
+// no tasks takes no builder and no reviewer away.
 func Replan(list []Stage, old, new []plan.Task, scopes []plan.Scope) []Stage {
-	first := slices.IndexFunc(list, batched)
-	if first < 0 {
+	if len(scopes) == 0 {
+		return slices.Clone(list)
+	}
+	if !slices.ContainsFunc(list, batched) {
 		expanded, _ := Expand(list, scopes)
 		return expanded
 	}

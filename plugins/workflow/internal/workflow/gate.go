@@ -152,6 +152,11 @@ func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, er
 
 // waive accepts what a person has accepted as it is.
 func (g *gate) waive(ctx context.Context, by string) (*pluginsdk.OnTaskCompleteResponse, error) {
+	if g.work.fault == "" && g.rec.Stages[g.i].Role() == stages.Architect { // the tasks that can be read are the plan
+		if _, err := g.planFault(ctx); err != nil {
+			return nil, err
+		}
+	}
 	_, err := g.change(ctx, func(r *record) error {
 		if n := r.reviewer(g.i); n >= 0 {
 			r.Stages[n].Hear(stages.Verdict{Decision: stages.Approve, By: by, Summary: "Accepted as it is by " + by + ".", Tree: g.work.tree, At: now()})
@@ -239,7 +244,8 @@ func (g *gate) faultOf(ctx context.Context, role stages.Role) (string, error) {
 }
 
 // planFault reads the plan of an architect's stage, and says what is wrong with it. A plan without a
-// heading for a task is asked for once more; when there is none again, the stages stay as they are.
+// heading for a task is asked for once more; when there is none again, the stages stay as they are. After a
+// review that asked for another plan there have to be tasks: batches are there already.
 func (g *gate) planFault(ctx context.Context) (string, error) {
 	text, there, err := g.work.read(ctx, planFile, mostPlan)
 	if errors.Is(err, errTooLong) {
@@ -256,6 +262,9 @@ func (g *gate) planFault(ctx context.Context) (string, error) {
 		return err.Error(), nil
 	}
 	s := g.rec.Stages[g.i]
+	if len(tasks) == 0 && g.rec.Redesigns > 0 {
+		return "The new plan in .brain/PLAN.md has no task. Give each one a heading of its own, numbered from 1: ### Task 1: title. Keep the tasks that are built and approved as they are.", nil
+	}
 	if len(tasks) == 0 && (s.Validation == nil || s.Validation.Tries == 0) {
 		return ".brain/PLAN.md has no task. Give each one a heading of its own, numbered from 1: ### Task 1: title. " +
 			"If the work cannot be divided, leave the plan as it is, and the stages that follow do all of it.", nil

@@ -84,7 +84,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 		return g.wait(ctx, g.work.fault, "review")
 	case g.rec.FinalWaived != "" && g.waived():
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
-	case len(g.work.paths) == 0, g.seen(), !g.reviewed():
+	case len(g.work.paths) == 0, g.seen(), g.rec.Unreviewed:
 		return g.accept(), nil
 	}
 	checks, unchecked := g.facts(stages.Builder)
@@ -133,12 +133,6 @@ func (g *gate) wait(ctx context.Context, why, mark string, evidence ...pluginsdk
 		return nil
 	})
 	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: why, Marks: []string{mark}, Evidence: evidence}, err
-}
-
-// reviewed reports whether the workflow has a reviewer at all. Somebody who has named stages without
-// one wants none.
-func (g *gate) reviewed() bool {
-	return slices.ContainsFunc(g.rec.Stages, func(s stages.Stage) bool { return s.Role() == stages.Reviewer })
 }
 
 // seen reports whether the last batch was the only one, and its reviewer, or a person, has seen this

@@ -37,6 +37,9 @@ type record struct {
 
 	// Acceptance are the checks that were drawn up from the request before anything was planned.
 	Acceptance []string              `json:"acceptance,omitempty"`
+	// Unreviewed says that the stages with which the workflow began have no reviewer: a person wants none.
+	// Whatever is planned later makes no difference.
+	Unreviewed bool                  `json:"unreviewed,omitempty"`
 	Roles      map[string]roles.Role `json:"roles"`             // as they were when the workflow began
 	Tasks      []plan.Task           `json:"tasks,omitempty"`   // of the plan in force
 	Planned    []plan.Task           `json:"planned,omitempty"` // of the plan of an architect's stage that has passed its checks
@@ -57,6 +60,13 @@ type record struct {
 	FinalWaived string `json:"finalWaived,omitempty"` // the person who accepts all as it is
 	Announced   string `json:"announced,omitempty"`   // the last line that was said in the workflow's thread
 	Demo        bool   `json:"demo,omitempty"`        // the demo agent has built or reviewed some of it: no model has
+}
+
+// begin gives the workflow the stages that it begins with.
+func (r *record) begin(list []stages.Stage) {
+	r.Stages = list
+	r.Unreviewed = !slices.ContainsFunc(list, func(s stages.Stage) bool { return s.Role() == stages.Reviewer })
+	r.forgetRoles()
 }
 
 // stage is the index of the stage that a task is of; -1: none.

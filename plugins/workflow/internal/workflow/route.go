@@ -42,10 +42,11 @@ func (f *flow) first(ctx context.Context, root pluginsdk.Task) (record, error) {
 		Roles: known,
 	}
 	if asked := root.Labels[labelAsked]; asked != "" {
+		var named []stages.Stage
 		for agent := range strings.SplitSeq(asked, ",") {
-			rec.Stages = append(rec.Stages, stages.Stage{Agent: agent, Status: stages.Pending, Teams: slices.Contains(c.Teams, agent)})
+			named = append(named, stages.Stage{Agent: agent, Status: stages.Pending, Teams: slices.Contains(c.Teams, agent)})
 		}
-		rec.forgetRoles()
+		rec.begin(named)
 		rec.Why = "They were named when the workflow was started."
 	}
 	return rec, nil
@@ -80,8 +81,8 @@ func (f *flow) route(ctx context.Context) error {
 	}
 	if _, err = f.change(ctx, func(r *record) error {
 		if len(r.Stages) == 0 {
-			r.Stages, r.Why = chosen, why
-			r.forgetRoles()
+			r.begin(chosen)
+			r.Why = why
 		}
 		return nil
 	}); err != nil {

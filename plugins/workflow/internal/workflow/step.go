@@ -582,8 +582,16 @@ func (f *flow) passed(ctx context.Context, i int, task pluginsdk.Task) error {
 // planned divides the plan that was accepted into batches. It returns what is said of that.
 func (r *record) planned() string {
 	scopes := plan.Batches(len(r.Planned), r.BatchSize)
+	batched := slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.BatchScope != plan.Scope{} })
+	if batched && len(scopes) == 0 { // a person has accepted it; the tasks are those of the plan before
+		r.Planned = nil
+		return "The new plan has no tasks. The stages and their tasks stay as they are."
+	}
 	defer func() { r.Tasks, r.Planned = r.Planned, nil }()
-	if r.Redesigns > 0 {
+	if slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.Role() == stages.Architect && s.Status == stages.Pending }) {
+		return fmt.Sprintf("The plan has %d tasks. It is divided into batches once the architect that comes later has planned too.", len(r.Planned))
+	}
+	if batched {
 		r.Stages = stages.Replan(r.Stages, r.Tasks, r.Planned, scopes)
 		return fmt.Sprintf("The new plan has %d tasks in %d batches.", len(r.Planned), len(scopes))
 	}
