@@ -214,6 +214,7 @@ func TestReadRoute(t *testing.T) {
 		"an empty name":        {route(""), "", `no agent ""`},
 		"nobody reviews":       {route("architect", "builder"), "", "without a reviewer"},
 		"reviewed before":      {route("reviewer", "builder"), "", "without a reviewer"},
+		"two build in a row":   {route("builder", "builder", "reviewer"), "", "before the next builder"},
 		"nothing":              {"", "", "no structured output"},
 		"null":                 {"null", "", "no structured output"},
 		"words":                {"builder", "", "cannot be read"},

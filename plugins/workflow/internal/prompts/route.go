@@ -99,9 +99,10 @@ func ReadRoute(output json.RawMessage, known []string) (chosen []stages.Stage, w
 		return nil, "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "the router does not say why it has chosen these stages")
 	}
 	for n, stage := range chosen {
-		reviewed := func(s stages.Stage) bool { return s.Role() == stages.Reviewer }
-		if stage.Role() == stages.Builder && !slices.ContainsFunc(chosen[n+1:], reviewed) {
-			return nil, "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "the router has chosen %s without a reviewer after it: nobody approves their own work", stage.Agent)
+		next := func(s stages.Stage) bool { return s.Role() == stages.Reviewer || s.Role() == stages.Builder }
+		after := slices.IndexFunc(chosen[n+1:], next)
+		if stage.Role() == stages.Builder && (after < 0 || chosen[n+1+after].Role() == stages.Builder) {
+			return nil, "", pluginsdk.Errorf(pluginsdk.CodeInvalid, "the router has chosen %s without a reviewer after it and before the next builder: nobody approves their own work", stage.Agent)
 		}
 	}
 	return chosen, why, nil

@@ -129,6 +129,7 @@ type Verdict struct {
 	Batch              string    `json:"batch,omitempty"`  // of the last review: that its findings are about
 	Source             string    `json:"source,omitempty"` // output, file, both, or why it could not be read
 	Tree               string    `json:"tree,omitempty"`
+	Base               string    `json:"base,omitempty"`  // the tree that the change was seen on top of, without .brain
 	Patch              string    `json:"patch,omitempty"` // names the change, whatever it is on top of
 	RunID              string    `json:"runId,omitempty"`
 	SessionID          string    `json:"sessionId,omitempty"` // in which it was said

@@ -99,3 +99,48 @@ func TestTheStagesThatItBeganWithSayWhetherAllIsReviewed(t *testing.T) {
 		t.Error("it began with a reviewer")
 	}
 }
+
+// A reviewer who has seen the work of one stage has not seen all of it: the last review is held when
+// others have built too.
+func TestTheLastReviewSeesWhatNoReviewerHasSeen(t *testing.T) {
+	t.Parallel()
+	for _, git := range []bool{true, false} {
+		for named, all := range map[string]int{"documenter,builder,reviewer": 1, "builder,builder,reviewer": 1, "builder,reviewer": 0, "scout,builder,reviewer": 0} {
+			w := newWorld(t)
+			w.write(w.dir, ".brain/agents/documenter.md", "---\nname: documenter\ndescription: one of the project's\n---\nWrite.\n")
+			if git {
+				inGit(w)
+			}
+			w.works = func(j job) pluginsdk.InvokeResult {
+				if j.agent == "scout" {
+					return w.builds(j)
+				}
+				return w.writes(j.task.ID+".go", "package x\n")(j)
+			}
+			id := w.starts("dir=" + w.dir + " stages=" + named)
+			if task := w.ends(id); task.Status != pluginsdk.TaskCompleted {
+				t.Errorf("%s: it is %s: %s", named, task.Status, task.Error)
+			}
+			if reviewed := w.reviewed(); reviewed["builder"] != 1 || reviewed["all"] != all {
+				t.Errorf("%s, in git %v: reviewed %v", named, git, reviewed)
+			}
+		}
+	}
+}
+
+// Work that nobody reviews is accepted only when the project's checks were run on all of it.
+func TestUnreviewedWorkNeedsTheProjectsChecks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(w.dir, ".brain/agents/documenter.md", "---\nname: documenter\ndescription: one of the project's\n---\nWrite.\n")
+	w.off = true
+	id := w.starts("dir=" + w.dir + " stages=scout,documenter")
+	if why := w.waits(id); !strings.Contains(why, "nobody has run the project's checks") {
+		t.Errorf("it waits: %s", why)
+	}
+	scouted := newWorld(t)
+	scouted.off = true
+	if task := scouted.ends(scouted.starts("dir=" + scouted.dir + " stages=scout")); task.Status != pluginsdk.TaskCompleted {
+		t.Errorf("it is %s: %s", task.Status, task.Error)
+	}
+}

@@ -84,12 +84,17 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 		return g.wait(ctx, g.work.fault, "review")
 	case g.rec.FinalWaived != "" && g.waived():
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
-	case len(g.work.paths) == 0, g.seen(), g.rec.Unreviewed:
-		return g.accept(), nil
+	}
+	seen, err := g.seen(ctx)
+	if err != nil {
+		return nil, err
 	}
 	checks, unchecked := g.facts(stages.Builder)
-	if unchecked != "" {
+	if unchecked != "" && !seen && !g.onlyBrain() { // also where nobody reviews
 		return g.wait(ctx, unchecked, "unvalidated")
+	}
+	if seen || g.rec.Unreviewed || len(g.work.paths) == 0 {
+		return g.accept(), nil
 	}
 	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
 	if g.rec.StoppedBy != "" {
@@ -135,16 +140,25 @@ func (g *gate) wait(ctx context.Context, why, mark string, evidence ...pluginsdk
 	return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: why, Marks: []string{mark}, Evidence: evidence}, err
 }
 
-// seen reports whether the last batch was the only one, and its reviewer, or a person, has seen this
-// very tree.
-func (g *gate) seen() bool {
+// onlyBrain reports whether nothing outside of .brain has changed.
+func (g *gate) onlyBrain() bool {
+	return !slices.ContainsFunc(g.work.paths, func(path string) bool { return !inBrain(path) })
+}
+
+// seen reports whether the last batch was the only one, and its reviewer has seen this very tree, on top
+// of what the whole work is on top of: then it has seen all of the change.
+func (g *gate) seen(ctx context.Context) (bool, error) {
 	var approved []stages.Verdict
 	for _, s := range g.rec.Stages {
 		if s.Role() == stages.Reviewer && len(s.Verdicts) > 0 {
 			approved = append(approved, s.Verdicts[len(s.Verdicts)-1])
 		}
 	}
-	return len(approved) == 1 && approved[0].Decision == stages.Approve && approved[0].By == "" && approved[0].Tree == g.work.tree
+	if len(approved) != 1 || approved[0].Decision != stages.Approve || approved[0].By != "" || approved[0].Tree != g.work.tree {
+		return false, nil
+	}
+	ground, err := g.work.ground(ctx)
+	return err == nil && approved[0].Base == ground, err
 }
 
 // conclude stores the verdict of the last review, and says what follows from it. Findings go to the

@@ -355,6 +355,9 @@ func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.Invoke
 	}
 	said = verdict.Read(result.StructuredOutput, file, written)
 	answer, err := g.host.Runs.Get(ctx, &pluginsdk.GetRunRequest{ID: runID})
+	if err == nil {
+		said.Base, err = g.work.ground(ctx)
+	}
 	if err != nil {
 		return said, false, err
 	}

@@ -124,13 +124,27 @@ func (f *flow) built(ctx context.Context, key string, request *pluginsdk.OnTaskC
 // theirs is a tree of a project's directory without the plugin's own files, which change all the time and
 // are no part of the work.
 func theirs(ctx context.Context, store *objects.Store, tree string) (string, error) {
+	return without(ctx, store, tree, ours)
+}
+
+// ground is the tree that the work is on top of, without .brain: scouts and architects write there, and
+// builders do not.
+func (b built) ground(ctx context.Context) (string, error) {
+	return without(ctx, b.store, b.base, inBrain)
+}
+
+// inBrain reports whether a path is below .brain.
+func inBrain(path string) bool { return strings.HasPrefix(path, brainDir) }
+
+// without is a tree without some of its files.
+func without(ctx context.Context, store *objects.Store, tree string, which func(path string) bool) (string, error) {
 	entries, err := store.Entries(ctx, tree)
 	if err != nil {
 		return "", err
 	}
 	var edits []objects.Edit
 	for path := range entries {
-		if ours(path) {
+		if which(path) {
 			edits = append(edits, objects.Edit{Path: path})
 		}
 	}
