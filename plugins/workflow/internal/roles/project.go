@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/brain"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 )
 
 // How many files of roles a project can have, and how large each may be, in bytes.
@@ -51,7 +52,7 @@ func readDir(project string) (files []file, problems []string) {
 
 // role is the role of a project's file. Whoever can write files in a repository gains nothing by it: the
 // file may say what the agent is told and which model answers, and may take tools and rights away from those
-// that the shipped role has. Other wishes are left out, and said.
+// that the shipped role has. What it tells a reviewer comes after the shipped prompt. Other wishes are left out, and said.
 func (f file) role() (role Role, wishes []string, err error) {
 	read, err := parse(f.text)
 	if err != nil {
@@ -67,9 +68,12 @@ func (f file) role() (role Role, wishes []string, err error) {
 	if !shipped || read.text("description") != "" {
 		role.Description = oneLine(read.text("description"))
 	}
-	if read.body != "" {
+	switch reviews := stages.RoleOf(f.name) == stages.Reviewer; {
+	case read.body != "" && reviews: // what a reviewer looks at is not for the project to take away
+		role.Prompt += "\n\n" + read.body
+	case read.body != "":
 		role.Prompt = read.body
-	} else if !shipped {
+	case !shipped:
 		return role, nil, errors.New("it has no text below the front matter, which is what the agent is told")
 	}
 	switch said := read.text("model"); {

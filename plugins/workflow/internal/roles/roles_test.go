@@ -98,7 +98,7 @@ func TestAProjectExtendsAndOverridesRoles(t *testing.T) {
 	}
 	shipped, _ := load(t, "", nil)
 	for name, want := range map[string]roles.Role{
-		"reviewer":   {Name: "reviewer", Description: "Looks: closely", Model: "opus", Tools: []string{"Read", "Grep", "Bash"}, PermissionMode: "default", Prompt: "Look at all.", Source: ".brain/agents/reviewer.md"},
+		"reviewer":   {Name: "reviewer", Description: "Looks: closely", Model: "opus", Tools: []string{"Read", "Grep", "Bash"}, PermissionMode: "default", Prompt: shipped["reviewer"].Prompt + "\n\nLook at all.", Source: ".brain/agents/reviewer.md"},
 		"go-builder": {Name: "go-builder", Description: "Builds Go, and doesn't guess", Tools: []string{"Read", "Write"}, DisallowedTools: []string{"Bash(rm:*, -r)", "WebFetch"}, PermissionMode: "acceptEdits", Prompt: "Build Go.", Source: ".brain/agents/go-builder.md"},
 		"writer":     {Name: "writer", Description: "Writes documents", Tools: shipped["builder"].Tools, PermissionMode: "acceptEdits", Prompt: "Write.\n\n---\n\nMore.", Source: ".brain/agents/writer.md"},
 		"scout":      {Name: "scout", Description: shipped["scout"].Description, Model: "haiku", Tools: shipped["scout"].Tools, PermissionMode: "acceptEdits", Prompt: shipped["scout"].Prompt, Source: ".brain/agents/scout.md"},

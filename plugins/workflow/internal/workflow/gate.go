@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/plan"
+	"github.com/seed-706843ae/harness/plugins/workflow/internal/roles"
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -203,44 +205,91 @@ func (r *record) checked(i int, call, fault string) {
 	}
 }
 
+// touched are the paths that a piece of work changes, by whose they are.
+type touched struct{ own, roles, papers, research, inBrain, outside []string }
+
+// byPlace tells the paths of a work apart. A name that some file systems take for that of a role's file is one.
+func byPlace(paths []string) (t touched) {
+	for _, path := range paths {
+		plain := path
+		if said, err := strconv.Unquote(path); err == nil && path[0] == '"' { // one with characters that would break a line
+			plain = said
+		}
+		first, rest, _ := strings.Cut(plain, "/")
+		second, _, _ := strings.Cut(rest, "/")
+		to := &t.outside
+		switch {
+		case !strings.EqualFold(first, ".brain"):
+		case first != ".brain", rest == "", strings.EqualFold(second, roles.Below):
+			to = &t.roles
+		case ours(plain) && plain != brainDir+".gitignore":
+			to = &t.own
+		case plain == planFile, plain == brainDir+"DECISIONS.md", plain == brainDir+"PATTERNS.md":
+			to = &t.papers
+		case second == "research" && rest != second:
+			to = &t.research
+		default:
+			to = &t.inBrain
+		}
+		*to = append(*to, path)
+	}
+	return t
+}
+
 // faultOf says in words for the worker why the stage is not done; empty: it is. It looks at the tree
 // and not at what the worker says of it.
 func (g *gate) faultOf(ctx context.Context, role stages.Role) (string, error) {
-	var inBrain, outside, own []string
-	for _, path := range g.work.paths {
-		switch {
-		case ours(path) && path != brainDir+".gitignore":
-			own = append(own, path)
-		case strings.HasPrefix(path, brainDir):
-			inBrain = append(inBrain, path)
-		default:
-			outside = append(outside, path)
-		}
-	}
-	if len(own) > 0 {
-		return "These files are the workflow's own, and no part of the work; remove them, or have them be as they were: " + some(own) + ".", nil
+	t := byPlace(g.work.paths)
+	if len(t.own) > 0 {
+		return "These files are the workflow's own, and no part of the work; remove them, or have them be as they were: " + some(t.own) + ".", nil
 	}
 	switch role {
 	case stages.Scout, stages.Architect:
-		if len(outside) > 0 {
-			return fmt.Sprintf("The stage %s writes below .brain only. Have these be as they were: %s.", role, some(outside)), nil
+		if fault := t.outsideOf(role); fault != "" {
+			return fault, nil
 		}
 		if role == stages.Architect {
 			return g.planFault(ctx)
 		}
-		if !slices.ContainsFunc(inBrain, func(path string) bool { return strings.HasPrefix(path, brainDir+"research/") }) {
+		if len(t.research) == 0 {
 			return "There are no new files in .brain/research. Write there what you have found out, in Markdown.", nil
 		}
-	case stages.Builder:
-		if len(inBrain) > 0 {
-			return "A builder changes nothing below .brain: the plan and what was decided stay as they were accepted. Have these be as they were: " + some(inBrain) + ".", nil
+	case stages.Builder, stages.Other:
+		if below := slices.Concat(t.roles, t.papers, t.research, t.inBrain); len(below) > 0 {
+			who := "A builder"
+			if role == stages.Other {
+				who = "The agent " + g.rec.Stages[g.i].Agent
+			}
+			return who + " changes nothing below .brain: the plan and what was decided stay as they were accepted. Have these be as they were: " + some(below) + ".", nil
 		}
-		if len(outside) == 0 {
+		if role == stages.Builder && len(t.outside) == 0 {
 			return "No file has changed. Build what the plan says for your tasks; if there is nothing to build, end with a line BLOCKED: and why.", nil
 		}
-	case stages.Reviewer, stages.Other:
+	case stages.Reviewer:
+		if len(t.roles) > 0 {
+			return rolesFault + some(t.roles) + ".", nil
+		}
 	}
 	return "", nil
+}
+
+const rolesFault = "The roles in .brain/agents say who reviews the next workflow, so that only people change them. Have these be as they were: "
+
+// outsideOf says what a scout or an architect has written elsewhere than they may.
+func (t touched) outsideOf(role stages.Role) string {
+	places, others := "files below .brain/research", slices.Concat(t.papers, t.inBrain)
+	if role == stages.Architect {
+		places, others = ".brain/PLAN.md, .brain/DECISIONS.md, .brain/PATTERNS.md and files below .brain/research", t.inBrain
+	}
+	switch {
+	case len(t.outside) > 0:
+		return fmt.Sprintf("The stage %s writes below .brain only. Have these be as they were: %s.", role, some(t.outside))
+	case len(t.roles) > 0:
+		return rolesFault + some(t.roles) + "."
+	case len(others) > 0:
+		return fmt.Sprintf("The stage %s writes %s, and nothing else. Have these be as they were: %s.", role, places, some(others))
+	}
+	return ""
 }
 
 // planFault reads the plan of an architect's stage, and says what is wrong with it. A plan without a

@@ -36,7 +36,7 @@ type record struct {
 	stages.State
 
 	// Acceptance are the checks that were drawn up from the request before anything was planned.
-	Acceptance []string              `json:"acceptance,omitempty"`
+	Acceptance []string `json:"acceptance,omitempty"`
 	// Unreviewed says that the stages with which the workflow began have no reviewer: a person wants none.
 	// Whatever is planned later makes no difference.
 	Unreviewed bool                  `json:"unreviewed,omitempty"`
