@@ -34,12 +34,15 @@ type Paper struct {
 	// Previous is what the stage before has left, in its words; for a review, what the builder says.
 	Previous   string
 	Acceptance []string // checks from the request, for reviewers only
-	Feedback   string   // what was found wrong with the last try of the stage; empty: it is the first
+	// Feedback is what was found wrong with the last try of the stage, or with the review before; empty: it
+	// is the first.
+	Feedback string
 	// Commands are, for a review, those that were run on the tree, each with its exit code; for a worker,
 	// those that will be run on its work.
 	Commands []string
 	Changed  []string // paths that the work changes
 	Diff     string
+	Cut      bool // the diff is not all of the change
 	Git      bool // the work is committed and merged by the plugin
 	Final    bool // the review is the last, of all batches
 	Short    bool // there is no architect, and no plan
@@ -226,5 +229,5 @@ func cut(text string, most int, mark string) string {
 	return strings.ToValidUTF8(text[:most], "") + mark
 }
 
-// Whole reports whether a prompt shows the diff whole.
-func (p Paper) Whole() bool { return len(quoted(p.Diff, math.MaxInt)) <= maxDiff }
+// Whole reports whether a prompt shows the change whole.
+func (p Paper) Whole() bool { return !p.Cut && len(quoted(p.Diff, math.MaxInt)) <= maxDiff }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -211,10 +210,7 @@ type touched struct{ own, roles, papers, research, inBrain, outside []string }
 // byPlace tells the paths of a work apart. A name that some file systems take for that of a role's file is one.
 func byPlace(paths []string) (t touched) {
 	for _, path := range paths {
-		plain := path
-		if said, err := strconv.Unquote(path); err == nil && path[0] == '"' { // one with characters that would break a line
-			plain = said
-		}
+		plain := plainPath(path)
 		first, rest, _ := strings.Cut(plain, "/")
 		second, _, _ := strings.Cut(rest, "/")
 		to := &t.outside

@@ -1,10 +1,14 @@
 package workflow
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
 	"github.com/seed-706843ae/harness/pluginsdk"
 )
@@ -193,5 +197,124 @@ func TestBrainItselfIsNoWork(t *testing.T) {
 		if of := byPlace([]string{path}); !slices.Equal(of.roles, []string{path}) {
 			t.Errorf("%s is %+v", path, of)
 		}
+	}
+}
+
+// tool is a call of a tool in a turn, with its result.
+func tool(name string, input map[string]string, failed bool) []pluginsdk.StreamEvent {
+	raw, _ := json.Marshal(input)
+	id := name + string(raw)
+	return []pluginsdk.StreamEvent{{Type: pluginsdk.StreamToolCall, ToolName: name, ToolUseID: id, Input: raw}, {Type: pluginsdk.StreamToolResult, ToolName: name, ToolUseID: id, IsError: failed}}
+}
+
+func bash(command string) []pluginsdk.StreamEvent {
+	return tool("Bash", map[string]string{"command": command}, false)
+}
+
+// An approval counts only after a look at what has changed that has succeeded.
+func TestWhatCountsAsALook(t *testing.T) {
+	t.Parallel()
+	work := t.TempDir()
+	for _, file := range []string{"cmd/a.go", "cmd/b.go", "c.go"} {
+		if err := os.MkdirAll(filepath.Join(work, filepath.Dir(file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(work, file), []byte("package x\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, recorded, err := objects.Record(t.Context(), filepath.Join(t.TempDir(), "store.git"), work, bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dir = "/reviews/7"
+	checks := []string{"make test: exit code 0"}
+	read := func(files ...string) (events []pluginsdk.StreamEvent) {
+		for _, file := range files {
+			events = append(events, tool("Read", map[string]string{"file_path": file}, false)...)
+		}
+		return events
+	}
+	for name, row := range map[string]struct {
+		events       []pluginsdk.StreamEvent
+		whole, parts bool // it counts of a change that is shown whole, and of one that is cut off
+	}{
+		"nothing":                     {nil, false, false},
+		"one is read":                 {read(dir + "/cmd/a.go"), true, false},
+		"all are read":                {read(dir+"/cmd/a.go", "cmd/b.go", "./c.go"), true, true},
+		"reading has failed":          {tool("Read", map[string]string{"file_path": "c.go"}, true), false, false},
+		"reading has no result":       {read("c.go")[:1], false, false},
+		"another file is read":        {read(dir+"/README.md", "/elsewhere/c.go", dir+"/../c.go"), false, false},
+		"a search anywhere":           {tool("Grep", map[string]string{"pattern": "x", "output_mode": "content"}, false), false, false},
+		"a search in a file":          {tool("Grep", map[string]string{"pattern": "x", "path": "c.go", "output_mode": "content"}, false), true, false},
+		"a search that shows nothing": {tool("Grep", map[string]string{"pattern": "x", "path": "c.go"}, false), false, false},
+		"a check is run":              {bash("make test"), true, false},
+		"a check has failed":          {tool("Bash", map[string]string{"command": "make test"}, true), false, false},
+		"the name is said":            {bash("echo c.go cmd/a.go; : cat c.go"), false, false},
+		"the name is searched for":    {bash("grep c.go README.md"), false, false},
+		"one is shown":                {bash("ls && cat -n 'c.go' | head"), true, false},
+		"all are shown":               {bash("cat " + dir + "/cmd/*.go\ncd cmd && sed -n 1,20p ../c.go"), true, true},
+		"shown somewhere else":        {bash("cd /elsewhere && cat c.go"), false, false},
+	} {
+		for _, whole := range []bool{true, false} {
+			g := &gate{work: built{store: store, tree: recorded.Tree, paths: []string{"cmd/a.go", "cmd/b.go", "c.go", "gone.go"}}}
+			missing, err := g.unopened(t.Context(), pluginsdk.Run{Events: row.events}, dir, checks, whole)
+			if want := map[bool]bool{true: row.whole, false: row.parts}[whole]; err != nil || (len(missing) == 0) != want {
+				t.Errorf("%s, shown whole %v: %v %q", name, whole, err, missing)
+			}
+		}
+	}
+	removed := &gate{work: built{store: store, tree: recorded.Tree, paths: []string{"gone.go"}}}
+	for _, row := range []struct {
+		events []pluginsdk.StreamEvent
+		counts bool
+	}{{nil, false}, {bash("ls"), true}, {tool("Bash", map[string]string{"command": "ls"}, true), false}} {
+		if missing, err := removed.unopened(t.Context(), pluginsdk.Run{Events: row.events}, dir, checks, true); err != nil || (len(missing) == 0) != row.counts {
+			t.Errorf("%v %q", err, missing)
+		}
+	}
+}
+
+// A reviewer that approves without looking is told so once; then it is REVISE.
+func TestAReviewerIsToldWhyItsApprovalDidNotCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.settings(`{"rounds": 1}`)
+	w.works = w.does(map[string]func(job) pluginsdk.InvokeResult{"builder": w.writes("x.go", "package x\n")})
+	w.turns = func(r pluginsdk.StartTurnRequest) *pluginsdk.InvokeResult {
+		if r.Purpose != "workflow-review" {
+			return nil
+		}
+		said := verdictOf("APPROVE", nil)
+		said.Demo = false
+		return said
+	}
+	id := w.starts("dir=" + w.dir + " stages=builder,reviewer")
+	if why := w.waits(id); !strings.Contains(why, "its reviewer has asked for changes") {
+		t.Errorf("it waits: %s", why)
+	}
+	var asked []string
+	for _, r := range w.asked {
+		if r.Purpose == "workflow-review" {
+			asked = append(asked, r.Prompt)
+		}
+	}
+	const told = "It approved without having opened these changed files: x.go."
+	if len(asked) != 2 || strings.Contains(asked[0], told) || !strings.Contains(asked[1], told) {
+		t.Errorf("it was asked\n%s", strings.Join(asked, "\n\n---\n\n"))
+	}
+	if v := w.record(id).Stages[1].Verdicts; len(v) != 1 || v[0].Decision != stages.Revise || !strings.Contains(strings.Join(v[0].Issues, " "), "x.go") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A review is told when it is not shown all of the change.
+func TestAReviewerIsToldThatTheChangeIsCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.works = w.does(map[string]func(job) pluginsdk.InvokeResult{"builder": w.writes("x.txt", strings.Repeat("words and words\n", 10_000))})
+	w.ends(w.starts("dir=" + w.dir + " stages=builder,reviewer"))
+	if prompt := w.asked[len(w.asked)-1].Prompt; !strings.Contains(prompt, "It is too long to be shown whole") {
+		t.Errorf("it was told %.3000s", prompt)
 	}
 }

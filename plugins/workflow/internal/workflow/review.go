@@ -3,7 +3,6 @@ package workflow
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -185,10 +184,11 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 	paper := g.paper(g.rec, max(n, 0))
 	paper.Agent, paper.Role, paper.Scope, paper.Final = agent, role.Prompt, scope, n < 0
 	paper.Previous, paper.Acceptance, paper.Commands, paper.Changed = g.request.Result.Text, g.rec.Acceptance, checks, g.work.paths
-	if paper.Diff, _, err = g.work.store.Diff(ctx, g.work.base, g.work.tree, mostDiff, "--text"); err != nil {
+	if paper.Diff, paper.Cut, err = g.work.store.Diff(ctx, g.work.base, g.work.tree, mostDiff, "--text"); err != nil {
 		return stages.Verdict{}, err
 	}
 	var blind stages.Verdict
+	var unseen string
 	for number, paid := 1, 0; paid < mostReviews; number++ {
 		turnKey := fmt.Sprintf("%s/%d", key, number)
 		dir, fresh, err := g.checkout(ctx, desk, turnKey)
@@ -214,19 +214,19 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 			return stages.Verdict{}, err
 		}
 		if ended.State == pluginsdk.RunSucceeded && ended.Result != nil && ended.Result.Failure == nil {
-			said, looked, err := g.heard(ctx, started.RunID, ended.Result, dir, checks)
+			said, missing, err := g.heard(ctx, started.RunID, ended.Result, dir, checks, paper.Whole())
 			if err == nil && ended.Result.Demo && !g.rec.Demo {
 				g.rec, err = g.change(ctx, func(r *record) error { r.Demo = true; return nil })
 			}
 			if err == nil && started.Existed && fresh && said.Decision == stages.Approve {
 				continue // what it has written is gone: nobody knows whether that said the same
 			}
-			if err != nil || looked || said.Decision != stages.Approve {
+			if err != nil || len(missing) == 0 || said.Decision != stages.Approve {
 				return said, err
 			}
 			paid++
-			blind = said
-			paper.Feedback = "An approval counts only if you have opened what has changed. Read the changed files in your directory before you decide."
+			blind, unseen = said, some(missing)
+			paper.Feedback = "It approved without having opened these changed files: " + unseen + "."
 			continue
 		}
 		if !started.Existed {
@@ -234,7 +234,7 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 		}
 	}
 	blind.Decision = stages.Revise
-	blind.Issues = append(blind.Issues, "The reviewer approved without opening any of the changed files, so the approval does not count.")
+	blind.Issues = append(blind.Issues, "The reviewer approved without opening these changed files, so the approval does not count: "+unseen+".")
 	return blind, nil
 }
 
@@ -345,9 +345,9 @@ func plainCommand(command string) bool {
 	return command != "" && !strings.HasSuffix(command, ":")
 }
 
-// heard reads what a reviewer has said, in its answer and in the file that it has written. looked
-// says that it has opened some of what has changed, or run a check.
-func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.InvokeResult, dir string, checks []string) (said stages.Verdict, looked bool, err error) {
+// heard reads what a reviewer has said, in its answer and in the file that it has written. missing
+// are the changed files for want of which an approval does not count; whole says that it was shown all of the change.
+func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.InvokeResult, dir string, checks []string, whole bool) (said stages.Verdict, missing []string, err error) {
 	file, written, fault := brain.ReadIn(dir, brain.ReviewFile, mostReview)
 	if fault != nil { // it is there, and says nothing that can be read
 		file, written = "", true
@@ -359,7 +359,7 @@ func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.Invoke
 		said.Base, err = g.work.ground(ctx)
 	}
 	if err != nil {
-		return said, false, err
+		return said, nil, err
 	}
 	run := answer.Run
 	said.Call = g.request.Call.ID
@@ -370,65 +370,8 @@ func (g *gate) heard(ctx context.Context, runID string, result *pluginsdk.Invoke
 	if written {
 		g.keepReview(file)
 	}
-	return said, g.opened(run, dir, checks), nil
-}
-
-// opened reports whether a turn has looked at what has changed: it has read one of the changed files,
-// searched in the work, or run a check or a command on one of them there. A call that was refused or has failed counts for nothing. Where files were only removed there is nothing to open.
-func (g *gate) opened(run pluginsdk.Run, dir string, checks []string) bool {
-	if run.Result != nil && run.Result.Demo {
-		return true
-	}
-	answered := make(map[string]bool) // calls that were not refused and have not failed
-	for _, event := range run.Events {
-		if event.Type == pluginsdk.StreamToolResult && !event.IsError {
-			answered[event.ToolUseID] = true
-		}
-	}
-	calls := 0
-	for _, event := range run.Events {
-		if event.Type != pluginsdk.StreamToolCall {
-			continue
-		}
-		calls++
-		if !answered[event.ToolUseID] {
-			continue
-		}
-		var input struct {
-			FilePath string `json:"file_path"`
-			Command  string `json:"command"`
-			Pattern  string `json:"pattern"`
-		}
-		if json.Unmarshal(event.Input, &input) != nil {
-			continue
-		}
-		switch event.ToolName {
-		case "Read":
-			path, err := filepath.Rel(dir, input.FilePath)
-			if !filepath.IsAbs(input.FilePath) {
-				path, err = filepath.Clean(input.FilePath), nil
-			}
-			if err == nil && slices.Contains(g.work.paths, path) {
-				return true
-			}
-		case "Grep":
-			if input.Pattern != "" {
-				return true
-			}
-		case "Bash":
-			if slices.ContainsFunc(checks, func(check string) bool { return input.Command != "" && strings.HasPrefix(check, input.Command+": ") }) ||
-				slices.ContainsFunc(g.work.paths, func(path string) bool { return strings.Contains(input.Command, path) }) {
-				return true
-			}
-		}
-	}
-	return calls > 0 && g.onlyRemoved()
-}
-
-// onlyRemoved reports whether nothing that has changed is there any more.
-func (g *gate) onlyRemoved() bool {
-	entries, err := g.work.store.Entries(context.Background(), g.work.tree)
-	return err == nil && !slices.ContainsFunc(g.work.paths, func(path string) bool { _, there := entries[path]; return there })
+	missing, err = g.unopened(ctx, run, dir, checks, whole)
+	return said, missing, err
 }
 
 const mostReview = 256 << 10
