@@ -349,6 +349,14 @@ func (g *gate) facts(role stages.Role) (checks []string, unchecked string) {
 	return checks, ""
 }
 
+// ranChecks reports whether a check of the project was run on the work.
+func (g *gate) ranChecks() bool {
+	tree := evidenceOf(g.request.Evidence, worktreePlugin, "tree").Tree
+	return slices.ContainsFunc(g.request.Evidence, func(e pluginsdk.Evidence) bool {
+		return e.Plugin == validationPlugin && (e.Kind == "command" || e.Kind == "base-check") && (tree == "" || e.Tree == tree)
+	})
+}
+
 func some(paths []string) string {
 	if len(paths) > mostNamed {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:mostNamed], ", "), len(paths)-mostNamed)

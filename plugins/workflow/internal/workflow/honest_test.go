@@ -318,3 +318,21 @@ func TestAReviewerIsToldThatTheChangeIsCutOff(t *testing.T) {
 		t.Errorf("it was told %.3000s", prompt)
 	}
 }
+
+// Where the project has no checks, its reviewer looks at each batch, whatever that costs.
+func TestWithoutChecksEachBatchIsReviewed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.none, w.prices.review = true, 1
+	w.plan = func(int) string { return tasksOf(3) }
+	id := w.starts("dir=" + w.dir + " batch=1 stages=" + short7)
+	if task := w.ends(id); task.Status != pluginsdk.TaskCompleted {
+		t.Errorf("it is %s: %s", task.Status, task.Error)
+	}
+	if reviewed := w.reviewed(); reviewed["Task 3"] != 1 || !w.record(id).ChecksOnly {
+		t.Errorf("reviewed %v", reviewed)
+	}
+	if told := w.said(w.task(id).ThreadID); !strings.Contains(told, "where it has none, its reviewer looks at them still") {
+		t.Errorf("it says %s", told)
+	}
+}

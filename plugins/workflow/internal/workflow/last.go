@@ -328,7 +328,7 @@ func (f *flow) compare(ctx context.Context) {
 	if _, err := f.change(ctx, func(r *record) error { r.ChecksOnly = true; return nil }); err != nil {
 		return
 	}
-	f.say(ctx, "share", fmt.Sprintf("Reviewing has cost $%.2f, which is more than %d %% of the $%.2f of building. The batches that follow are checked by the project's own checks only; "+
+	f.say(ctx, "share", fmt.Sprintf("Reviewing has cost $%.2f, which is more than %d %% of the $%.2f of building. The batches that follow are checked by the project's own checks only (where it has none, its reviewer looks at them still); "+
 		"the last review looks at all of it. The setting verifyShare says how much reviewing may cost.", verifying, share, building))
 }
 

@@ -33,7 +33,7 @@ func (g *gate) review(ctx context.Context, n int, checks []string) (*pluginsdk.O
 	if last := len(s.Verdicts) - 1; last >= 0 && s.Verdicts[last].Decision == stages.Approve && patch != "" && s.Verdicts[last].Patch == patch {
 		return g.inOrder(ctx, g.accept(shown(s.Verdicts[last], g.treeName())...))
 	}
-	if g.rec.ChecksOnly {
+	if g.rec.ChecksOnly && g.ranChecks() { // else nobody would have looked at it
 		return g.checksOnly(ctx, n, checks, patch)
 	}
 	if _, err := g.change(ctx, func(r *record) error {

@@ -44,6 +44,7 @@ type world struct {
 	turns     func(pluginsdk.StartTurnRequest) *pluginsdk.InvokeResult // what a turn answers; nil, or nil of it: as says says
 	checks    func(pluginsdk.Task) string                              // why the project's checks fail; nil, or empty: they pass
 	off       bool                                                     // nobody runs the project's checks
+	none      bool                                                     // the project has no checks
 	twice     bool                                                     // each call of the gate is made twice
 	prices    struct{ work, review float64 }                           // US dollars of a turn
 	faults    func(step, id string)                                    // called at each step of the plugin
@@ -671,7 +672,11 @@ func (w *world) evidence(task pluginsdk.Task) (evidence []pluginsdk.Evidence) {
 		evidence = append(evidence, pluginsdk.Evidence{Plugin: worktreePlugin, Kind: "tree", Tree: tree, File: task.Cwd}, pluginsdk.Evidence{Plugin: worktreePlugin, Kind: "base", Tree: base, File: task.Cwd},
 			pluginsdk.Evidence{Plugin: worktreePlugin, Kind: "patch-id", Output: w.call(task.Cwd, "diff", "--shortstat", base, tree) + " " + tree})
 	}
-	if !w.off && task.Labels[labelScope] != "none" {
+	switch {
+	case w.off || task.Labels[labelScope] == "none":
+	case w.none:
+		evidence = append(evidence, pluginsdk.Evidence{Plugin: validationPlugin, Kind: "no-checks", Tree: tree})
+	default:
 		evidence = append(evidence, pluginsdk.Evidence{Plugin: validationPlugin, Kind: "command", Command: "make test", Tree: tree})
 	}
 	return evidence
