@@ -122,6 +122,9 @@ func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, er
 	if s.Due != nil && s.Due.Waived != "" {
 		return g.waive(ctx, s.Due.Waived)
 	}
+	if g.work.lost != "" {
+		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: g.work.lost}, nil
+	}
 	fault := g.work.fault
 	if fault == "" {
 		if fault, err = g.faultOf(ctx, s.Role()); err != nil {

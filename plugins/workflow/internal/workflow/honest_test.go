@@ -336,3 +336,97 @@ func TestWithoutChecksEachBatchIsReviewed(t *testing.T) {
 		t.Errorf("it says %s", told)
 	}
 }
+
+// In a directory without git an approval is of the files that the reviewer has seen: what is written while it
+// looks is looked at too.
+func TestWhatIsWrittenDuringAReviewIsReviewed(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []string{"builder", "all"} {
+		w := newWorld(t)
+		w.settings(`{"roles": {"documenter": {"prompt": "Write."}}}`)
+		w.works = func(j job) pluginsdk.InvokeResult { return w.writes(j.agent+".go", "package x // "+j.task.ID+"\n")(j) }
+		w.says = func(of string, round int) string {
+			if of == scope && round == 1 {
+				w.write(w.dir, "late.go", "package x\n")
+			}
+			return "APPROVE"
+		}
+		id := w.starts("dir=" + w.dir + " stages=builder,reviewer,documenter")
+		if task := w.ends(id); task.Status != pluginsdk.TaskCompleted {
+			t.Errorf("it is %s: %s", task.Status, task.Error)
+		}
+		if reviewed := w.reviewed(); reviewed[scope] != 2 {
+			t.Errorf("%s: reviewed %v", scope, reviewed)
+		}
+		const told = "these files have changed in the directory, so that the approval does not count: late.go"
+		if !slices.ContainsFunc(w.jobs, func(j job) bool { return j.agent == "builder" && strings.Contains(j.content, told) }) {
+			t.Errorf("%s: the builder was not told: %q", scope, w.told())
+		}
+	}
+}
+
+// What work began with is in the record: what lies in the directory of temporary files does not say it,
+// and when it is gone a person decides.
+func TestWhatWorkBeganWithCannotBeRewritten(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ at, waits string }{{"builder", "what this work began with is gone"}, {"all", "what this work began with is gone"}} {
+		w := newWorld(t)
+		w.write(w.dir, "old.go", "package x\n")
+		var id string
+		w.faults = func(step, of string) {
+			if row.at == "all" && step == "handIn" {
+				w.loseBase(of, deskOfRoot)
+			}
+		}
+		w.works = func(j job) pluginsdk.InvokeResult {
+			if row.at == "builder" {
+				w.loseBase(j.task.ParentTaskID, deskOf(0))
+			}
+			return w.writes("x.go", "package x\n")(j)
+		}
+		id = w.starts("dir=" + w.dir + " stages=builder,reviewer")
+		if why := w.waits(id); !strings.Contains(why, row.waits) {
+			t.Errorf("%s: it waits: %s", row.at, why)
+		}
+		if row.at == "all" {
+			w.must("/workflow continue " + id + " accept=yes")
+			if task := w.ends(id); task.Status != pluginsdk.TaskCompleted {
+				t.Errorf("it is %s: %s", task.Status, task.Error)
+			}
+		}
+	}
+}
+
+// loseBase has what a desk's work began with be another tree, as somebody does who can write to the
+// directory of temporary files.
+func (w *world) loseBase(id, desk string) {
+	f := w.now().plugin.flow(id)
+	top, err := f.desk(w.Context(), desk)
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(top, "base.git"))
+	}
+	if err == nil {
+		var recorded objects.Recorded
+		if _, recorded, err = objects.Record(w.Context(), filepath.Join(top, "base.git"), w.TempDir(), bounds); err == nil {
+			err = os.WriteFile(filepath.Join(top, "base"), []byte(recorded.Tree), 0o600)
+		}
+	}
+	if err != nil {
+		w.Error(err)
+	}
+}
+
+// Only the plugin's own files are none of the work, and not what looks like them.
+func TestTheWorkflowsOwnFiles(t *testing.T) {
+	t.Parallel()
+	for path, own := range map[string]bool{
+		".brain/pipeline-state.json": true, ".brain/pipeline-state.json.new": true, ".brain/pipeline-state.json.bad-20260102T030405Z": true, ".brain/pipeline-state.json.bad-20260102T030405Z-2": true,
+		".brain/REVIEW.md": true, ".brain/workflow.lock": true, ".brain/.gitignore": true,
+		".brain/pipeline-state.json.go": false, ".brain/pipeline-state.json.d/x.go": false, ".brain/pipeline-state.json.bad-1/x.go": false, ".brain/pipeline-state.json.bad-20260102T030405Z/x.go": false,
+		".brain/pipeline-state.json/x": false, ".brain/REVIEW.md/x": false, ".brain/x/REVIEW.md": false, "REVIEW.md": false,
+	} {
+		if ours(path) != own {
+			t.Errorf("%s: %v", path, !own)
+		}
+	}
+}

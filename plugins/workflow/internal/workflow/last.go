@@ -84,6 +84,8 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 		return g.wait(ctx, g.work.fault, "review")
 	case g.rec.FinalWaived != "" && g.waived():
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
+	case g.work.lost != "":
+		return g.lost(ctx)
 	}
 	seen, err := g.seen(ctx)
 	if err != nil {
@@ -115,6 +117,21 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	}
 	said.Patch = patch
 	return g.conclude(ctx, said)
+}
+
+// lost leaves work to a person of which nobody can tell any more what is new in it.
+func (g *gate) lost(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, error) {
+	said := stages.Verdict{Decision: stages.Revise, Summary: "Not reviewed: " + g.work.lost + ".", Source: "base", Tree: g.work.tree, At: now()}
+	if _, err := g.change(ctx, func(r *record) error {
+		if last := len(r.Final) - 1; last < 0 || r.Final[last].Source != said.Source || r.Final[last].Tree != said.Tree {
+			r.Final = append(r.Final, said)
+		}
+		r.FinalHold = g.work.lost
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return g.wait(ctx, g.work.lost, "review")
 }
 
 // waived reports whether this is the work that a person has accepted as it is: that which the last review

@@ -53,6 +53,9 @@ type record struct {
 	WaitedFor *stages.Hold `json:"waitedFor,omitempty"` // what the person is told
 	Returned  int          `json:"returned,omitempty"`  // how often others than reviewers have sent the whole work back, in a row
 
+	// Bases are, in a directory without git, what its tasks have begun with, by the keys of their desks.
+	Bases map[string]base `json:"bases,omitempty"`
+
 	StoppedBy   string `json:"stoppedBy,omitempty"`   // the person who has stopped it; empty: nobody
 	Redesign    string `json:"redesign,omitempty"`    // the findings of a review that asks for another plan
 	ChecksOnly  bool   `json:"checksOnly,omitempty"`  // reviewing costs too much: batches are checked by the project's checks only

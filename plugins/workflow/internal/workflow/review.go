@@ -221,6 +221,9 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 			if err == nil && started.Existed && fresh && said.Decision == stages.Approve {
 				continue // what it has written is gone: nobody knows whether that said the same
 			}
+			if err == nil && len(missing) == 0 && said.Decision == stages.Approve {
+				err = g.stillSo(ctx, &said)
+			}
 			if err != nil || len(missing) == 0 || said.Decision != stages.Approve {
 				return said, err
 			}
@@ -236,6 +239,17 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 	blind.Decision = stages.Revise
 	blind.Issues = append(blind.Issues, "The reviewer approved without opening these changed files, so the approval does not count: "+unseen+".")
 	return blind, nil
+}
+
+// stillSo has an approval not count when the directory is not as the reviewer has seen it.
+func (g *gate) stillSo(ctx context.Context, said *stages.Verdict) error {
+	changed, err := g.changedMeanwhile(ctx)
+	if len(changed) > 0 {
+		said.Decision = stages.Revise
+		said.Issues = append(said.Issues, "While the work was reviewed these files have changed in the directory, so that the approval does not count: "+some(changed)+
+			". End what still writes there, see that the work is whole, and leave it to be reviewed again.")
+	}
+	return err
 }
 
 // unasked is the error of a review that did not come to its end.

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-706843ae/harness/plugins/internal/lazy"
 	"github.com/seed-706843ae/harness/plugins/internal/objects"
 	"github.com/seed-706843ae/harness/plugins/internal/scratch"
 	"github.com/seed-706843ae/harness/plugins/workflow/internal/stages"
@@ -35,6 +37,7 @@ type built struct {
 	base, tree string // names of trees
 	paths      []string
 	fault      string // why there is no tree, in words for the worker
+	lost       string // why nobody knows what the work began with, in words for a person; empty: it is known
 }
 
 // evidenceOf is the first piece of a kind that a plugin has given.
@@ -58,9 +61,13 @@ func deskOf(i int) string { return "stage-" + strconv.Itoa(i) }
 
 const deskOfRoot = "root"
 
-// clear removes a desk.
+// clear removes a desk. What a task of it begins with is recorded anew then.
 func (f *flow) clear(ctx context.Context, key string) {
-	dir, err := f.desk(ctx, key)
+	_, err := f.change(ctx, func(r *record) error { delete(r.Bases, key); return nil })
+	dir := ""
+	if err == nil {
+		dir, err = f.desk(ctx, key)
+	}
 	if err == nil {
 		err = scratch.RemoveAll(dir)
 	}
@@ -106,7 +113,7 @@ func (f *flow) built(ctx context.Context, key string, request *pluginsdk.OnTaskC
 			b.fault = "Not all in the directory can be read: " + recorded.Fault + ". Make it readable, or remove it."
 			return b, nil
 		}
-		if b.base, err = f.begunWith(ctx, top, b.store); err == nil {
+		if b.base, b.lost, err = f.begunWith(ctx, key, b.store); err == nil {
 			b.base, err = theirs(ctx, b.store, b.base)
 		}
 		if err == nil {
@@ -154,30 +161,46 @@ func without(ctx context.Context, store *objects.Store, tree string, which func(
 	return store.With(ctx, tree, edits)
 }
 
-// ours reports whether a file of .brain is the plugin's own.
+// setAside is the name of a state file that could not be read.
+var setAside = lazy.Regexp(`^pipeline-state\.json\.bad-[0-9]{8}T[0-9]{6}Z(-[0-9]+)?$`)
+
+// ours reports whether a path is that of one of the plugin's own files in .brain, or of one that it is writing.
+// What merely begins with the name of one, or lies below such a name, is not.
 func ours(path string) bool {
-	name, ok := strings.CutPrefix(path, ".brain/")
-	return ok && (name == ".gitignore" || name == "REVIEW.md" || name == "workflow.lock" || strings.HasPrefix(name, "pipeline-state.json"))
+	name, ok := strings.CutPrefix(path, brainDir)
+	return ok && (slices.Contains([]string{".gitignore", "REVIEW.md", "pipeline-state.json", "workflow.lock"}, strings.TrimSuffix(name, ".new")) || setAside.MatchString(name))
+}
+
+// base is what a task in a directory without git has begun with. Its name is in the record, so that nobody
+// who can write to the directory of temporary files can have it be something else.
+type base struct {
+	Tree string `json:"tree"`
+	In   string `json:"in"` // the store on its desk
 }
 
 // begunWith is the tree that a task in a directory without git has begun with, brought into a store.
-func (f *flow) begunWith(ctx context.Context, top string, store *objects.Store) (string, error) {
-	base, err := os.ReadFile(filepath.Join(top, "base"))
-	if os.IsNotExist(err) { // the system has tidied its temporary directory: all there is counts as changed
-		return store.Empty(ctx)
-	}
+// lost says in words why it is not there any more; then all that there is counts as changed.
+func (f *flow) begunWith(ctx context.Context, key string, store *objects.Store) (tree, lost string, err error) {
+	rec, err := f.read(ctx)
 	if err != nil {
-		return "", pluginsdk.Errorf(pluginsdk.CodeUnavailable, "read what the work began with: %w", err)
+		return "", "", err
 	}
-	name, in, ok := strings.Cut(string(base), " ")
-	if !ok {
-		in = "base.git"
-	}
-	trees, err := store.Add(ctx, filepath.Join(top, in), name)
+	top, err := f.desk(ctx, key)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return trees[0], nil
+	begun, there := rec.Bases[key]
+	cause := "it was not recorded"
+	if there {
+		trees, err := store.Add(ctx, filepath.Join(top, begun.In), begun.Tree)
+		if err == nil || ctx.Err() != nil {
+			return slices.Concat(trees, []string{""})[0], "", err
+		}
+		cause = err.Error()
+	}
+	tree, err = store.Empty(ctx)
+	return tree, "what this work began with is gone, or was changed, so that nobody can tell what is new (" + cause + "). " +
+		"Look at the directory yourself; then accept the work as it is, or abandon the workflow and start it again", err
 }
 
 // recordBase records what a task in a directory without git begins with, once.
@@ -185,13 +208,13 @@ func (f *flow) recordBase(ctx context.Context, key string, task pluginsdk.Task) 
 	if task.CwdPlugin != "" {
 		return nil
 	}
+	rec, err := f.read(ctx)
+	if _, there := rec.Bases[key]; there || err != nil {
+		return err
+	}
 	top, err := f.desk(ctx, key)
 	if err != nil {
 		return err
-	}
-	name := filepath.Join(top, "base")
-	if _, err := os.Lstat(name); err == nil {
-		return nil
 	}
 	at := filepath.Join(top, "base.git")
 	if err := scratch.RemoveAll(at); err != nil {
@@ -204,13 +227,18 @@ func (f *flow) recordBase(ctx context.Context, key string, task pluginsdk.Task) 
 	if recorded.Tree == "" {
 		return pluginsdk.Errorf(pluginsdk.CodeInvalid, "%s has %s%s, which is more than a workflow looks at", task.Cwd, recorded.Over, recorded.Fault)
 	}
-	if err := os.MkdirAll(top, 0o700); err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "write down what the work begins with: %w", err)
-	}
-	if err := os.WriteFile(name, []byte(recorded.Tree), 0o600); err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "write down what the work begins with: %w", err)
-	}
-	return nil
+	return f.noteBase(ctx, key, base{recorded.Tree, filepath.Base(at)})
+}
+
+func (f *flow) noteBase(ctx context.Context, key string, begun base) error {
+	_, err := f.change(ctx, func(r *record) error {
+		if r.Bases == nil {
+			r.Bases = make(map[string]base)
+		}
+		r.Bases[key] = begun
+		return nil
+	})
+	return err
 }
 
 var errTooLong = errors.New("the file is too long")
@@ -222,17 +250,10 @@ func (f *flow) acceptBrain(ctx context.Context, rec record, stage int, accepted 
 		return nil
 	}
 	for i, s := range rec.Stages {
-		top, err := f.desk(ctx, deskOf(i))
-		if err != nil {
-			return err
-		}
-		if i == stage || s.Status == stages.Completed {
+		if _, begun := rec.Bases[deskOf(i)]; !begun || i == stage || s.Status == stages.Completed {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(top, "base")); err != nil {
-			continue // it has not begun
-		}
-		if err := f.withBrain(ctx, top, accepted.Cwd); err != nil {
+		if err := f.withBrain(ctx, deskOf(i), accepted.Cwd); err != nil {
 			return err
 		}
 	}
@@ -240,14 +261,18 @@ func (f *flow) acceptBrain(ctx context.Context, rec record, stage int, accepted 
 }
 
 // withBrain writes a base down anew, with the directory .brain as it is now.
-func (f *flow) withBrain(ctx context.Context, top, dir string) error {
+func (f *flow) withBrain(ctx context.Context, key, dir string) error {
+	top, err := f.desk(ctx, key)
+	if err != nil {
+		return err
+	}
 	at := filepath.Join(top, fmt.Sprintf("base-%d.git", time.Now().UnixNano()))
 	store, recorded, err := objects.Record(ctx, at, dir, bounds)
 	if err != nil || recorded.Tree == "" { // the gate says what is wrong with it
 		return err
 	}
-	was, err := f.begunWith(ctx, top, store)
-	if err != nil {
+	was, lost, err := f.begunWith(ctx, key, store)
+	if lost != "" || err != nil { // the gate says so
 		return err
 	}
 	before, err := store.Entries(ctx, was)
@@ -273,14 +298,36 @@ func (f *flow) withBrain(ctx context.Context, top, dir string) error {
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(filepath.Join(top, "base.new"), []byte(tree+" "+filepath.Base(at)), 0o600)
-	if err == nil {
-		err = os.Rename(filepath.Join(top, "base.new"), filepath.Join(top, "base"))
+	return f.noteBase(ctx, key, base{tree, filepath.Base(at)})
+}
+
+// changedMeanwhile are the files of a directory without git that are not as they were when the work was
+// recorded. In a worktree the work is a tree that does not change.
+func (g *gate) changedMeanwhile(ctx context.Context) ([]string, error) {
+	task := g.request.Task
+	if task.CwdPlugin != "" {
+		return nil, nil
 	}
+	at := filepath.Join(g.work.dir, "after.git")
+	if err := scratch.RemoveAll(at); err != nil {
+		return nil, err
+	}
+	store, recorded, err := objects.Record(ctx, at, task.Cwd, bounds)
 	if err != nil {
-		return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "write down what the work begins with: %w", err)
+		return nil, err
 	}
-	return nil
+	if recorded.Tree == "" {
+		return []string{cmp.Or(recorded.Over, recorded.Fault)}, nil
+	}
+	tree, err := theirs(ctx, store, recorded.Tree)
+	if err != nil || tree == g.work.tree {
+		return nil, err
+	}
+	if _, err := store.Add(ctx, g.work.store.Dir, g.work.tree); err != nil {
+		return nil, err
+	}
+	change, _, err := store.Change(ctx, g.work.tree, tree, 0)
+	return change.Paths, err
 }
 
 // read returns a file of the work; false: there is none. One of more than most bytes is errTooLong.
