@@ -85,6 +85,13 @@ type Hold struct {
 	Reason string `json:"reason"`
 	Mark   string `json:"mark,omitempty"` // that the workflow's task is given
 	Then   string `json:"then,omitempty"` // what its worker is told when the stage goes on
+	// Tree and Patch name the work that waits, where it is known: a person who takes it as it is takes no other.
+	Tree  string `json:"tree,omitempty"`
+	Patch string `json:"patch,omitempty"`
+	// Plugin is the one that did not accept the work, if it was not this one.
+	Plugin string `json:"plugin,omitempty"`
+	Again  bool   `json:"again,omitempty"` // the work is handed in again as it is when the stage goes on without words
+	Whole  bool   `json:"whole,omitempty"` // it is about the whole work, which a person can take as it is
 }
 
 // Due is what a stage's worker is told next.
@@ -93,6 +100,11 @@ type Due struct {
 	Words     string `json:"words"`
 	// Waived is the person who accepts the stage's work as it is; then its worker is told nothing.
 	Waived string `json:"waived,omitempty"`
+	// Again has the work handed in again as it is: its worker is told nothing.
+	Again bool `json:"again,omitempty"`
+	// Tree and Patch name the work that was accepted so; empty: they are not known.
+	Tree  string `json:"tree,omitempty"`
+	Patch string `json:"patch,omitempty"`
 }
 
 // Role is that of the stage's agent.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -240,35 +239,41 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 			return answer{}, err
 		}
 	}
-	switch {
-	case cost == 0 && root.CostUSD >= root.CostCapUSD:
-		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: the workflow has cost $%.2f of the $%.2f that it may: say what it may cost altogether, such as /workflow continue %s cost=%.0f", root.CostUSD, root.CostCapUSD, short(root.ID), math.Ceil(root.CostCapUSD*2))
-	case cost > 0 && cost <= root.CostUSD:
-		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "cost: the workflow has cost $%.2f already; name more than that", root.CostUSD)
-	}
 	accept := r.fields["accept"] == "yes"
 	if asked := r.fields["accept"]; asked != "" && !accept {
 		return answer{}, pluginsdk.Errorf(pluginsdk.CodeInvalid, "accept: %q is not yes; leave it out when the work is not to be taken as it is", asked)
 	}
 	f := p.flow(root.ID)
-	waits, verdict := "", pluginsdk.Verdict("")
-	if _, err = f.change(ctx, func(rec *record) error {
-		waits, verdict = "", ""
+	f.deciding.Lock()
+	defer f.deciding.Unlock()
+	var taken taking
+	_, err = f.change(ctx, func(rec *record) error {
+		taken = taking{}
 		rec.Limits.Rounds += more["rounds"]
 		rec.Limits.Redesigns += more["redesigns"]
 		rec.Limits.Tries += more["tries"]
 		stopped := rec.StoppedBy != ""
-		rec.StoppedBy = ""
-		if !accept {
-			return nil
+		rec.StoppedBy, rec.StopNext = "", false
+		rec.unwaive() // what was said before, and did not reach the tasks, does not count
+		if accept {
+			if err := rec.take(r.author, stopped, &taken); err != nil {
+				return err
+			}
 		}
-		if !stopped && rec.waitsForMerge() {
-			verdict, waits = pluginsdk.VerdictAccept, " It is merged as it is."
-			return nil
-		}
-		return rec.accept(r.author, &waits)
-	}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+		return costFault(root, cost, taken.whole)
+	})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound {
+		err = costFault(root, cost, false)
+	}
+	if err != nil {
 		return answer{}, err
+	}
+	if err := p.handOver(ctx, taken.task, r); err != nil {
+		return answer{}, err
+	}
+	verdict := pluginsdk.Verdict("")
+	if taken.whole {
+		verdict = pluginsdk.VerdictAccept
 	}
 	if err := p.decideBelow(ctx, root.ID, accept, cost, r); err != nil {
 		return answer{}, err
@@ -280,39 +285,7 @@ func (p *Plugin) goOn(ctx context.Context, r request) (answer, error) {
 	}
 	p.begin(root.ID)
 	p.moved.raise()
-	return answer{words: fmt.Sprintf("Workflow %s goes on.%s", short(root.ID), waits), data: map[string]any{"id": root.ID}}, nil
-}
-
-// waitsForMerge reports whether all of the workflow was accepted, and only its merge waits for a person.
-func (r *record) waitsForMerge() bool {
-	held := slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.Hold != nil })
-	return !held && r.FinalHold == "" && r.StoppedBy == "" && r.Redesign == "" && len(r.Stages) > 0 && len(r.next(1)) == 0
-}
-
-// accept notes that a person takes what waits as it is.
-func (r *record) accept(by string, said *string) error {
-	by = cmp.Or(by, "a person")
-	if r.FinalHold != "" {
-		r.FinalWaived = by
-		*said = " All of it is taken as it is."
-		// What the last review would have had mended stays as it is, too.
-		for i := range r.Stages {
-			if s := &r.Stages[i]; s.Status == stages.Pending && (s.TaskID != "" || r.builder(i) >= 0) {
-				s.Status, s.Due = stages.Completed, nil
-			}
-		}
-		return nil
-	}
-	for i := range r.Stages {
-		s := &r.Stages[i]
-		if s.Hold == nil || s.TaskID == "" || s.Status == stages.Failed || s.Status == stages.Pending {
-			continue
-		}
-		s.Due = &stages.Due{Waived: by}
-		*said = fmt.Sprintf(" The work of %s is taken as it is.", titleOf(*s))
-		return nil
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeInvalid, "accept: nothing waits that could be taken as it is; leave accept=yes out")
+	return answer{words: fmt.Sprintf("Workflow %s goes on.%s", short(root.ID), taken.said), data: map[string]any{"id": root.ID}}, nil
 }
 
 // decideBelow gives the person's word to the tasks of stages that wait for one themselves. A cost above 0
@@ -334,6 +307,9 @@ func (p *Plugin) decideBelow(ctx context.Context, id string, accept bool, cost f
 	return nil
 }
 
+// reasonStopped is why tasks of stages end when a workflow is stopped.
+const reasonStopped = "the workflow was stopped"
+
 // halt stops a workflow where it is. What its agents have done so far is kept.
 func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 	root, err := p.find(ctx, r)
@@ -351,7 +327,10 @@ func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 		by = cmp.Or(r.author, "a person")
 	}
 	f := p.flow(root.ID)
-	stop := func(rec *record) error { rec.StoppedBy = by; return nil }
+	stop := func(rec *record) error {
+		rec.StoppedBy, rec.StopNext = by, rec.Waited > 0 && root.Status == pluginsdk.TaskRunning
+		return nil
+	}
 	rec, err := f.change(ctx, stop)
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound { // it has not begun
 		if rec, err = f.first(ctx, root); err == nil {

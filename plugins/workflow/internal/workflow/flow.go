@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -118,6 +119,9 @@ func (f *flow) runOnce(ctx context.Context) error {
 		} else {
 			f.relock(ctx)
 		}
+		if err := f.forgetWaivers(ctx); err != nil {
+			return err
+		}
 		_, err := f.await(ctx, root)
 		return err
 	}
@@ -133,7 +137,46 @@ func (f *flow) runOnce(ctx context.Context) error {
 	if hold := new(held); errors.As(err, &hold) {
 		return f.suspend(ctx, hold)
 	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted {
+		if root, failed := f.task(ctx, f.id); failed == nil && root.CostUSD >= root.CostCapUSD {
+			return f.suspend(ctx, f.overBudget(-1, root))
+		}
+	}
 	return err
+}
+
+// forgetWaivers forgets that a person has accepted work as it is, while the workflow still waits for one:
+// that word did not reach its task.
+func (f *flow) forgetWaivers(ctx context.Context) error {
+	f.deciding.Lock()
+	defer f.deciding.Unlock()
+	root, err := f.task(ctx, f.id)
+	if err != nil || root.Status != pluginsdk.TaskWaiting {
+		return err
+	}
+	rec, err := f.read(ctx)
+	if err == nil && rec.waived() {
+		_, err = f.change(ctx, func(r *record) error { r.unwaive(); return nil })
+	}
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeNotFound || pluginsdk.CodeOf(err) == pluginsdk.CodeInternal { // there is no record that can be read
+		return nil
+	}
+	return err
+}
+
+// waived reports whether a person's acceptance of work as it is stands.
+func (r *record) waived() bool {
+	return r.FinalWaived != "" || slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.Due != nil && s.Due.Waived != "" })
+}
+
+// unwaive forgets that a person has accepted work as it is.
+func (r *record) unwaive() {
+	r.FinalWaived = ""
+	for i := range r.Stages {
+		if due := r.Stages[i].Due; due != nil && due.Waived != "" {
+			r.Stages[i].Due = nil
+		}
+	}
 }
 
 func over(task pluginsdk.Task) bool { return task.Status.Final() && !task.CompletedAt.IsZero() }
@@ -174,6 +217,11 @@ func (f *flow) end(ctx context.Context, root pluginsdk.Task) error {
 	_, err := f.change(ctx, func(r *record) error {
 		if r.EndedAt.IsZero() {
 			r.EndedAt = root.CompletedAt
+		}
+		for i := range r.Stages { // what is left was accepted with all of the work
+			if s := &r.Stages[i]; root.Status == pluginsdk.TaskCompleted && s.Status != stages.Completed {
+				s.Status, s.Hold, s.Due = stages.Completed, nil, nil
+			}
 		}
 		r.Waits = ""
 		return nil
@@ -247,8 +295,8 @@ func (f *flow) open(ctx context.Context, root pluginsdk.Task) error {
 			return err
 		}
 	}
-	if err := f.lock(ctx); err != nil {
-		return &held{-1, stages.Hold{Reason: err.Error() + "; then continue the workflow", Mark: "locked"}}
+	if err := f.lockInTime(ctx); err != nil {
+		return err
 	}
 	if err := f.inGit(ctx, root); err != nil {
 		return err
@@ -256,12 +304,35 @@ func (f *flow) open(ctx context.Context, root pluginsdk.Task) error {
 	return f.recordBase(ctx, deskOfRoot, root)
 }
 
+// mostLocks is how often a lock that somebody else holds is tried, which takes half a minute: a process that is
+// ending holds it for a while.
+const mostLocks = 6
+
+// lockInTime has the directory locked. Where that is not possible a person is asked; what may pass by
+// itself is an error.
+func (f *flow) lockInTime(ctx context.Context) error {
+	err := f.lock(ctx)
+	switch {
+	case err == nil:
+		f.locks = 0
+		return nil
+	case passing(err):
+		return err
+	case pluginsdk.CodeOf(err) == pluginsdk.CodeConflict:
+		if f.locks++; f.locks < mostLocks {
+			return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "%w", err)
+		}
+	}
+	f.locks = 0
+	return &held{-1, stages.Hold{Reason: err.Error() + "; then continue the workflow", Mark: "locked"}}
+}
+
 // next begins the next iteration of the root. The one before was left behind; what was cut off while that
 // was done is done now: a workflow that is to wait for a person does not go on by itself.
 func (f *flow) next(ctx context.Context, rec record, root pluginsdk.Task) (err error) {
 	switch {
 	case rec.Waited > 0 && rec.Waited == root.CurrentIteration && rec.WaitedFor != nil:
-		answer, err := f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: rec.Waited, Reason: rec.WaitedFor.Reason, Mark: rec.WaitedFor.Mark})
+		answer, err := f.host.Tasks.Suspend(ctx, rec.suspension())
 		if err != nil {
 			return err
 		}
@@ -297,20 +368,28 @@ func (f *flow) next(ctx context.Context, rec record, root pluginsdk.Task) (err e
 // sentBack has the last builder mend what others than reviewers say of the whole work, such as the
 // project's checks, or a person who decides on the root's task.
 func (r *record) sentBack(words string) {
-	if words == "" || r.Redesign != "" || len(r.next(1)) > 0 { // or the last review has said what is to be done
+	r.FinalWaived = ""
+	if r.Redesign != "" || len(r.next(1)) > 0 { // the last review has said what is to be done
 		return
 	}
 	r.Returned++
-	words = "The whole work was not accepted:\n\n" + cut(words, mostFindings)
-	if at := r.reopen("", words); at >= 0 && r.Returned >= r.Limits.Tries {
-		r.Stages[at].Hold = &stages.Hold{Reason: fmt.Sprintf("the whole work was sent back %d times: %s", r.Returned, words), Mark: "checks", Then: words}
-		r.Stages[at].Due = nil
+	words = "The whole work was not accepted:\n\n" + cut(cmp.Or(words, "Nothing was said of why."), mostFindings)
+	hold := &stages.Hold{Reason: fmt.Sprintf("the whole work was sent back %d times: %s", r.Returned, words), Mark: "checks", Then: words, Whole: true}
+	switch at := r.reopen("", words); {
+	case at < 0:
+		hold.Reason = "the workflow has no builder that could mend it; mend it yourself and continue, take it as it is (accept=yes), or abandon it. " + words
+		r.RootHold = hold
+	case r.Returned >= r.Limits.Tries:
+		r.Stages[at].Hold, r.Stages[at].Due = hold, nil
 	}
 }
 
 // goOn has the stages go on that waited for a person, with the person's words.
 func (r *record) goOn(words string) {
-	r.StoppedBy, r.FinalHold, r.Returned = "", "", 0
+	if !r.StopNext {
+		r.StoppedBy = ""
+	}
+	r.StopNext, r.FinalHold, r.RootHold, r.Returned = false, "", nil, 0
 	for i := range r.Stages {
 		s := &r.Stages[i]
 		if s.Hold == nil {
@@ -323,7 +402,7 @@ func (r *record) goOn(words string) {
 		if s.Due == nil {
 			s.Due = &stages.Due{}
 		}
-		s.Due.Words, s.Due.Iteration, s.Hold, s.Failures = then, 0, nil, 0
+		s.Due.Words, s.Due.Iteration, s.Due.Again, s.Hold, s.Failures = then, 0, s.Hold.Again && words == "", nil, 0
 		if s.Status == stages.Reviewing {
 			s.Status = stages.Running
 		}
@@ -373,7 +452,7 @@ func (f *flow) suspend(ctx context.Context, h *held) error {
 				}
 			}
 		}
-		r.Waited, r.WaitedFor = r.Iteration, &stages.Hold{Reason: reason, Mark: h.hold.Mark}
+		r.Waited, r.WaitedFor = r.Iteration, &stages.Hold{Reason: reason, Mark: h.hold.Mark, Whole: h.hold.Whole}
 		r.Iteration, r.Waits = 0, h.hold.Reason
 		return nil
 	})
@@ -384,7 +463,7 @@ func (f *flow) suspend(ctx context.Context, h *held) error {
 		return err
 	}
 	f.Fault("suspend", f.id)
-	_, err = f.host.Tasks.Suspend(ctx, &pluginsdk.SuspendTaskRequest{ID: f.id, Iteration: rec.Waited, Reason: rec.WaitedFor.Reason, Mark: rec.WaitedFor.Mark})
+	_, err = f.host.Tasks.Suspend(ctx, rec.suspension())
 	if pluginsdk.CodeOf(err) == pluginsdk.CodeStale { // somebody else has moved it
 		return errMoved
 	}
@@ -405,6 +484,15 @@ func (f *flow) leaveOverBudget(ctx context.Context, rec record, h *held) error {
 		return nil
 	}
 	return err
+}
+
+// suspension leaves the root's task to a person, with the whole work where that can be accepted as it is.
+func (r *record) suspension() *pluginsdk.SuspendTaskRequest {
+	request := &pluginsdk.SuspendTaskRequest{ID: r.ID, Iteration: r.Waited, Reason: r.WaitedFor.Reason, Mark: r.WaitedFor.Mark}
+	if r.WaitedFor.Whole {
+		request.Result = r.summary()
+	}
+	return request
 }
 
 // short is the end of an id, which is enough to name a workflow.
@@ -431,8 +519,11 @@ func (f *flow) steps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if rec.StoppedBy != "" {
-			return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
+		if err := rec.stopped(); err != nil {
+			return err
+		}
+		if rec.RootHold != nil {
+			return &held{-1, *rec.RootHold}
 		}
 		if rec.Redesign != "" {
 			if err := f.redesign(ctx, rec); err != nil {

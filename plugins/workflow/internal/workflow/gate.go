@@ -120,7 +120,7 @@ func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, er
 		return nil, err
 	}
 	if s.Due != nil && s.Due.Waived != "" {
-		return g.waive(ctx, s.Due.Waived)
+		return g.waive(ctx, *s.Due)
 	}
 	if g.work.lost != "" {
 		return &pluginsdk.OnTaskCompleteResponse{Verdict: pluginsdk.VerdictWait, Feedback: g.work.lost}, nil
@@ -154,8 +154,20 @@ func (g *gate) stage(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, er
 	return answer, err
 }
 
-// waive accepts what a person has accepted as it is.
-func (g *gate) waive(ctx context.Context, by string) (*pluginsdk.OnTaskCompleteResponse, error) {
+// waive accepts what a person has accepted as it is. Other work than that waits for the person again.
+func (g *gate) waive(ctx context.Context, due stages.Due) (*pluginsdk.OnTaskCompleteResponse, error) {
+	by := due.Waived
+	if !g.same(due.Tree, due.Patch) {
+		_, err := g.change(ctx, func(r *record) error {
+			if g.i >= len(r.Stages) || r.Stages[g.i].TaskID != g.request.Task.ID {
+				return errAnew
+			}
+			r.Stages[g.i].Due = nil
+			r.Stages[g.i].Hold = &stages.Hold{Reason: otherWork(by), Mark: "changed", Tree: g.work.tree, Patch: g.patch()}
+			return nil
+		})
+		return reject(otherWork(by)), err
+	}
 	if g.work.fault == "" && g.rec.Stages[g.i].Role() == stages.Architect { // the tasks that can be read are the plan
 		if _, err := g.planFault(ctx); err != nil {
 			return nil, err
@@ -178,6 +190,9 @@ func (g *gate) noteCheck(ctx context.Context, fault string) (string, error) {
 			return errAnew
 		}
 		r.checked(g.i, call, fault)
+		if hold := r.Stages[g.i].Hold; hold != nil {
+			hold.Tree, hold.Patch = g.work.tree, g.patch()
+		}
 		r.Demo = r.Demo || g.request.Result.Demo
 		return nil
 	})

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,9 @@ func (f *flow) handIn(ctx context.Context) error {
 	rec, err := f.change(ctx, func(r *record) error {
 		if r.Iteration == 0 { // it is opened first
 			return errAnew
+		}
+		if err := r.stopped(); err != nil {
+			return err
 		}
 		iteration = r.Iteration
 		r.Iteration, r.Handed = 0, r.Iteration
@@ -75,6 +79,9 @@ func (r *record) summary() string {
 // verdict of a batch that is all of the change stands for it.
 func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, error) {
 	g.i = -1
+	if g.rec.StoppedBy != "" {
+		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, "stopped")
+	}
 	var err error
 	if g.work, err = g.built(ctx, deskOfRoot, g.request); err != nil {
 		return nil, err
@@ -82,7 +89,9 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	switch {
 	case g.work.fault != "":
 		return g.wait(ctx, g.work.fault, "review")
-	case g.rec.FinalWaived != "" && g.waived():
+	case g.rec.FinalWaived != "" && !g.same(g.rec.FinalTree, g.rec.FinalPatch):
+		return g.waitFor(ctx, otherWork(g.rec.FinalWaived), "changed")
+	case g.rec.FinalWaived != "":
 		return g.accept(pluginsdk.Evidence{Kind: "person", Output: g.rec.FinalWaived, Tree: g.treeName()}), nil
 	case g.work.lost != "":
 		return g.lost(ctx)
@@ -98,10 +107,7 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	if seen || g.rec.Unreviewed || len(g.work.paths) == 0 {
 		return g.accept(), nil
 	}
-	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
-	if g.rec.StoppedBy != "" {
-		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, markStopped)
-	}
+	patch := g.patch()
 	if n := len(g.rec.Final) - 1; n >= 0 && patch != "" && g.rec.Final[n].Decision == stages.Approve && g.rec.Final[n].Patch == patch {
 		return g.accept(shown(g.rec.Final[n], g.treeName())...), nil
 	}
@@ -112,6 +118,9 @@ func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	if err != nil {
 		if rec, readErr := g.read(ctx); readErr == nil && rec.StoppedBy != "" {
 			return g.wait(ctx, "stopped by "+rec.StoppedBy, markStopped)
+		}
+		if hold := new(held); errors.As(err, &hold) {
+			return g.waitFor(ctx, "the last review: "+hold.hold.Reason, hold.hold.Mark)
 		}
 		return nil, err
 	}
@@ -134,15 +143,31 @@ func (g *gate) lost(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, err
 	return g.wait(ctx, g.work.lost, "review")
 }
 
-// waived reports whether this is the work that a person has accepted as it is: that which the last review
-// has looked at.
-func (g *gate) waived() bool {
-	last := len(g.rec.Final) - 1
-	if last < 0 {
-		return false
+// patch names the change that is evaluated, whatever it is on top of; empty: it has no name.
+func (g *gate) patch() string {
+	return strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
+}
+
+// same reports whether the work that is evaluated is that of a tree or a patch. One that is not known is
+// any work.
+func (g *gate) same(tree, patch string) bool {
+	return tree == "" && patch == "" || tree == g.work.tree || patch != "" && patch == g.patch()
+}
+
+// otherWork tells a person who has accepted work that it is another one now.
+func otherWork(by string) string {
+	return fmt.Sprintf("the work is not any more what %s has accepted as it is: it has changed since; look at it, and say so again (accept=yes), or continue without", by)
+}
+
+// waitFor leaves the whole workflow to a person who can take the work as it is now.
+func (g *gate) waitFor(ctx context.Context, why, mark string, evidence ...pluginsdk.Evidence) (*pluginsdk.OnTaskCompleteResponse, error) {
+	if _, err := g.change(ctx, func(r *record) error {
+		r.FinalWaived, r.FinalHold, r.FinalTree, r.FinalPatch = "", why, g.work.tree, g.patch()
+		return nil
+	}); err != nil {
+		return nil, err
 	}
-	patch := strings.TrimSpace(evidenceOf(g.request.Evidence, worktreePlugin, "patch-id").Output)
-	return g.rec.Final[last].Tree == g.work.tree || patch != "" && g.rec.Final[last].Patch == patch
+	return g.wait(ctx, why, mark, evidence...)
 }
 
 // wait leaves the whole workflow to a person, and says what they can type.
@@ -198,10 +223,10 @@ func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.On
 		case asked >= r.Limits.Rounds:
 			wait = fmt.Sprintf("the last review has asked for changes %d times: %s", asked, cmp.Or(said.Summary, "no summary"))
 		}
-		if said.Decision != stages.Approve && r.Redesign == "" {
-			r.reopen(said.Batch, "The last review of the whole work asks for changes:\n\n"+findings)
+		if said.Decision != stages.Approve && r.Redesign == "" && r.reopen(said.Batch, "The last review of the whole work asks for changes:\n\n"+findings) < 0 && wait == "" {
+			wait = "the last review asks for changes, and the workflow has no builder that could make them: " + cmp.Or(said.Summary, "no summary")
 		}
-		r.FinalHold = wait
+		r.FinalHold, r.FinalTree, r.FinalPatch = wait, said.Tree, said.Patch
 		return nil
 	})
 	if err != nil {
@@ -210,6 +235,8 @@ func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.On
 	g.rec = rec
 	g.Fault("concluded", g.id)
 	switch {
+	case rec.StoppedBy != "":
+		return g.wait(ctx, "stopped by "+rec.StoppedBy, "stopped", shown(said, g.treeName())...)
 	case said.Decision == stages.Approve:
 		return g.accept(shown(said, g.treeName())...), nil
 	case wait != "":
@@ -221,6 +248,7 @@ func (g *gate) conclude(ctx context.Context, said stages.Verdict) (*pluginsdk.On
 // reopen has the builder of a batch mend what the last review has found; without a known batch, that
 // of the last one.
 func (r *record) reopen(batch, words string) (at int) {
+	r.FinalWaived = ""
 	at = -1
 	var scope plan.Scope
 	known := scope.UnmarshalText([]byte(batch)) == nil && slices.ContainsFunc(r.Stages, func(s stages.Stage) bool { return s.BatchScope == scope && batch != "" })
@@ -256,7 +284,10 @@ func (f *flow) reviewAlone(ctx context.Context, i int) error {
 		return err
 	}
 	attempt := len(rec.Stages[i].Verdicts) + 1
-	said, err := g.ask(ctx, i, deskOfRoot, nil, fmt.Sprintf("%s/alone/%d/%d", f.id, i, attempt))
+	said, err := g.ask(ctx, i, deskOfRoot, nil, fmt.Sprintf("%s/alone/%d/%d/%d", f.id, i, attempt, root.CurrentIteration))
+	if hold := new(held); errors.As(err, &hold) && hold.hold.Mark != "stopped" {
+		hold.stage = i
+	}
 	if err != nil {
 		return err
 	}
@@ -358,6 +389,9 @@ func (r *record) verifying() (usd float64) {
 	}
 	for _, v := range r.Final {
 		usd += v.CostUSD
+	}
+	for _, cost := range r.Unheard {
+		usd += cost
 	}
 	return usd
 }

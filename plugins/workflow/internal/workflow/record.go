@@ -56,13 +56,28 @@ type record struct {
 	// Bases are, in a directory without git, what its tasks have begun with, by the keys of their desks.
 	Bases map[string]base `json:"bases,omitempty"`
 
-	StoppedBy   string `json:"stoppedBy,omitempty"`   // the person who has stopped it; empty: nobody
-	Redesign    string `json:"redesign,omitempty"`    // the findings of a review that asks for another plan
-	ChecksOnly  bool   `json:"checksOnly,omitempty"`  // reviewing costs too much: batches are checked by the project's checks only
-	FinalHold   string `json:"finalHold,omitempty"`   // why the last review waits for a person
-	FinalWaived string `json:"finalWaived,omitempty"` // the person who accepts all as it is
-	Announced   string `json:"announced,omitempty"`   // the last line that was said in the workflow's thread
-	Demo        bool   `json:"demo,omitempty"`        // the demo agent has built or reviewed some of it: no model has
+	StoppedBy   string       `json:"stoppedBy,omitempty"`   // the person who has stopped it; empty: nobody
+	StopNext    bool         `json:"stopNext,omitempty"`    // it was stopped after a person had it go on, and before it did
+	Redesign    string       `json:"redesign,omitempty"`    // the findings of a review that asks for another plan
+	ChecksOnly  bool         `json:"checksOnly,omitempty"`  // reviewing costs too much: batches are checked by the project's checks only
+	FinalHold   string       `json:"finalHold,omitempty"`   // why the last review waits for a person
+	FinalWaived string       `json:"finalWaived,omitempty"` // the person who accepts all as it is
+	RootHold    *stages.Hold `json:"rootHold,omitempty"`    // why the workflow as a whole waits for a person
+	// FinalTree and FinalPatch name the work that FinalHold is about.
+	FinalTree  string `json:"finalTree,omitempty"`
+	FinalPatch string `json:"finalPatch,omitempty"`
+	// Unheard is what reviews have cost that do not count, by their runs.
+	Unheard   map[string]float64 `json:"unheard,omitempty"`
+	Announced string             `json:"announced,omitempty"` // the last line that was said in the workflow's thread
+	Demo      bool               `json:"demo,omitempty"`      // the demo agent has built or reviewed some of it: no model has
+}
+
+// stopped is the error of a workflow that a person has stopped.
+func (r *record) stopped() error {
+	if r.StoppedBy == "" {
+		return nil
+	}
+	return &held{-1, stages.Hold{Reason: "stopped by " + r.StoppedBy, Mark: markStopped}}
 }
 
 // begin gives the workflow the stages that it begins with.
@@ -107,8 +122,11 @@ func (r *record) builder(i int) int {
 type flow struct {
 	*Plugin
 	id     string
-	driven bool     // guarded by Plugin.mu
-	atWork sync.Map // the runs of turns that are waited for
+	driven bool // guarded by Plugin.mu
+	locks  int  // how often the directory's lock was held by somebody else, in a row; of drive
+	// deciding is held while a person's word is noted and given to the tasks.
+	deciding sync.Mutex
+	atWork   sync.Map // the runs of turns that are waited for
 
 	mu       sync.Mutex
 	rec      *record // as it was stored last; nil: it was not read yet
@@ -127,6 +145,11 @@ const (
 func (f *flow) awaitTurn(ctx context.Context, runID string) (*pluginsdk.WaitTurnResponse, error) {
 	f.atWork.Store(runID, true)
 	defer f.atWork.Delete(runID)
+	if rec, err := f.read(ctx); err == nil && rec.StoppedBy != "" { // before the turn was known to be at work
+		if _, err := f.host.Agent.Cancel(ctx, &pluginsdk.CancelTurnRequest{RunID: runID}); err != nil && pluginsdk.CodeOf(err) != pluginsdk.CodeNotFound {
+			return nil, err
+		}
+	}
 	return f.host.Agent.Wait(ctx, &pluginsdk.WaitTurnRequest{RunID: runID})
 }
 

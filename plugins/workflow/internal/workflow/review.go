@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,6 +50,9 @@ func (g *gate) review(ctx context.Context, n int, checks []string) (*pluginsdk.O
 		return nil, err
 	}
 	said, err := g.ask(ctx, n, deskOf(g.i), checks, fmt.Sprintf("%s/review", g.request.Call.ID))
+	if hold := new(held); errors.As(err, &hold) {
+		return g.leave(ctx, hold)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +66,24 @@ func (g *gate) answered(verdicts []stages.Verdict) (said stages.Verdict, ok bool
 		said = verdicts[last]
 	}
 	return said, said.RunID != "" && said.Call == g.request.Call.ID && said.Tree == g.work.tree
+}
+
+// leave is the answer for work of which a review could not be had: it is left to a person, after whose
+// word it is handed in again.
+func (g *gate) leave(ctx context.Context, hold *held) (*pluginsdk.OnTaskCompleteResponse, error) {
+	_, err := g.change(ctx, func(r *record) error {
+		if g.i >= len(r.Stages) || r.Stages[g.i].TaskID != g.request.Task.ID {
+			return errAnew
+		}
+		s := &r.Stages[g.i]
+		s.Status = stages.Running
+		if r.StoppedBy == "" {
+			hold.hold.Tree, hold.hold.Again = g.work.tree, true
+			s.Hold = &hold.hold
+		}
+		return nil
+	})
+	return reject(hold.hold.Reason), err
 }
 
 // decide stores a verdict, and says what follows from it.
@@ -81,7 +103,7 @@ func (g *gate) decide(ctx context.Context, n int, said stages.Verdict) (*plugins
 		if said.Decision != stages.Approve {
 			s.Status = stages.Pending
 		}
-		hold := &stages.Hold{Mark: "review", Then: "The review of your work:\n\n" + findings}
+		hold := &stages.Hold{Mark: "review", Tree: said.Tree, Patch: said.Patch, Then: "The review of your work:\n\n" + findings}
 		switch {
 		case said.Decision == stages.Revise && stages.Rounds(s.Verdicts) >= r.Limits.Rounds:
 			hold.Reason = fmt.Sprintf("its reviewer has asked for changes %d times: %s", stages.Rounds(s.Verdicts), cmp.Or(said.Summary, "no summary"))
@@ -101,6 +123,9 @@ func (g *gate) decide(ctx context.Context, n int, said stages.Verdict) (*plugins
 	}
 	g.rec = rec
 	g.Fault("reviewed", g.id)
+	if rec.StoppedBy != "" {
+		return reject("stopped by "+rec.StoppedBy, shown(said, g.treeName())...), nil
+	}
 	if said.Decision == stages.Approve {
 		return g.inOrder(ctx, g.accept(shown(said, g.treeName())...))
 	}
@@ -154,7 +179,10 @@ func (g *gate) inOrder(ctx context.Context, answer *pluginsdk.OnTaskCompleteResp
 			s := rec.Stages[i]
 			ahead = ahead || rec.reviewer(i) >= 0 && s.Hold == nil && (s.Status == stages.Running || s.Status == stages.Reviewing)
 		}
-		if !ahead || rec.Redesign != "" || rec.StoppedBy != "" {
+		if rec.StoppedBy != "" {
+			return reject("stopped by " + rec.StoppedBy), nil
+		}
+		if !ahead || rec.Redesign != "" {
 			return answer, nil
 		}
 		select {
@@ -189,9 +217,16 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 	}
 	var blind stages.Verdict
 	var unseen string
-	for number, paid := 1, 0; paid < mostReviews; number++ {
+	for number, paid, failed := 1, 0, 0; paid < mostReviews; number++ {
+		now, err := g.read(ctx)
+		if err == nil {
+			err = now.stopped()
+		}
+		if err != nil {
+			return stages.Verdict{}, err
+		}
 		turnKey := fmt.Sprintf("%s/%d", key, number)
-		dir, fresh, err := g.checkout(ctx, desk, turnKey)
+		dir, fresh, err := g.checkout(ctx, desk, number, turnKey)
 		if err != nil {
 			return stages.Verdict{}, err
 		}
@@ -207,34 +242,44 @@ func (g *gate) ask(ctx context.Context, n int, desk string, checks []string, key
 			continue // it was asked in other words
 		}
 		if err != nil {
-			return stages.Verdict{}, err
+			return stages.Verdict{}, g.atItsLimit(ctx, err)
 		}
 		ended, err := g.awaitTurn(ctx, started.RunID)
 		if err != nil {
 			return stages.Verdict{}, err
 		}
-		if ended.State == pluginsdk.RunSucceeded && ended.Result != nil && ended.Result.Failure == nil {
-			said, missing, err := g.heard(ctx, started.RunID, ended.Result, dir, checks, paper.Whole())
-			if err == nil && ended.Result.Demo && !g.rec.Demo {
-				g.rec, err = g.change(ctx, func(r *record) error { r.Demo = true; return nil })
+		if ended.State != pluginsdk.RunSucceeded || ended.Result == nil || ended.Result.Failure != nil {
+			if !unbegun(ended) {
+				failed++
 			}
-			if err == nil && started.Existed && fresh && said.Decision == stages.Approve {
-				continue // what it has written is gone: nobody knows whether that said the same
+			if err := g.failed(ctx, n, started, ended, failed); err != nil {
+				return stages.Verdict{}, err
 			}
-			if err == nil && len(missing) == 0 && said.Decision == stages.Approve {
-				err = g.stillSo(ctx, &said)
-			}
-			if err != nil || len(missing) == 0 || said.Decision != stages.Approve {
-				return said, err
-			}
-			paid++
-			blind, unseen = said, some(missing)
-			paper.Feedback = "It approved without having opened these changed files: " + unseen + "."
 			continue
 		}
-		if !started.Existed {
-			return stages.Verdict{}, unasked(ended)
+		said, missing, err := g.heard(ctx, started.RunID, ended.Result, dir, checks, paper.Whole())
+		if err == nil && ended.Result.Demo && !g.rec.Demo {
+			g.rec, err = g.change(ctx, func(r *record) error { r.Demo = true; return nil })
 		}
+		if err == nil && started.Existed && fresh && said.Decision == stages.Approve { // what it has written is gone: nobody knows whether that said the same
+			if err := g.spend(ctx, n, started.RunID); err != nil {
+				return stages.Verdict{}, err
+			}
+			continue
+		}
+		if err == nil && len(missing) == 0 && said.Decision == stages.Approve {
+			err = g.stillSo(ctx, &said)
+		}
+		if err != nil || len(missing) == 0 || said.Decision != stages.Approve {
+			return said, err
+		}
+		if paid++; paid < mostReviews {
+			if err := g.spend(ctx, n, started.RunID); err != nil {
+				return stages.Verdict{}, err
+			}
+		}
+		blind, unseen = said, some(missing)
+		paper.Feedback = "It approved without having opened these changed files: " + unseen + "."
 	}
 	blind.Decision = stages.Revise
 	blind.Issues = append(blind.Issues, "The reviewer approved without opening these changed files, so the approval does not count: "+unseen+".")
@@ -250,14 +295,6 @@ func (g *gate) stillSo(ctx context.Context, said *stages.Verdict) error {
 			". End what still writes there, see that the work is whole, and leave it to be reviewed again.")
 	}
 	return err
-}
-
-// unasked is the error of a review that did not come to its end.
-func unasked(ended *pluginsdk.WaitTurnResponse) error {
-	if ended.State != pluginsdk.RunSucceeded && ended.Result == nil && strings.HasPrefix(ended.Error, "exhausted") {
-		return pluginsdk.Errorf(pluginsdk.CodeExhausted, "the review could not begin: %s", ended.Error)
-	}
-	return pluginsdk.Errorf(pluginsdk.CodeUnavailable, "the review is %s: %s", ended.State, ended.Error)
 }
 
 // reviewThread is the thread in which the reviews of a batch are shown, apart from its builder's.
@@ -287,17 +324,17 @@ func (g *gate) reviewThread(ctx context.Context, n int, scope plan.Scope) (strin
 	return answer.Thread.ID, err
 }
 
-// checkout makes the directory in which a reviewer sits: the files of the work, which are no git
+// checkout makes the directory in which a reviewer sits, one for each that is asked in a round: the files of the work, which are no git
 // checkout and which nothing is merged from. A review that lies there is none of this reviewer's.
 // One that was made for the same turn is kept as it is: the reviewer may be at work in it. fresh
 // says that it was made now.
-func (g *gate) checkout(ctx context.Context, desk, turn string) (dir string, fresh bool, err error) {
+func (g *gate) checkout(ctx context.Context, desk string, number int, turn string) (dir string, fresh bool, err error) {
 	top, err := g.desk(ctx, desk)
 	if err != nil {
 		return "", false, err
 	}
-	dir = filepath.Join(top, "review")
-	made, mark := filepath.Join(top, "review.of"), turn+" "+g.work.tree
+	dir = filepath.Join(top, fmt.Sprintf("review-%d", number))
+	made, mark := dir+".of", turn+" "+g.work.tree
 	if of, err := os.ReadFile(made); err == nil && string(of) == mark {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
 			return dir, false, nil

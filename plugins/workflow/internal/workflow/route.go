@@ -130,6 +130,13 @@ func (f *flow) ask(ctx context.Context, what, prompt string, schema json.RawMess
 	asked := prompt
 	var wrong error
 	for n, tries := 1, 0; tries < mostAsked; n++ {
+		rec, err := f.read(ctx)
+		if err == nil {
+			err = rec.stopped()
+		}
+		if err != nil {
+			return err
+		}
 		started, err := f.host.Agent.Start(ctx, &pluginsdk.StartTurnRequest{
 			Key: fmt.Sprintf("%s/%s/%d/%d", f.id, what, root.CurrentIteration, n), Purpose: "workflow-" + what, ThreadID: root.ThreadID, TaskID: root.ID,
 			Session: pluginsdk.SessionFresh, Prompt: asked, JSONSchema: schema, DisallowedTools: turns.NoTools(),
@@ -167,8 +174,8 @@ func (f *flow) askStopped(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	if rec.StoppedBy != "" {
-		return &held{-1, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
+	if err := rec.stopped(); err != nil {
+		return err
 	}
 	return &held{-1, stages.Hold{Reason: "the turn for the " + what + " was stopped", Mark: markStopped}}
 }

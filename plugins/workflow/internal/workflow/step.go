@@ -88,6 +88,9 @@ func (f *flow) ended(ctx context.Context, i int, task pluginsdk.Task) error {
 	if rec.StoppedBy != "" {
 		return &held{i, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
 	}
+	if task.Status == pluginsdk.TaskCancelled && strings.Contains(task.Error, reasonStopped) {
+		return errAnew // a person has had the workflow go on since
+	}
 	return &held{i, stages.Hold{Reason: fmt.Sprintf("its task %s is %s: %s", short(task.ID), task.Status, cmp.Or(task.Error, "no reason was given")), Mark: "stage"}}
 }
 
@@ -216,8 +219,8 @@ func (f *flow) work(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk.
 		switch due := s.Due; {
 		case due != nil && due.Iteration == 0: // it is said with the prompt, once
 			return task, f.dueAt(ctx, i, 1)
-		case due != nil && due.Waived != "":
-			return f.takeAsItIs(ctx, task)
+		case due != nil && (due.Waived != "" || due.Again):
+			return f.takeAsItIs(ctx, i, task)
 		}
 		feedback := ""
 		if s.Due != nil {
@@ -229,8 +232,8 @@ func (f *flow) work(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk.
 		if due.Iteration == 0 { // it is said once, whatever is cut off
 			return task, f.dueAt(ctx, i, task.CurrentIteration+1)
 		}
-		if due.Waived != "" {
-			return f.takeAsItIs(ctx, task)
+		if due.Waived != "" || due.Again {
+			return f.takeAsItIs(ctx, i, task)
 		}
 		if s.Failures == 0 && f.outOfBudget(task) {
 			return f.renew(ctx, i, task)
@@ -389,7 +392,7 @@ func (f *flow) exhausted(ctx context.Context, i int, task pluginsdk.Task, cause 
 
 func (f *flow) outOfBudget(task pluginsdk.Task) bool { return task.CostUSD >= task.CostCapUSD }
 
-func (f *flow) overBudget(i int, root pluginsdk.Task) error {
+func (f *flow) overBudget(i int, root pluginsdk.Task) *held {
 	return &held{i, stages.Hold{
 		Reason: fmt.Sprintf("the workflow has cost $%.2f of the $%.2f that it may (continue it with cost=USD)", root.CostUSD, root.CostCapUSD), Mark: markCost,
 		Then: "Your turn was ended because the workflow had come to its cost limit, which is raised now. See how far you came, and go on.",
@@ -420,9 +423,12 @@ func (f *flow) renew(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk
 	return task, errAnew
 }
 
-// takeAsItIs has a person's acceptance looked at by the gate, without another turn of the worker.
-func (f *flow) takeAsItIs(ctx context.Context, task pluginsdk.Task) (pluginsdk.Task, error) {
+// takeAsItIs has the work, or a person's acceptance of it, looked at by the gate without another turn of the worker.
+func (f *flow) takeAsItIs(ctx context.Context, i int, task pluginsdk.Task) (pluginsdk.Task, error) {
 	answer, err := f.host.Tasks.Iterate(ctx, &pluginsdk.IterateTaskRequest{ID: task.ID, Iteration: task.CurrentIteration + 1, Own: true})
+	if pluginsdk.CodeOf(err) == pluginsdk.CodeExhausted {
+		return f.exhausted(ctx, i, task, err)
+	}
 	if err != nil {
 		return task, err
 	}
@@ -478,6 +484,15 @@ func (f *flow) rejected(ctx context.Context, i int, task pluginsdk.Task) (record
 			return errAnew
 		}
 		r.checked(i, fmt.Sprintf("%s/%s/%d", last.Plugin, task.ID, last.ID), cmp.Or(last.Feedback, "the plugin "+last.Plugin+" did not accept it"))
+		s := &r.Stages[i]
+		if due := s.Due; due != nil && due.Waived != "" && due.Iteration == task.CurrentIteration && s.Hold == nil {
+			s.Hold = &stages.Hold{Mark: "checks", Then: "This was not accepted:\n\n" + last.Feedback, Reason: fmt.Sprintf(
+				"the plugin %s does not accept what %s has accepted as it is (accept=yes once more takes it all the same): %s", last.Plugin, due.Waived, last.Feedback)}
+			s.Due = nil
+		}
+		if s.Hold != nil {
+			s.Hold.Plugin = last.Plugin
+		}
 		return nil
 	})
 }
