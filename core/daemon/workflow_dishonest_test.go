@@ -215,9 +215,9 @@ func TestNoDishonestAgentGetsPast(t *testing.T) {
 		r.git("commit", "--quiet", "--allow-empty", "--message=the project")
 		of := one.play(r)
 		of.word = fmt.Sprintf("request-%d.", n)
-		w.studio.mu.Lock()
+		w.mu.Lock()
 		w.plays = append(w.plays, of)
-		w.studio.mu.Unlock()
+		w.mu.Unlock()
 		projects[n], plays[n] = r, of
 		flows[n] = w.begin(w.primary(), r.dir, one.options, of.word+" result.txt says ok")
 	}

@@ -140,8 +140,8 @@ func TestAWorkflowWaitsForThePlan(t *testing.T) {
 		}
 	}
 	run := w.run(s.RunID)
-	w.studio.mu.Lock()
-	defer w.studio.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if parked != 1 || run.FinishedAt.Before(opens.Truncate(time.Second)) || run.Attempt != 1 {
 		t.Errorf("it was parked %d times, and went on in attempt %d until %s; the window opened at %s", parked, run.Attempt, run.FinishedAt, opens)
 	}

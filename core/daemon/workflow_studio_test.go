@@ -128,8 +128,8 @@ func (of *play) begin(t *testing.T, r fakeapi.Request, words string) {
 func (w *workshop) speaks(of *play) (at time.Time) {
 	w.installation.t.Helper()
 	w.until("the first words of an answer", func() bool {
-		w.studio.mu.Lock()
-		defer w.studio.mu.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		at = of.stalled
 		return !at.IsZero()
 	})
