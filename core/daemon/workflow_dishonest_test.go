@@ -155,7 +155,7 @@ var theDishonest = []dishonest{
 				return append([]fakeapi.Reply{reads(of, "result.txt"), writes(of, ".brain/REVIEW.md", "Verdict: REVISE\n")}, blind(of)...)
 			}}
 		}},
-	{name: "one that chooses no stages", caught: "name its stages",
+	{name: "one that chooses no stages", caught: "the router's choice of stages cannot be read",
 		play: func(repository) *play {
 			return &play{routes: []string{`{"stages":[],"why":"There is nothing to do."}`}}
 		}},
