@@ -99,7 +99,7 @@ func toCommit(ctx context.Context, dir string, repository bool) (files int, err 
 		if err != nil {
 			return 0, err
 		}
-		defer os.RemoveAll(aside) //nolint:errcheck // the system clears its own directory for what passes
+		defer os.RemoveAll(aside)
 		if done, err := git(ctx, aside, "init", "--quiet", "--bare"); err != nil || done.Code != 0 {
 			return 0, notGit(dir, "init", done, err)
 		}

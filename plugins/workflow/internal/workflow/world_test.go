@@ -223,7 +223,7 @@ func (w *world) now() *life {
 }
 
 // through is a call of the host in a life.
-func through[Q, A any](l *life, ctx context.Context, request *Q, call func(context.Context, *Q) (*A, error)) (*A, error) {
+func through[Q, A any](ctx context.Context, l *life, request *Q, call func(context.Context, *Q) (*A, error)) (*A, error) {
 	if l.dead.Load() {
 		<-l.gone
 		return nil, context.Canceled
@@ -243,21 +243,21 @@ type lifeState struct {
 }
 
 func (s lifeState) Get(ctx context.Context, r *pluginsdk.GetStateRequest) (*pluginsdk.GetStateResponse, error) {
-	return through(s.life, ctx, r, s.State.Get)
+	return through(ctx, s.life, r, s.State.Get)
 }
 
 func (s lifeState) Put(ctx context.Context, r *pluginsdk.PutStateRequest) (*pluginsdk.PutStateResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, s.State.Put)
+	return through(ctx, s.life, r, s.State.Put)
 }
 
 func (s lifeState) List(ctx context.Context, r *pluginsdk.ListStateRequest) (*pluginsdk.ListStateResponse, error) {
-	return through(s.life, ctx, r, s.State.List)
+	return through(ctx, s.life, r, s.State.List)
 }
 
 func (s lifeState) Delete(ctx context.Context, r *pluginsdk.DeleteStateRequest) (*pluginsdk.DeleteStateResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, s.State.Delete)
+	return through(ctx, s.life, r, s.State.Delete)
 }
 
 type lifeRuns struct {
@@ -266,11 +266,11 @@ type lifeRuns struct {
 }
 
 func (s lifeRuns) Get(ctx context.Context, r *pluginsdk.GetRunRequest) (*pluginsdk.GetRunResponse, error) {
-	return through(s.life, ctx, r, s.Runs.Get)
+	return through(ctx, s.life, r, s.Runs.Get)
 }
 
 func (s lifeRuns) Wait(ctx context.Context, r *pluginsdk.WaitRunRequest) (*pluginsdk.WaitRunResponse, error) {
-	return through(s.life, ctx, r, s.Runs.Wait)
+	return through(ctx, s.life, r, s.Runs.Wait)
 }
 
 type lifeAgent struct {
@@ -279,15 +279,15 @@ type lifeAgent struct {
 }
 
 func (s lifeAgent) Start(ctx context.Context, r *pluginsdk.StartTurnRequest) (*pluginsdk.StartTurnResponse, error) {
-	return through(s.life, ctx, r, s.Agent.Start)
+	return through(ctx, s.life, r, s.Agent.Start)
 }
 
 func (s lifeAgent) Wait(ctx context.Context, r *pluginsdk.WaitTurnRequest) (*pluginsdk.WaitTurnResponse, error) {
-	return through(s.life, ctx, r, s.Agent.Wait)
+	return through(ctx, s.life, r, s.Agent.Wait)
 }
 
 func (s lifeAgent) Cancel(ctx context.Context, r *pluginsdk.CancelTurnRequest) (*pluginsdk.CancelTurnResponse, error) {
-	return through(s.life, ctx, r, s.Agent.Cancel)
+	return through(ctx, s.life, r, s.Agent.Cancel)
 }
 
 type lifeMessages struct {
@@ -296,7 +296,7 @@ type lifeMessages struct {
 }
 
 func (s lifeMessages) Append(ctx context.Context, r *pluginsdk.AppendMessagesRequest) (*pluginsdk.AppendMessagesResponse, error) {
-	return through(s.life, ctx, r, s.Messages.Append)
+	return through(ctx, s.life, r, s.Messages.Append)
 }
 
 type lifeThreads struct {
@@ -305,7 +305,7 @@ type lifeThreads struct {
 }
 
 func (s lifeThreads) Create(ctx context.Context, r *pluginsdk.CreateThreadRequest) (*pluginsdk.CreateThreadResponse, error) {
-	return through(s.life, ctx, r, s.Threads.Create)
+	return through(ctx, s.life, r, s.Threads.Create)
 }
 
 // lifeTasks has tasks as the core has them: with what they cost with those below them, and with the
@@ -318,7 +318,7 @@ type lifeTasks struct {
 
 func (s lifeTasks) Create(ctx context.Context, r *pluginsdk.CreateTaskRequest) (*pluginsdk.CreateTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, func(ctx context.Context, r *pluginsdk.CreateTaskRequest) (*pluginsdk.CreateTaskResponse, error) {
+	return through(ctx, s.life, r, func(ctx context.Context, r *pluginsdk.CreateTaskRequest) (*pluginsdk.CreateTaskResponse, error) {
 		answer, err := s.Tasks.Create(ctx, r)
 		if err == nil {
 			answer.Task = s.w.dressed(answer.Task)
@@ -328,7 +328,7 @@ func (s lifeTasks) Create(ctx context.Context, r *pluginsdk.CreateTaskRequest) (
 }
 
 func (s lifeTasks) Get(ctx context.Context, r *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
-	return through(s.life, ctx, r, func(ctx context.Context, r *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
+	return through(ctx, s.life, r, func(ctx context.Context, r *pluginsdk.GetTaskRequest) (*pluginsdk.GetTaskResponse, error) {
 		answer, err := s.Tasks.Get(ctx, r)
 		if err == nil {
 			answer.Task = s.w.dressed(answer.Task)
@@ -338,7 +338,7 @@ func (s lifeTasks) Get(ctx context.Context, r *pluginsdk.GetTaskRequest) (*plugi
 }
 
 func (s lifeTasks) List(ctx context.Context, r *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
-	return through(s.life, ctx, r, func(ctx context.Context, r *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
+	return through(ctx, s.life, r, func(ctx context.Context, r *pluginsdk.ListTasksRequest) (*pluginsdk.ListTasksResponse, error) {
 		answer, err := s.Tasks.List(ctx, r)
 		if err == nil {
 			for i := range answer.Tasks {
@@ -350,12 +350,12 @@ func (s lifeTasks) List(ctx context.Context, r *pluginsdk.ListTasksRequest) (*pl
 }
 
 func (s lifeTasks) History(ctx context.Context, r *pluginsdk.TaskHistoryRequest) (*pluginsdk.TaskHistoryResponse, error) {
-	return through(s.life, ctx, r, s.Tasks.History)
+	return through(ctx, s.life, r, s.Tasks.History)
 }
 
 func (s lifeTasks) Iterate(ctx context.Context, r *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, func(ctx context.Context, r *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
+	return through(ctx, s.life, r, func(ctx context.Context, r *pluginsdk.IterateTaskRequest) (*pluginsdk.IterateTaskResponse, error) {
 		if err := s.w.affords(r.ID, r.Iteration); err != nil && !r.Own {
 			return nil, err
 		}
@@ -374,7 +374,7 @@ func (s lifeTasks) Iterate(ctx context.Context, r *pluginsdk.IterateTaskRequest)
 
 func (s lifeTasks) Evaluate(ctx context.Context, r *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, func(ctx context.Context, r *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
+	return through(ctx, s.life, r, func(ctx context.Context, r *pluginsdk.EvaluateTaskRequest) (*pluginsdk.EvaluateTaskResponse, error) {
 		answer, err := s.Tasks.Evaluate(ctx, r)
 		if err == nil {
 			answer.Task = s.w.dressed(answer.Task)
@@ -385,22 +385,22 @@ func (s lifeTasks) Evaluate(ctx context.Context, r *pluginsdk.EvaluateTaskReques
 
 func (s lifeTasks) Suspend(ctx context.Context, r *pluginsdk.SuspendTaskRequest) (*pluginsdk.SuspendTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, s.Tasks.Suspend)
+	return through(ctx, s.life, r, s.Tasks.Suspend)
 }
 
 func (s lifeTasks) Fail(ctx context.Context, r *pluginsdk.FailTaskRequest) (*pluginsdk.FailTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, s.Tasks.Fail)
+	return through(ctx, s.life, r, s.Tasks.Fail)
 }
 
 func (s lifeTasks) Cancel(ctx context.Context, r *pluginsdk.CancelTaskRequest) (*pluginsdk.CancelTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, s.Tasks.Cancel)
+	return through(ctx, s.life, r, s.Tasks.Cancel)
 }
 
 func (s lifeTasks) Decide(ctx context.Context, r *pluginsdk.DecideTaskRequest) (*pluginsdk.DecideTaskResponse, error) {
 	defer s.w.moved.raise()
-	return through(s.life, ctx, r, s.Tasks.Decide)
+	return through(ctx, s.life, r, s.Tasks.Decide)
 }
 
 // affords refuses an iteration of a task that has cost, or whose workflow has cost, what it may.
