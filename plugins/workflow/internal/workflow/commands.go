@@ -307,9 +307,6 @@ func (p *Plugin) decideBelow(ctx context.Context, id string, accept bool, cost f
 	return nil
 }
 
-// reasonStopped is why tasks of stages end when a workflow is stopped.
-const reasonStopped = "the workflow was stopped"
-
 // halt stops a workflow where it is. What its agents have done so far is kept.
 func (p *Plugin) halt(ctx context.Context, r request) (answer, error) {
 	root, err := p.find(ctx, r)

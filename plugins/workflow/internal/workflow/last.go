@@ -80,7 +80,7 @@ func (r *record) summary() string {
 func (g *gate) last(ctx context.Context) (*pluginsdk.OnTaskCompleteResponse, error) {
 	g.i = -1
 	if g.rec.StoppedBy != "" {
-		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, "stopped")
+		return g.wait(ctx, "stopped by "+g.rec.StoppedBy, markStopped)
 	}
 	var err error
 	if g.work, err = g.built(ctx, deskOfRoot, g.request); err != nil {

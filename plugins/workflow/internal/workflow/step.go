@@ -88,9 +88,6 @@ func (f *flow) ended(ctx context.Context, i int, task pluginsdk.Task) error {
 	if rec.StoppedBy != "" {
 		return &held{i, stages.Hold{Reason: "stopped by " + rec.StoppedBy, Mark: markStopped}}
 	}
-	if task.Status == pluginsdk.TaskCancelled && strings.Contains(task.Error, reasonStopped) {
-		return errAnew // a person has had the workflow go on since
-	}
 	return &held{i, stages.Hold{Reason: fmt.Sprintf("its task %s is %s: %s", short(task.ID), task.Status, cmp.Or(task.Error, "no reason was given")), Mark: "stage"}}
 }
 
