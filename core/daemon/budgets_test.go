@@ -25,9 +25,14 @@ func budgeted(t *testing.T, database string) *installation {
 // said types a command, and returns what is answered.
 func (in *installation) said(w *watcher, thread, command string) string {
 	in.t.Helper()
-	in.say(w, thread, command)
-	rows := in.messages(thread)
-	return rows[len(rows)-1].Content
+	accepted, _ := in.say(w, thread, command)
+	answer := ""
+	for _, row := range in.messages(thread) { // others may speak in the thread meanwhile
+		if row.RunID == accepted.RunID && row.Role != pluginsdk.RoleUser && row.Kind == pluginsdk.MessageText {
+			answer = row.Content
+		}
+	}
+	return answer
 }
 
 // wantSaid checks the answer of a command.

@@ -83,6 +83,7 @@ const (
 	turnOfAll = turnAlone + `
 1 hook OnBeforeInvoke, context: 0
 1 hook OnBeforeInvoke, time: 0
+1 hook OnBeforeInvoke, workflow: 0
 1 hook OnBeforeRun, metrics: 0`
 	commitsOnSQLite = `
 1 write Accept, durable: 4
