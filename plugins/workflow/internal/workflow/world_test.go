@@ -762,19 +762,26 @@ func (w *world) gate(ctx context.Context, task pluginsdk.Task) *pluginsdk.OnTask
 }
 
 // complete asks the plugin that lives; CodeUnimplemented: it does not, or dies meanwhile.
-func (w *world) complete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (answer *pluginsdk.OnTaskCompleteResponse, err error) {
-	l := w.now()
-	over := make(chan struct{})
+func (w *world) complete(ctx context.Context, request *pluginsdk.OnTaskCompleteRequest) (*pluginsdk.OnTaskCompleteResponse, error) {
+	return living(w.now(), func(p *Plugin) (*pluginsdk.OnTaskCompleteResponse, error) { return p.OnTaskComplete(ctx, request) })
+}
+
+// living calls the plugin in a life; CodeUnimplemented: it dies over it.
+func living[A any](l *life, call func(*Plugin) (*A, error)) (*A, error) {
+	type outcome struct {
+		answer *A
+		err    error
+	}
+	over := make(chan outcome, 1)
 	go func() {
-		answer, err = l.plugin.OnTaskComplete(ctx, request)
-		close(over)
+		answer, err := call(l.plugin)
+		over <- outcome{answer, err}
 	}()
 	select {
-	case <-over:
-		if l.dead.Load() {
-			break
+	case of := <-over:
+		if !l.dead.Load() {
+			return of.answer, of.err
 		}
-		return answer, err
 	case <-l.died:
 	}
 	return nil, pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "the plugin has died")
@@ -825,22 +832,12 @@ func (w *world) types(line string) (string, error) {
 }
 
 // commands has the plugin that lives carry a command out; CodeUnimplemented: it dies over it.
-func (w *world) commands(request pluginsdk.OnCommandRequest) (reply string, err error) {
-	l := w.now()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		answer, failed := l.plugin.OnCommand(context.Background(), &request)
-		if err = failed; err == nil {
-			reply = answer.Reply
-		}
-	}()
-	select {
-	case <-over:
-		return reply, err
-	case <-l.died:
-		return "", pluginsdk.Errorf(pluginsdk.CodeUnimplemented, "the plugin has died")
+func (w *world) commands(request pluginsdk.OnCommandRequest) (string, error) {
+	answer, err := living(w.now(), func(p *Plugin) (*pluginsdk.OnCommandResponse, error) { return p.OnCommand(context.Background(), &request) })
+	if err != nil {
+		return "", err
 	}
+	return answer.Reply, nil
 }
 
 func (w *world) must(line string) string {
