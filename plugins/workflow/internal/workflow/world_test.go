@@ -833,7 +833,9 @@ func (w *world) types(line string) (string, error) {
 
 // commands has the plugin that lives carry a command out; CodeUnimplemented: it dies over it.
 func (w *world) commands(request pluginsdk.OnCommandRequest) (string, error) {
-	answer, err := living(w.now(), func(p *Plugin) (*pluginsdk.OnCommandResponse, error) { return p.OnCommand(context.Background(), &request) })
+	answer, err := living(w.now(), func(p *Plugin) (*pluginsdk.OnCommandResponse, error) {
+		return p.OnCommand(context.Background(), &request)
+	})
 	if err != nil {
 		return "", err
 	}
